@@ -1,0 +1,66 @@
+"""The errors that users see: one message that says what is wrong, where, and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+#: How many problems of one file are printed; the rest are counted.
+MAX_PROBLEMS = 20
+
+
+class FactauditError(Exception):
+    """Something that the user can mend. The command line prints its message without a traceback (exit code 1)."""
+
+
+class UsageError(FactauditError):
+    """A wrong call: an unknown name, an option out of range (exit code 2)."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in an input.
+
+    ``row`` counts data rows from 1 for Parquet and CSV (the header is not counted) and lines from 1 for JSONL and YAML;
+    None where the problem is the whole file's.
+    """
+
+    message: str
+    row: int | None = None
+    column: str | None = None
+    unit: str = "row"
+
+    def __str__(self) -> str:
+        place = [f"{self.unit} {self.row}"] if self.row is not None else []
+        if self.column is not None:
+            place.append(f"column {self.column!r}")
+        return f"{', '.join(place)}: {self.message}" if place else self.message
+
+
+class InputError(FactauditError):
+    """Everything that is wrong with one input, reported together: the first `MAX_PROBLEMS` and the count.
+
+    ``problems`` has at least those that are shown; ``total`` may count more than it holds.
+    """
+
+    def __init__(self, source: str, problems: Sequence[Problem], total: int | None = None) -> None:
+        self.source = source
+        self.problems = list(problems)
+        self.total = len(self.problems) if total is None else total
+        super().__init__(str(self))
+
+    def __str__(self) -> str:
+        if self.total == 1:
+            return f"{self.source}: {self.problems[0]}"
+        lines = [f"{self.source}: {self.total} problems"]
+        lines += [f"  {problem}" for problem in self.problems[:MAX_PROBLEMS]]
+        if self.total > MAX_PROBLEMS:
+            lines.append(f"  ... and {self.total - MAX_PROBLEMS} more")
+        return "\n".join(lines)
+
+
+def hint(name: str, known: Sequence[str]) -> str:
+    """`` (did you mean 'rouge2'?)`` where a known name is near, else the known names."""
+    near = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(sorted(known))})"

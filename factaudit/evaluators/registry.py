@@ -1,0 +1,120 @@
+"""The evaluators by name: ours, and third-party ones through the entry point group ``factaudit.evaluators``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from factaudit.errors import UsageError, hint
+from factaudit.evaluators.base import Evaluator
+
+#: Distributions add evaluators of their own under this entry point group: ``name = "package.module:Class"``.
+ENTRY_POINTS = "factaudit.evaluators"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of ``factaudit list evaluators``. The module is imported only when the evaluator is used."""
+
+    name: str
+    target: str
+    summary: str
+    needs: str = "nothing"
+    source: str = ""
+    example: str = ""
+
+
+_OURS = (
+    Entry(
+        "rouge2",
+        "factaudit.evaluators.lexical:Rouge2",
+        "ROUGE-2 precision: the share of the claim's bigrams that the document has",
+        source="Lin 2004, as VC §4.1 uses it",
+    ),
+    Entry(
+        "unigram",
+        "factaudit.evaluators.lexical:Unigram",
+        "the share of the claim's content words that the document has",
+    ),
+    Entry(
+        "tfidf",
+        "factaudit.evaluators.lexical:Tfidf",
+        "TF-IDF cosine between the claim and the nearest sentence of the document",
+    ),
+    Entry("always-yes", "factaudit.evaluators.lexical:AlwaysYes", "finds every claim attributable: a floor"),
+    Entry("always-no", "factaudit.evaluators.lexical:AlwaysNo", "finds no claim attributable: a floor"),
+    Entry(
+        "random",
+        "factaudit.evaluators.lexical:Random",
+        "a coin per claim, seeded: a floor",
+        example="random:seed=1",
+    ),
+    Entry(
+        "stored",
+        "factaudit.evaluators.stored:Stored",
+        "verdicts that a file already holds",
+        needs="a verdicts file",
+        example="stored:path=verdicts.parquet,evaluator=gpt-4o",
+    ),
+)
+
+
+def entries() -> dict[str, Entry]:
+    """All evaluators by name, in the order of the listing; a third-party one cannot replace one of ours."""
+    found = {entry.name: entry for entry in _OURS}
+    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name):
+        package = point.dist.name if point.dist else point.value
+        found.setdefault(
+            point.name, Entry(point.name, point.value, f"from the package {package}", needs=package)
+        )
+    return found
+
+
+def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
+    """``NAME[:key=value,...]`` as a name and its options. A value may hold ``:`` and ``=``; a comma starts the next key.
+
+    >>> parse_spec("llm:model=llama3,base_url=http://localhost:11434/v1")
+    ('llm', {'model': 'llama3', 'base_url': 'http://localhost:11434/v1'})
+    """
+    name, _, rest = spec.strip().partition(":")
+    options: dict[str, str] = {}
+    for part in filter(None, (piece.strip() for piece in rest.split(","))):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"evaluator {spec!r}: expected NAME[:key=value,...], found {part!r}")
+        options[key.strip()] = value.strip()
+    return name, options
+
+
+def make_evaluator(name: str, options: Mapping[str, Any] | None = None) -> Evaluator:
+    """Make an evaluator from its registered name and options, checked against the evaluator's own fields.
+
+    Raises `UsageError` for an unknown name or option (with the nearest known one) or a value of the wrong type.
+    """
+    known = entries()
+    if name not in known:
+        raise UsageError(f"unknown evaluator {name!r}{hint(name, list(known))}")
+    module, _, attribute = known[name].target.partition(":")
+    try:
+        cls = getattr(import_module(module), attribute)
+    except ImportError as error:
+        raise UsageError(f"evaluator {name!r} needs {known[name].needs}: {error}") from error
+    fields = [field for field in getattr(cls, "__dataclass_fields__", {}) if not field.startswith("_")]
+    for key in options or {}:
+        if key not in fields:
+            raise UsageError(
+                f"evaluator {name!r} has no option {key!r}" + (hint(key, fields) if fields else "")
+            )
+    try:
+        return TypeAdapter(cls).validate_python(dict(options or {}))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "options"
+        raise UsageError(
+            f"evaluator {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}"
+        ) from None

@@ -1,0 +1,48 @@
+"""One line that says exactly how a figure was computed, after sacrebleu's signatures.
+
+A signature is ``name|key:value|key:value``: it can be compared as a string, read by a person, and put in a paper.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def signature(name: str, settings: Mapping[str, Any]) -> str:
+    """``name|key:value|...``, keys sorted, values as compact JSON where they are not plain words or numbers.
+
+    >>> signature("rouge2", {"threshold": 0.5, "stemmer": False})
+    'rouge2|stemmer:false|threshold:0.5'
+    """
+    return "|".join([name, *(f"{key}:{_value(settings[key])}" for key in sorted(settings))])
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, str) and value and not set(value) & set('|:"\n'):
+        return value
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def digest(*parts: str | bytes | None, length: int = 16) -> str:
+    """A stable hexadecimal hash of a sequence of texts; None and "" differ, and so do ("ab", "c") and ("a", "bc")."""
+    hashed = hashlib.sha256()
+    for part in parts:
+        if part is None:
+            hashed.update(b"\xff")
+            continue
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        hashed.update(len(data).to_bytes(8, "big") + data)
+    return hashed.hexdigest()[:length]
+
+
+def file_checksum(path: Path) -> str:
+    """SHA-256 of a file's bytes, as ``sha256:<hex>``, read in blocks."""
+    hashed = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            hashed.update(block)
+    return f"sha256:{hashed.hexdigest()}"
