@@ -1,7 +1,7 @@
 """The two tables that everything reads and writes: claims and verdicts.
 
 A *claim* is one statement to check against one document; a *verdict* is what one evaluator said of one claim. Both are
-pandas DataFrames with the columns below, kept as Parquet, JSONL (also ``.gz``) or CSV (also ``.gz``). Reading validates:
+pandas DataFrames with the columns below, kept as Parquet, JSONL or CSV (the last two also ``.gz``). Reading validates:
 all that is wrong with a file is reported together, by row and column.
 """
 
@@ -11,7 +11,7 @@ import gzip
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -72,10 +72,7 @@ def read_verdicts(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.
 
     Returns a DataFrame with `VERDICT_COLUMNS`. Raises `InputError` naming file, row and column.
     """
-    tables = [
-        validate_verdicts(_read(Path(path)), claims=claims, source=str(path), unit=_unit(path))
-        for path in paths
-    ]
+    tables = [validate_verdicts(_read(Path(path)), claims=claims, source=str(path), unit=_unit(path)) for path in paths]
     if len(tables) == 1:
         return tables[0]
     return merge_verdicts(tables, source=", ".join(str(path) for path in paths))
@@ -123,9 +120,7 @@ def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "ro
     if "claim_id" not in table:
         claims["claim_id"] = make_claim_ids(claims)
     else:
-        problems.mask(
-            claims["claim_id"].isna() | (claims["claim_id"] == ""), "claim_id", "expected an id, found none"
-        )
+        problems.mask(claims["claim_id"].isna() | (claims["claim_id"] == ""), "claim_id", "expected an id, found none")
         problems.duplicates(claims["claim_id"], "claim_id", "unique ids")
     problems.raise_if_any()
     return claims
@@ -155,9 +150,7 @@ def validate_verdicts(
     prediction = _binary(table.get("prediction"), table.index, "prediction", _PREDICTION_EXPECTED, problems)
     if "status" in table:
         status = _text(table["status"], "status", problems).fillna("ok")
-        problems.mask(
-            ~status.isin(STATUSES), "status", f"expected one of {', '.join(STATUSES)}", table["status"]
-        )
+        problems.mask(~status.isin(STATUSES), "status", f"expected one of {', '.join(STATUSES)}", table["status"])
     else:
         status = pd.Series("ok", index=table.index, dtype="str")
     problems.raise_if_any()
@@ -177,9 +170,7 @@ def validate_verdicts(
             "prediction": prediction,
             "status": status,
             "raw": _text(table["raw"], "raw", problems) if "raw" in table else _no_text(table.index),
-            "chunk_scores": table["chunk_scores"]
-            if "chunk_scores" in table
-            else _no_text(table.index, "object"),
+            "chunk_scores": table["chunk_scores"] if "chunk_scores" in table else _no_text(table.index, "object"),
         }
     )
     if "chunk_scores" in table and isinstance(_first(table["chunk_scores"]), str):
@@ -203,7 +194,7 @@ def claim_positions(claims: pd.DataFrame, ids: pd.Series) -> np.ndarray:
 
 
 def make_claim_ids(claims: pd.DataFrame) -> pd.Series:
-    """Stable ids: a hash of (dataset, system, response_id, doc, claim, position among equals), 16 hexadecimal digits."""
+    """Stable ids: a hash of (dataset, system, response_id, doc, claim, position among equals), 16 hex digits."""
     columns = ["dataset", "system", "response_id", "doc", "claim"]
     rows = list(zip(*(claims[c].astype(object).where(claims[c].notna(), None) for c in columns), strict=True))
     documents: dict[str | None, str | None] = {}
@@ -242,9 +233,7 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
             return
         data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in records(full))
         # No time stamp in the gzip header: the same table gives the same bytes.
-        temporary.write_bytes(
-            gzip.compress(data.encode(), mtime=0) if kind.endswith(".gz") else data.encode()
-        )
+        temporary.write_bytes(gzip.compress(data.encode(), mtime=0) if kind.endswith(".gz") else data.encode())
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -304,9 +293,9 @@ def _read_jsonl(path: Path, kind: str) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     problems = _Problems(str(path), "line")
     positions: list[int] = []
-    with gzip.open(path, "rb") if kind.endswith(".gz") else path.open("rb") as file:
+    with _open(path, kind) as file:
         last = b""
-        for number, line in enumerate(cast(Iterable[bytes], file), start=1):
+        for number, line in enumerate(file, start=1):
             last = line
             if not line.strip():
                 continue
@@ -336,17 +325,18 @@ def _read_jsonl(path: Path, kind: str) -> pd.DataFrame:
 
 
 def _undecodable(path: Path, kind: str) -> Problem:
-    opened = gzip.open(path, "rb") if kind.endswith(".gz") else path.open("rb")
-    with opened as file:
-        for number, line in enumerate(cast(Iterable[bytes], file), start=1):
+    with _open(path, kind) as file:
+        for number, line in enumerate(file, start=1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 byte = line[error.start]
-                return Problem(
-                    f"byte 0x{byte:02x} is not UTF-8 text; save the file as UTF-8", number, unit="line"
-                )
+                return Problem(f"byte 0x{byte:02x} is not UTF-8 text; save the file as UTF-8", number, unit="line")
     return Problem("not UTF-8 text; save the file as UTF-8")
+
+
+def _open(path: Path, kind: str) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(path, "rb")) if kind.endswith(".gz") else path.open("rb")
 
 
 def _suffix(path: Path) -> str:
@@ -412,24 +402,18 @@ class _Problems:
             rows = np.flatnonzero(again)
             for row in rows[:MAX_PROBLEMS]:
                 before = self._position(int(first[values.iloc[row]]))
-                message = (
-                    f"expected {expected}, but {_show(values.iloc[row])} is also in {self.unit} {before}"
-                )
+                message = f"expected {expected}, but {_show(values.iloc[row])} is also in {self.unit} {before}"
                 self.add(message, self._position(int(row)), column)
             self.total += max(0, len(rows) - MAX_PROBLEMS)
 
     def duplicate_verdicts(self, verdicts: pd.DataFrame) -> None:
         ids = pc.dictionary_encode(_arrow(verdicts["claim_id"])).indices.to_numpy(zero_copy_only=False)
         names = pc.dictionary_encode(_arrow(verdicts["evaluator"]))
-        key = ids.astype(np.int64) * max(1, len(names.dictionary)) + names.indices.to_numpy(
-            zero_copy_only=False
-        )
+        key = ids.astype(np.int64) * max(1, len(names.dictionary)) + names.indices.to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(pd.Series(key).duplicated().to_numpy())
         for row in rows[:MAX_PROBLEMS]:
             claim, evaluator = verdicts["claim_id"].iloc[row], verdicts["evaluator"].iloc[row]
-            message = (
-                f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}"
-            )
+            message = f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}"
             self.add(message, self._position(int(row)), "claim_id")
         self.total += max(0, len(rows) - MAX_PROBLEMS)
 
@@ -456,16 +440,12 @@ def _text(values: pd.Series, column: str, problems: _Problems) -> pd.Series:
         # Int64 writes 15596, not the 15596.0 that a missing value elsewhere in the column made of it.
         return values.where(whole).astype("Int64").astype("str").where(values.notna(), None).astype("str")
     objects = values.astype(object)
-    good = objects.map(
-        lambda v: _missing(v) or isinstance(v, str) or (isinstance(v, int) and not isinstance(v, bool))
-    )
+    good = objects.map(lambda v: _missing(v) or isinstance(v, str) or (isinstance(v, int) and not isinstance(v, bool)))
     problems.mask(~good.astype(bool), column, "expected text", values)
     return objects.where(good.astype(bool), None).map(lambda v: None if _missing(v) else str(v)).astype("str")
 
 
-def _binary(
-    values: pd.Series | None, index: pd.Index, column: str, expected: str, problems: _Problems
-) -> pd.Series:
+def _binary(values: pd.Series | None, index: pd.Index, column: str, expected: str, problems: _Problems) -> pd.Series:
     """1, 0 or null as Int8; CSV's "1" and "1.0", booleans and 1.0 are understood, "yes" is not."""
     if values is None:
         return pd.Series(pd.NA, index=index, dtype="Int8")

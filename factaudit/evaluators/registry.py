@@ -69,14 +69,12 @@ def entries() -> dict[str, Entry]:
     found = {entry.name: entry for entry in _OURS}
     for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name):
         package = point.dist.name if point.dist else point.value
-        found.setdefault(
-            point.name, Entry(point.name, point.value, f"from the package {package}", needs=package)
-        )
+        found.setdefault(point.name, Entry(point.name, point.value, f"from the package {package}", needs=package))
     return found
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
-    """``NAME[:key=value,...]`` as a name and its options. A value may hold ``:`` and ``=``; a comma starts the next key.
+    """``NAME[:key=value,...]`` as a name and its options; a value may hold ``:`` and ``=``, not a comma.
 
     >>> parse_spec("llm:model=llama3,base_url=http://localhost:11434/v1")
     ('llm', {'model': 'llama3', 'base_url': 'http://localhost:11434/v1'})
@@ -107,14 +105,10 @@ def make_evaluator(name: str, options: Mapping[str, Any] | None = None) -> Evalu
     fields = [field for field in getattr(cls, "__dataclass_fields__", {}) if not field.startswith("_")]
     for key in options or {}:
         if key not in fields:
-            raise UsageError(
-                f"evaluator {name!r} has no option {key!r}" + (hint(key, fields) if fields else "")
-            )
+            raise UsageError(f"evaluator {name!r} has no option {key!r}" + (hint(key, fields) if fields else ""))
     try:
         return TypeAdapter(cls).validate_python(dict(options or {}))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "options"
-        raise UsageError(
-            f"evaluator {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}"
-        ) from None
+        raise UsageError(f"evaluator {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}") from None
