@@ -1,0 +1,1 @@
+"""Text: sentences, tokens, chunks and word overlap."""
