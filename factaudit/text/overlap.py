@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from itertools import chain, pairwise
 
 import numpy as np
 
 from factaudit.text.chunks import chunk, words
 from factaudit.text.tokens import rouge_tokens
 
-Bigrams = Mapping[tuple[str, str], int]
+Bigram = tuple[str, str]
 
 
 def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.ndarray:
     """The clipped share of each claim's bigrams that its document has.
 
-    Equals ``RougeScorer(["rouge2"], use_stemmer=False)``'s precision, but each distinct document is read once.
+    Equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``, but each distinct document is read once.
 
     claims, docs: n texts each, row by row. Returns float64 (n,), in [0, 1]; NaN where the claim has fewer than two
     tokens or the document is None.
     """
     result = np.full(len(claims), np.nan)
-    for doc, rows in _by_document(claims, docs).items():
-        found = bigrams(doc)
-        for row in rows:
-            result[row] = precision(bigrams(claims[row]), found)
+    for doc, rows, wanted in _by_document(claims, docs):
+        found = _count(doc, set(chain.from_iterable(wanted)))
+        for row, pairs in zip(rows, wanted, strict=True):
+            if pairs:
+                result[row] = _hits(pairs, found) / len(pairs)
     return result
 
 
@@ -35,48 +37,44 @@ def r2_diff(
     """ROUGE-2 precision against the whole document minus the greatest against one of its chunks (VC §4.2).
 
     claims, docs: n texts each, row by row; size, count: as in `factaudit.text.chunks.chunk`. Returns float64 (n,),
-    never negative; NaN where the precision is.
+    never negative; NaN where ROUGE-2 precision is.
     """
     result = np.full(len(claims), np.nan)
-    for doc, rows in _by_document(claims, docs).items():
-        whole = bigrams(doc)
-        chunks = chunk(doc, size, count)
-        # One chunk is the whole document.
-        parts = [bigrams(part) for part in chunks] if len(chunks) > 1 else [whole]
-        for row in rows:
-            wanted = bigrams(claims[row])
-            if wanted:
-                lost = hits(wanted, whole) - max(hits(wanted, part) for part in parts)
-                result[row] = lost / sum(wanted.values())
+    for doc, rows, wanted in _by_document(claims, docs):
+        needed = set(chain.from_iterable(wanted))
+        whole = _count(doc, needed)
+        # Where the document has none of the bigrams, its chunks need not be made.
+        chunks = chunk(doc, size, count) if whole else []
+        # The only chunk of a document is the document.
+        parts = [_count(part, needed) for part in chunks] if len(chunks) > 1 else [whole]
+        for row, pairs in zip(rows, wanted, strict=True):
+            if pairs:
+                best = max(_hits(pairs, part) for part in parts)
+                result[row] = (_hits(pairs, whole) - best) / len(pairs)
     return result
 
 
-def bigrams(text: str) -> Bigrams:
-    """The text's bigrams of ROUGE tokens with their numbers."""
-    tokens = rouge_tokens(text)
-    return Counter(zip(tokens, tokens[1:], strict=False))
-
-
-def hits(wanted: Bigrams, found: Bigrams) -> int:
-    """How many of the bigrams ``wanted`` are in ``found``, each at most as often as there."""
-    number = 0
-    for bigram, times in wanted.items():
-        if bigram in found:
-            number += min(times, found[bigram])
-    return number
-
-
-def precision(claim: Bigrams, doc: Bigrams) -> float:
-    """ROUGE-2 precision of two texts' bigrams; NaN where the claim has none."""
-    return hits(claim, doc) / sum(claim.values()) if claim else float("nan")
-
-
-def _by_document(claims: Sequence[str], docs: Sequence[str | None]) -> dict[str, list[int]]:
-    """The rows of each distinct document, so that one document at a time is held as bigrams."""
+def _by_document(
+    claims: Sequence[str], docs: Sequence[str | None]
+) -> Iterator[tuple[str, list[int], list[list[Bigram]]]]:
+    """Each distinct document with its rows and their claims' bigrams: the bigrams of one document are held at a time."""
     if len(claims) != len(docs):
         raise ValueError(f"expected one document per claim, found {len(claims)} claims and {len(docs)} documents")
-    rows: dict[str, list[int]] = {}
+    rows_of: dict[str, list[int]] = {}
     for row, doc in enumerate(docs):
         if isinstance(doc, str):
-            rows.setdefault(doc, []).append(row)
-    return rows
+            rows_of.setdefault(doc, []).append(row)
+    for doc, rows in rows_of.items():
+        yield doc, rows, [list(pairwise(rouge_tokens(claims[row]))) for row in rows]
+
+
+def _count(text: str, needed: Set[Bigram]) -> Counter[Bigram]:
+    """How often the text has each of the ``needed`` bigrams; those that it lacks are left out."""
+    return Counter(filter(needed.__contains__, pairwise(rouge_tokens(text))))
+
+
+def _hits(pairs: Sequence[Bigram], found: Mapping[Bigram, int]) -> int:
+    """How many of a claim's bigrams are found, a repeated one at most as often as it is found (ROUGE's clipping)."""
+    if len(set(pairs)) == len(pairs):
+        return sum(map(found.__contains__, pairs))
+    return sum(min(times, found.get(pair, 0)) for pair, times in Counter(pairs).items())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-_TOKEN = re.compile(r"[a-z0-9]+")
+# What each byte of an ASCII text becomes: letters and digits their lower case, anything else a space.
+_TABLE = bytes(ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256))
 
 
 def rouge_tokens(text: str) -> list[str]:
@@ -13,4 +12,9 @@ def rouge_tokens(text: str) -> list[str]:
     >>> rouge_tokens("Zoë's 3.5-inch disk")
     ['zo', 's', '3', '5', 'inch', 'disk']
     """
-    return _TOKEN.findall(text.lower())
+    # The two characters outside ASCII whose lower case holds an ASCII letter: capital I with a dot, and the kelvin sign.
+    if "\u0130" in text or "\u212a" in text:
+        text = text.lower()
+    # "replace" makes each other character a question mark, which separates tokens as it does itself. This is several
+    # times as fast as a regular expression over the text in lower case.
+    return text.encode("ascii", "replace").translate(_TABLE).decode("ascii").split()
