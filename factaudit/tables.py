@@ -187,6 +187,11 @@ def validate_verdicts(
     return verdicts
 
 
+def has_column(path: str | Path, column: str) -> bool:
+    """Whether a claims or verdicts file has a column of that name; raises `InputError` where it cannot be read."""
+    return column in _read(Path(path))
+
+
 def claim_positions(claims: pd.DataFrame, ids: pd.Series) -> np.ndarray:
     """The row number in ``claims`` of each id, -1 where there is none (int64 array of len(ids))."""
     found = pc.index_in(_arrow(ids), value_set=_arrow(claims["claim_id"]))

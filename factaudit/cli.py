@@ -1,0 +1,295 @@
+"""The command line. Exit codes: 0 done, 1 the work failed, 2 wrong usage; tracebacks only with ``--debug``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import yaml
+
+from factaudit import __version__
+from factaudit.errors import FactauditError, UsageError, hint
+
+_PATH = click.Path(path_type=Path)
+
+
+class _Group(click.Group):
+    """Commands in the order in which they were written, and a hint for a misspelt one."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and not args[0].startswith("-") and args[0] not in self.commands:
+            ctx.fail(f"no command {args[0]!r}{hint(args[0], list(self.commands))}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="factaudit")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def cli(debug: bool) -> None:
+    """How far can a factuality metric be trusted?
+
+    \b
+    Start here:
+      factaudit run experiments/quickstart.yaml --out runs/quickstart
+      factaudit audit claims.jsonl verdicts.parquet --out runs/mine
+    """
+
+
+def _example(text: str) -> str:
+    return f"Example: {text}"
+
+
+# ------------------------------------------------------------------------------------------------------- run
+
+
+@cli.command(epilog=_example("factaudit run experiments/quickstart.yaml --out runs/quickstart --set seed=1"))
+@click.argument("experiment", type=_PATH)
+@click.option("--out", type=_PATH, help="The run folder.  [default: runs/NAME-OF-THE-YAML]")
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML.")
+def run(experiment: Path, out: Path | None, settings: Sequence[str]) -> None:
+    """Run an experiment YAML and write its run folder; a second run reuses what is unchanged."""
+    from factaudit.experiment import run as run_experiment
+
+    out = out or Path("runs") / experiment.stem
+    results = run_experiment(experiment, out, settings=_settings(settings), progress=True, say=click.echo)
+    _summary(results.findings)
+
+
+def _settings(pairs: Sequence[str]) -> dict[str, Any]:
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--set {pair}: expected KEY=VALUE")
+        try:
+            found[key] = yaml.safe_load(value) if value else ""
+        except yaml.YAMLError:
+            raise UsageError(f"--set {pair}: the value is not YAML") from None
+    return found
+
+
+def _summary(findings: Sequence[dict[str, Any]], most: int = 5) -> None:
+    spoken = [finding for finding in findings if finding["severity"] != "ok"]
+    for finding in spoken[:most]:
+        click.echo(f"{finding['severity']:<5} {finding['statement']}")
+    if len(spoken) > most:
+        click.echo(f"      ... and {len(spoken) - most} more findings in the report")
+
+
+# ----------------------------------------------------------------------------------------------------- judge
+
+
+@cli.command(
+    epilog=_example("factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet")
+)
+@click.argument("claims", type=_PATH)
+@click.option(
+    "--evaluator", "evaluators", multiple=True, required=True, metavar="NAME[:key=value,...]", help="May be repeated."
+)
+@click.option("--out", type=_PATH, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
+def judge(claims: Path, evaluators: Sequence[str], out: Path) -> None:
+    """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
+    import shutil
+
+    from factaudit.evaluators.judging import check_names, name_evaluator
+    from factaudit.evaluators.judging import judge as judge_claims
+    from factaudit.tables import read_claims, write_table
+
+    named = [name_evaluator(spec) for spec in evaluators]
+    check_names(named)
+    table = read_claims(claims)
+    journal = out.parent / f".{out.name}.journal"
+    verdicts = judge_claims(table, named, journal=journal, progress=True)
+    write_table(verdicts, out)
+    for name, part in verdicts.groupby("evaluator", sort=False):
+        counts = part["status"].value_counts()
+        click.echo(f"{name}: {len(part):,} verdicts, {', '.join(f'{n:,} {status}' for status, n in counts.items())}")
+    failed = int((verdicts["status"] == "error").sum())
+    if failed:
+        click.echo(f"{out} (run the same command again to retry the {failed:,} errors)")
+    else:
+        shutil.rmtree(journal)
+        click.echo(out)
+
+
+# ----------------------------------------------------------------------------------------------------- audit
+
+
+@cli.command(epilog=_example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"))
+@click.argument("claims", type=_PATH)
+@click.argument("verdicts", type=_PATH, nargs=-1, required=True)
+@click.option("--out", type=_PATH, required=True, help="The run folder.")
+@click.option("--title", default="Evaluators compared", show_default=True)
+@click.option("--seed", default=0, show_default=True, help="Of the bootstrap.")
+@click.option("--replicates", default=2000, show_default=True, help="Bootstrap replicates; 0 for no intervals.")
+def audit(claims: Path, verdicts: tuple[Path, ...], out: Path, title: str, seed: int, replicates: int) -> None:
+    """Audit verdicts against labelled claims: every audit, all figures and the report, without a YAML."""
+    from factaudit.experiment import Experiment
+    from factaudit.experiment import run as run_experiment
+
+    experiment = Experiment(
+        title=title,
+        claims=[str(claims)],
+        verdicts=[str(path) for path in verdicts],
+        seed=seed,
+        replicates=replicates,
+    )
+    results = run_experiment(experiment, out, say=click.echo)
+    _summary(results.findings)
+
+
+# --------------------------------------------------------------------------------------------------- convert
+
+
+@cli.command(
+    "convert",
+    epilog=_example("factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet"),
+)
+@click.argument("format", metavar="FORMAT")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--out", type=_PATH, required=True, help="Claims: .parquet, .jsonl[.gz] or .csv[.gz].")
+@click.option("--verdicts", type=_PATH, help="Verdicts, where the format has them.")
+@click.option("--join", multiple=True, metavar="FORMAT:PATH", help="aggrefact only: recover system and response_id.")
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
+def convert_command(
+    format: str, sources: Sequence[str], out: Path, verdicts: Path | None, join: Sequence[str], options: Sequence[str]
+) -> None:
+    """Turn a published data set into claims (and verdicts). `factaudit list formats` shows the formats."""
+    from factaudit.datasets import convert
+    from factaudit.tables import write_table
+
+    given = _settings(options)
+    if join:
+        given["join"] = list(join)
+    converted = convert(format, sources, **given)
+    for note in converted.notes:
+        click.echo(note)
+    write_table(converted.claims, out)
+    click.echo(f"{out}: {len(converted.claims):,} claims")
+    if verdicts is not None:
+        if converted.verdicts is None:
+            raise UsageError(f"the format {format!r} brings no verdicts")
+        write_table(converted.verdicts, verdicts)
+        click.echo(f"{verdicts}: {len(converted.verdicts):,} verdicts")
+    elif converted.verdicts is not None:
+        click.echo("the source has verdicts too: name a file for them with --verdicts")
+
+
+# ---------------------------------------------------------------------------------------------------- report
+
+
+@cli.command(epilog=_example("factaudit report runs/quickstart"))
+@click.argument("run_dir", type=_PATH)
+def report(run_dir: Path) -> None:
+    """Render the tables, figures and report of a run folder again."""
+    from factaudit.report import render
+    from factaudit.results import Results
+
+    Results.load(run_dir)  # says what is wrong, where something is
+    written = render(run_dir)
+    click.echo(f"{run_dir / 'report.html'} ({len(written)} files)")
+
+
+# -------------------------------------------------------------------------------------------------- validate
+
+
+@cli.command(epilog=_example("factaudit validate claims.jsonl --kind claims"))
+@click.argument("file", type=_PATH)
+@click.option("--kind", type=click.Choice(["experiment", "claims", "verdicts"]), help="Told from the file otherwise.")
+@click.option("--claims", type=_PATH, help="The claims that the verdicts are of.")
+def validate(file: Path, kind: str | None, claims: Path | None) -> None:
+    """Check an experiment YAML, a claims file or a verdicts file without running anything."""
+    from factaudit.experiment import load
+    from factaudit.tables import has_column, read_claims, read_verdicts
+
+    if kind is None:
+        if file.suffix in (".yaml", ".yml"):
+            kind = "experiment"
+        else:
+            kind = "verdicts" if has_column(file, "evaluator") else "claims"
+    if kind == "experiment":
+        experiment = load(file)
+        click.echo(f"{file}: a valid experiment ({len(experiment.evaluators)} evaluators to run)")
+    elif kind == "claims":
+        table = read_claims(file)
+        labelled = int(table["label"].notna().sum())
+        click.echo(f"{file}: {len(table):,} valid claims, {labelled:,} labelled, {table['dataset'].nunique()} datasets")
+    else:
+        table = read_verdicts(file, claims=read_claims(claims) if claims else None)
+        click.echo(f"{file}: {len(table):,} valid verdicts of {', '.join(table['evaluator'].unique())}")
+
+
+# ------------------------------------------------------------------------------------------------------ list
+
+
+@cli.command("list", epilog=_example("factaudit list evaluators"))
+@click.argument("what", type=click.Choice(["evaluators", "audits", "formats"]))
+def list_command(what: str) -> None:
+    """List the evaluators, audits or formats, each with what it needs and a line to run it."""
+    if what == "evaluators":
+        from factaudit.evaluators.registry import entries
+
+        for entry in entries().values():
+            click.echo(f"{click.style(entry.name, bold=True)}: {entry.summary}")
+            click.echo(f"    needs   {entry.needs}")
+            if entry.source:
+                click.echo(f"    source  {entry.source}")
+            click.echo(f"    run     factaudit judge CLAIMS --evaluator {entry.example or entry.name} --out VERDICTS")
+    elif what == "audits":
+        from factaudit.audit import AUDITS
+        from factaudit.results import options_model
+
+        for name, function in AUDITS.items():
+            click.echo(f"{click.style(name, bold=True)}: {_first_line(function)}")
+            fields = options_model(name).model_fields
+            if fields:
+                click.echo(f"    options {', '.join(f'{key} (default {f.default!r})' for key, f in fields.items())}")
+    else:
+        from factaudit.datasets import FORMATS
+
+        for name, format in FORMATS.items():
+            click.echo(f"{click.style(name, bold=True)}: {format.summary}")
+            click.echo(f"    run     {format.example}")
+
+
+def _first_line(function: Any) -> str:
+    return (function.__doc__ or "").strip().splitlines()[0]
+
+
+# ------------------------------------------------------------------------------------------------------ main
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script. Never returns: exits with 0, 1 or 2."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        cli.main(arguments, prog_name="factaudit", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("\nstopped; what was done is kept: run the same command again to go on", err=True)
+        sys.exit(1)
+    except FactauditError as error:
+        if "--debug" in arguments:
+            raise
+        click.echo(f"factaudit: {error}", err=True)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
+    except Exception as error:
+        if "--debug" in arguments:
+            raise
+        click.echo(f"factaudit: {type(error).__name__}: {error}", err=True)
+        click.echo("This is a bug in factaudit: please report it, with what `factaudit --debug ...` prints.", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

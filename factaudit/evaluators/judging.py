@@ -1,0 +1,219 @@
+"""Claims in, verdicts out: one evaluator over a claims table, written down as it goes so that nothing is judged twice.
+
+Every verdict goes to a *journal* (one JSON line each, flushed) as it comes. A run that was killed and is started again
+reads the journal first; it repeats at most the claims that were in flight.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from tqdm import tqdm
+
+from factaudit.errors import UsageError
+from factaudit.evaluators.base import Claim, Evaluator, Verdict
+from factaudit.evaluators.registry import make_evaluator, parse_spec
+from factaudit.signature import digest
+from factaudit.tables import DEFAULT_THRESHOLD, merge_verdicts, validate_verdicts
+
+#: Verdicts of these statuses are asked for again when a run is resumed; the others are final.
+RETRIED = ("error", "skipped")
+
+
+@dataclass(frozen=True)
+class NamedEvaluator:
+    """An evaluator, the name that its verdicts carry, and the score above which (strictly) it predicts 1."""
+
+    name: str
+    evaluator: Evaluator
+    threshold: float = DEFAULT_THRESHOLD
+
+    @property
+    def signature(self) -> str:
+        """The evaluator's own signature, with the threshold where it is not 0.5."""
+        own = self.evaluator.signature
+        return own if self.threshold == DEFAULT_THRESHOLD else f"{own}|threshold:{self.threshold:g}"
+
+
+def name_evaluator(spec: str | Mapping[str, Any]) -> NamedEvaluator:
+    """Make an evaluator from ``"NAME[:key=value,...]"`` or, as in a YAML, ``{NAME: {key: value}}``.
+
+    Two options belong to every evaluator: ``name`` (what the verdicts table calls it; by default the evaluator's own
+    `verdict_name`, else the spec) and ``threshold``. Raises `UsageError`.
+    """
+    if isinstance(spec, str):
+        kind, given = parse_spec(spec)
+        options: dict[str, Any] = dict(given)
+    else:
+        if len(spec) != 1:
+            raise UsageError(f"evaluator: expected one NAME: {{options}}, found {dict(spec)!r}")
+        kind, found = next(iter(spec.items()))
+        options = dict(found or {})
+    name = options.pop("name", None)
+    threshold = options.pop("threshold", DEFAULT_THRESHOLD)
+    try:
+        cut = float(threshold)
+    except (TypeError, ValueError):
+        raise UsageError(f"evaluator {kind!r}, option threshold: expected a number, found {threshold!r}") from None
+    if not 0 <= cut <= 1:
+        raise UsageError(f"evaluator {kind!r}, option threshold: expected 0 to 1, found {cut:g}")
+    evaluator = make_evaluator(kind, options)
+    if name is None:
+        name = getattr(evaluator, "verdict_name", None) or _canonical(kind, options)
+        name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
+    return NamedEvaluator(str(name), evaluator, cut)
+
+
+def check_names(evaluators: Iterable[NamedEvaluator], taken: Iterable[str] = ()) -> None:
+    """Two evaluators of one name would be one column of every table: a `UsageError` that says what to do."""
+    seen = set(taken)
+    for named in evaluators:
+        if named.name in seen:
+            raise UsageError(f"two evaluators are called {named.name!r}: give one of them another with name=...")
+        seen.add(named.name)
+
+
+def judge(
+    claims: pd.DataFrame,
+    evaluators: Iterable[str | Mapping[str, Any] | NamedEvaluator],
+    *,
+    journal: str | Path | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """Judge a claims table with one or several evaluators.
+
+    Args:
+        claims: a validated claims table (`factaudit.tables.read_claims`).
+        evaluators: specs (`name_evaluator`).
+        journal: a folder for the journals, one file per evaluator signature; None keeps nothing on disk.
+        progress: show a progress bar (on a terminal only).
+
+    Returns a validated verdicts table: a row per claim and evaluator, in the order of the claims.
+    """
+    named = [e if isinstance(e, NamedEvaluator) else name_evaluator(e) for e in evaluators]
+    check_names(named)
+    return merge_verdicts([_judge_one(claims, one, journal, progress) for one in named])
+
+
+def _judge_one(claims: pd.DataFrame, named: NamedEvaluator, journal: str | Path | None, progress: bool) -> pd.DataFrame:
+    inputs = _Inputs(claims)
+    # The threshold turns scores into predictions afterwards, so it is no part of the journal's name.
+    log = _Journal(Path(journal) / f"{digest(named.evaluator.signature)}.jsonl") if journal is not None else None
+    done: dict[str, Verdict] = {}
+    if log is not None:
+        done = log.open(named.evaluator.signature, inputs.fingerprints)
+    todo = [row for row, claim_id in enumerate(inputs.ids) if claim_id not in done]
+    try:
+        with tqdm(
+            total=len(inputs.ids), initial=len(done), desc=named.name, unit="claim", disable=None if progress else True
+        ) as bar:
+            for verdict in named.evaluator.judge(inputs.claims(todo)) if todo else ():
+                if log is not None:
+                    log.write(verdict, inputs.fingerprints[verdict.claim_id])
+                done[verdict.claim_id] = verdict
+                bar.update()
+    finally:
+        if log is not None:
+            log.close()
+    return _table(inputs.ids, done, named)
+
+
+@dataclass
+class _Inputs:
+    """The claims as evaluators see them, made one at a time, and a fingerprint of all that a verdict can depend on."""
+
+    table: pd.DataFrame
+    ids: list[str] = field(init=False)
+    fingerprints: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ids = self.table["claim_id"].tolist()
+        self._columns = {name: _values(self.table[name]) for name in ("claim", "doc", "topic")}
+        documents: dict[str, str] = {}  # a document is long and shared by many claims: it is hashed once
+        self.fingerprints = {}
+        for claim_id, claim, doc, topic in zip(self.ids, *self._columns.values(), strict=True):
+            if doc is not None and doc not in documents:
+                documents[doc] = digest(doc, length=64)
+            self.fingerprints[claim_id] = digest(claim, None if doc is None else documents[doc], topic)
+
+    def claims(self, rows: Iterable[int]) -> Iterator[Claim]:
+        columns = self._columns
+        for row in rows:
+            yield Claim(self.ids[row], columns["claim"][row], columns["doc"][row], columns["topic"][row])
+
+
+class _Journal:
+    """An append-only JSONL file. The first line names the evaluator; a torn last line is cut off when it is opened."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def open(self, signature: str, fingerprints: Mapping[str, str]) -> dict[str, Verdict]:
+        """Read the verdicts that still hold for the claims as they are now, and make ready to append."""
+        found: dict[str, Verdict] = {}
+        whole = 0
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                for line in file:
+                    try:
+                        row = json.loads(line) if line.endswith(b"\n") else None
+                    except ValueError:
+                        row = None
+                    if row is None:
+                        break
+                    whole += len(line)
+                    key = row.pop("input", None)
+                    if key is not None and fingerprints.get(row["claim_id"]) == key:
+                        found[row["claim_id"]] = Verdict(**row)
+            os.truncate(self.path, whole)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self.path.open("a", encoding="utf-8", buffering=1, newline="\n")
+        if not whole:
+            self._file.write(json.dumps({"evaluator": signature}) + "\n")
+        return {claim_id: verdict for claim_id, verdict in found.items() if verdict.status not in RETRIED}
+
+    def write(self, verdict: Verdict, fingerprint: str) -> None:
+        row = {key: value for key, value in asdict(verdict).items() if value is not None}
+        self._file.write(json.dumps({"input": fingerprint, **row}, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _table(ids: list[str], done: Mapping[str, Verdict], named: NamedEvaluator) -> pd.DataFrame:
+    missing = Verdict("", status="error", raw="the evaluator gave no verdict")
+    verdicts = [done.get(claim_id, missing) for claim_id in ids]
+    table = pd.DataFrame(
+        {
+            "claim_id": pd.Series(ids, dtype="str"),
+            "evaluator": named.name,
+            "score": [verdict.score for verdict in verdicts],
+            "prediction": pd.array([_prediction(verdict, named.threshold) for verdict in verdicts], dtype="Int8"),
+            "status": [verdict.status for verdict in verdicts],
+            "raw": pd.Series([verdict.raw for verdict in verdicts], dtype="object"),
+            "chunk_scores": pd.Series(
+                [None if v.chunk_scores is None else list(v.chunk_scores) for v in verdicts], dtype="object"
+            ),
+        }
+    )
+    return validate_verdicts(table, source=f"verdicts of {named.name}")
+
+
+def _prediction(verdict: Verdict, threshold: float) -> int | None:
+    if verdict.prediction is not None or verdict.score is None:
+        return verdict.prediction
+    return int(verdict.score > threshold)
+
+
+def _canonical(kind: str, options: Mapping[str, Any]) -> str:
+    return kind if not options else f"{kind}:{','.join(f'{key}={value}' for key, value in options.items())}"
+
+
+def _values(column: pd.Series) -> list[Any]:
+    return column.astype(object).where(column.notna(), None).tolist()

@@ -1,0 +1,328 @@
+"""Experiments: a YAML in, a run folder out.
+
+`run` goes through four stages, each of which is kept so that a second run repeats only what has changed: read the
+claims, gather the verdicts (read, or judged and journalled), audit them, render the report. Every file of the run
+folder is replaced in one step; a run that is killed leaves what it had, and goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from factaudit import __version__
+from factaudit.datasets import convert
+from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.evaluators.judging import NamedEvaluator, check_names, judge, name_evaluator
+from factaudit.files import write_json, write_text
+from factaudit.results import Results, Row, audit_options, compare
+from factaudit.signature import digest, file_checksum
+from factaudit.tables import merge_verdicts, read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
+from factaudit.yamlfile import Place, YamlFile, check
+
+#: What the lock file records of the environment.
+_PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "statsmodels", "rouge-score", "nltk", "openai")
+
+
+class Source(BaseModel):
+    """Claims (and verdicts) in somebody else's format: ``{format: tofueval, source: [paths], options: {...}}``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: str
+    source: list[str]
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class Experiment(BaseModel):
+    """What an experiment YAML may say. Paths are relative to the YAML's folder; ``${data}`` stands for ``data``.
+
+    An option's value is a path where it starts with ``./``, ``../``, ``/``, ``~/`` or ``${data}``.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = "Evaluators compared"
+    data: str | None = None
+    claims: list[str | Source] = Field(min_length=1)
+    verdicts: list[str] = Field(default_factory=list)
+    evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
+    audits: list[str | dict[str, dict[str, Any] | None]] | None = None
+    replicates: int = Field(default=2000, ge=0)
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    seed: int = Field(default=0, ge=0)
+    max_cost: float | None = Field(default=None, gt=0)
+
+
+def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> Experiment:
+    """Read and check an experiment YAML; ``settings`` (``{"seed": 1, "audits": [...]}``) override its keys.
+
+    In the result all paths are absolute. Raises `InputError` naming the line of everything that is wrong.
+    """
+    file = YamlFile(path)
+    data = file.data
+    if isinstance(data, dict):
+        data = dict(data)
+        for key, value in (settings or {}).items():
+            # The YAML's own paths are relative to its folder; one given from outside, to where the user stands.
+            _set(data, key.split("."), str(Path(value).resolve()) if key == "data" else value)
+        for key in ("claims", "verdicts"):
+            # One path or source may stand without its list.
+            if isinstance(data.get(key), str | dict):
+                data[key] = [data[key]]
+        for item in data.get("claims") or ():
+            if isinstance(item, dict) and isinstance(item.get("source"), str):
+                item["source"] = [item["source"]]
+    experiment = check(Experiment, data, file)
+    return _resolve(experiment, file)
+
+
+def run(
+    experiment: str | Path | Experiment,
+    out: str | Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    progress: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> Results:
+    """Run an experiment (a YAML's path, or an `Experiment` with absolute paths) and write its run folder.
+
+    A second run into the same folder reuses what is unchanged. ``say`` gets one line per stage.
+    """
+    if not isinstance(experiment, Experiment):
+        experiment = load(experiment, settings)
+    folder = Path(out)
+    audit_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
+    evaluators = [name_evaluator(spec) for spec in experiment.evaluators]
+    check_names(evaluators)
+    with _only_one(folder) as work:
+        claims, verdicts, inputs, provenance, notes = _read_inputs(experiment)
+        for note in notes:
+            say(note)
+        say(f"claims    {len(claims):>9,} in {claims['dataset'].nunique()} datasets")
+        if evaluators:
+            check_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
+            _set_budget(evaluators, experiment.max_cost)
+            judged = judge(claims, evaluators, journal=work / "journal", progress=progress)
+            verdicts = judged if verdicts is None else merge_verdicts([verdicts, judged])
+        if verdicts is None:
+            raise UsageError("nothing to audit: expected verdicts, evaluators, or a claims format that brings verdicts")
+        say(f"verdicts  {len(verdicts):>9,} of {verdicts['evaluator'].nunique()} evaluators")
+        write_table(claims, folder / "claims.parquet")
+        write_table(verdicts, folder / "verdicts.parquet")
+
+        kept: set[str] = set()
+
+        def reuse(key: str, make: Callable[[], list[Row]]) -> list[Row]:
+            path = work / "audits" / f"{key.split('|')[0]}-{digest(key)}.json"
+            kept.add(path.name)
+            if path.exists():
+                return json.loads(path.read_text(encoding="utf-8"))
+            rows = make()
+            write_json(path, rows)
+            return rows
+
+        results = compare(
+            claims,
+            verdicts,
+            audits=experiment.audits,
+            title=experiment.title,
+            seed=experiment.seed,
+            replicates=experiment.replicates,
+            confidence=experiment.confidence,
+            signatures={one.name: one.signature for one in evaluators},
+            inputs=inputs,
+            reuse=reuse,
+        )
+        for path in (work / "audits").glob("*.json"):
+            if path.name not in kept:
+                path.unlink()
+        results.calls.extend(_calls(evaluators))
+        say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
+        write_text(folder / "experiment.lock.yaml", _lock(experiment, results, provenance))
+        results.save(folder)
+        say(f"report    {folder / 'report.html'}")
+    return results
+
+
+def _read_inputs(
+    experiment: Experiment,
+) -> tuple[pd.DataFrame, pd.DataFrame | None, list[Row], list[Row], list[str]]:
+    """Claims and verdicts of all sources, the files behind them with checksums, provenance, and notes to show."""
+    claim_tables, verdict_tables, paths, provenance, notes = [], [], [], [], []
+    for item in experiment.claims:
+        if isinstance(item, str):
+            claim_tables.append(read_claims(item))
+            paths.append(item)
+            continue
+        converted = convert(item.format, item.source, **item.options)
+        claim_tables.append(converted.claims)
+        if converted.verdicts is not None:
+            verdict_tables.append(converted.verdicts)
+        paths.extend(item.source)
+        notes.extend(converted.notes)
+        if converted.provenance:
+            provenance.append({"format": item.format, **converted.provenance})
+    claims = claim_tables[0] if len(claim_tables) == 1 else validate_claims(pd.concat(claim_tables))
+    verdict_tables.extend(read_verdicts(path) for path in experiment.verdicts)
+    paths.extend(experiment.verdicts)
+    verdicts = None
+    if verdict_tables:
+        verdicts = validate_verdicts(merge_verdicts(verdict_tables), claims=claims, source="verdicts")
+    return claims, verdicts, list(_checksums(paths)), provenance, notes
+
+
+def _checksums(paths: Sequence[str]) -> Iterator[Row]:
+    for path in map(Path, paths):
+        files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        for file in files:
+            if file.is_file():
+                yield {"path": str(file), "checksum": file_checksum(file)}
+
+
+def _set_budget(evaluators: Sequence[NamedEvaluator], max_cost: float | None) -> None:
+    spending = [one.evaluator for one in evaluators if hasattr(one.evaluator, "budget")]
+    if max_cost is None or not spending:
+        return
+    from factaudit.llm.cost import Budget
+
+    budget = Budget(max_cost)
+    for evaluator in spending:
+        evaluator.budget = budget  # type: ignore[attr-defined]
+
+
+def _calls(evaluators: Sequence[NamedEvaluator]) -> list[Row]:
+    rows = []
+    for one in evaluators:
+        usage = getattr(one.evaluator, "usage", None)
+        if usage is not None:
+            rows.append({"evaluator": one.name, **usage.to_row()})
+    return rows
+
+
+def _lock(experiment: Experiment, results: Results, provenance: list[Row]) -> str:
+    lock = {
+        "signature": results.signature,
+        "experiment": experiment.model_dump(mode="json", exclude_none=True),
+        "inputs": results.about["inputs"],
+        "provenance": provenance,
+        "evaluators": {row["name"]: row["signature"] for row in results.about["evaluators"]},
+        "versions": {
+            "factaudit": __version__,
+            "python": platform.python_version(),
+            **{package: version(package) for package in _PACKAGES},
+        },
+    }
+    return yaml.safe_dump(lock, sort_keys=False, allow_unicode=True)
+
+
+@contextmanager
+def _only_one(folder: Path) -> Iterator[Path]:
+    """The folder's work space (``.work``), held by one process at a time."""
+    work = folder / ".work"
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FactauditError(f"{folder}: cannot be used as a run folder ({error.strerror})") from None
+    with (work / "lock").open("w") as file:
+        try:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except ImportError:  # Windows has no fcntl: there, two runs into one folder are the user's to avoid
+            pass
+        except OSError:
+            raise FactauditError(f"{folder}: another run is writing to this folder") from None
+        yield work
+
+
+# ---------------------------------------------------------------------------------------------------- the YAML
+
+
+def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
+    for key in keys[:-1]:
+        inner = data.get(key)
+        data[key] = dict(inner) if isinstance(inner, dict) else {}
+        data = data[key]
+    data[keys[-1]] = value
+
+
+def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
+    """Make paths absolute and check what can be checked without running: files, evaluators, audits."""
+    base = file.path.resolve().parent
+    data = None if experiment.data is None else str(_absolute(experiment.data, base))
+    problems = []
+
+    def path(text: str, place: Place) -> str:
+        if "${data}" in text and data is None:
+            problems.append(file.problem("${data} is used, but 'data' is not set (--set data=FOLDER)", place))
+            return text
+        full = _absolute(re.sub(r"\$\{data\}", lambda _: data or "", text), base)
+        if not full.exists():
+            problems.append(file.problem(f"no such file: {full} (paths are relative to {base})", place))
+        return str(full)
+
+    claims: list[str | Source] = []
+    for number, item in enumerate(experiment.claims):
+        place: Place = ("claims", number)
+        if isinstance(item, str):
+            claims.append(path(item, place))
+        else:
+            sources = [
+                text if _is_hub(text) else path(text, (*place, "source", n)) for n, text in enumerate(item.source)
+            ]
+            options = {
+                key: path(value, (*place, "options", key)) if isinstance(value, str) and _is_path(value) else value
+                for key, value in item.options.items()
+            }
+            claims.append(item.model_copy(update={"source": sources, "options": options}))
+    verdicts = [path(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
+    evaluators: list[str | dict[str, dict[str, Any] | None]] = []
+    for number, spec in enumerate(experiment.evaluators):
+        place = ("evaluators", number)
+        if isinstance(spec, dict):
+            spec = {
+                name: {
+                    key: path(value, (*place, name, key)) if isinstance(value, str) and _is_path(value) else value
+                    for key, value in (options or {}).items()
+                }
+                for name, options in spec.items()
+            }
+        evaluators.append(spec)
+        try:
+            name_evaluator(spec)
+        except UsageError as error:
+            problems.append(file.problem(str(error), place))
+    for number, audit in enumerate(experiment.audits or ()):
+        try:
+            audit_options([audit])
+        except UsageError as error:
+            problems.append(file.problem(str(error), ("audits", number)))
+    if problems:
+        raise InputError(str(file.path), problems)
+    return experiment.model_copy(
+        update={"data": data, "claims": claims, "verdicts": verdicts, "evaluators": evaluators}
+    )
+
+
+def _absolute(text: str, base: Path) -> Path:
+    return (base / Path(text).expanduser()).resolve()
+
+
+def _is_path(text: str) -> bool:
+    """Whether an option's text is meant as a path: options are words and numbers unless they say otherwise."""
+    return text.startswith(("./", "../", "/", "~/", "${data}"))
+
+
+def _is_hub(text: str) -> bool:
+    return text == "lytang/LLM-AggreFact"

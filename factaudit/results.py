@@ -1,0 +1,221 @@
+"""Results: the rows of every audit with what it takes to question them. One JSON file, `factaudit.results/1`."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from factaudit import __version__
+from factaudit.audit import AUDITS
+from factaudit.audit.findings import findings
+from factaudit.audit.intervals import Intervals
+from factaudit.audit.judged import Judged
+from factaudit.errors import InputError, Problem, UsageError, hint
+from factaudit.files import write_json
+from factaudit.signature import digest, signature
+from factaudit.tables import STATUSES
+
+SCHEMA = "factaudit.results/1"
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Results:
+    """What audits found. ``audits`` maps a name to its rows (DESIGN: flat, rates in [0, 1], undefined is None)."""
+
+    signature: str
+    about: dict[str, Any]
+    audits: dict[str, list[Row]]
+    findings: list[Row] = field(default_factory=list)
+    calls: list[Row] = field(default_factory=list)
+    sections: list[dict[str, Any]] = field(default_factory=list)
+
+    def table(self, audit: str) -> pd.DataFrame:
+        """The rows of one audit as a DataFrame; undefined figures are missing values."""
+        if audit not in self.audits:
+            raise UsageError(f"no audit {audit!r} in these results{hint(audit, list(self.audits))}")
+        return pd.DataFrame(self.audits[audit])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of ``results.json``."""
+        return {
+            "schema": SCHEMA,
+            "signature": self.signature,
+            "about": self.about,
+            "audits": self.audits,
+            "findings": self.findings,
+            "calls": self.calls,
+            "sections": self.sections,
+        }
+
+    def save(self, folder: str | Path) -> Path:
+        """Write ``results.json`` and the report into a folder; returns the path of ``report.html``."""
+        from factaudit.report import render
+
+        write_json(Path(folder) / "results.json", self.to_dict())
+        render(Path(folder))
+        return Path(folder) / "report.html"
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Results:
+        """Read the ``results.json`` of a run folder."""
+        path = Path(folder) / "results.json"
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(str(folder), [Problem("not a run folder: it has no results.json")]) from None
+        except ValueError as error:
+            raise InputError(str(path), [Problem(f"not JSON: {error}")]) from None
+        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+            found = data.get("schema") if isinstance(data, dict) else type(data).__name__
+            raise InputError(str(path), [Problem(f"expected the schema {SCHEMA!r}, found {found!r}")])
+        return cls(
+            data["signature"],
+            data["about"],
+            data["audits"],
+            data.get("findings", []),
+            data.get("calls", []),
+            data.get("sections", []),
+        )
+
+
+def compare(
+    claims: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    *,
+    audits: Sequence[str | Mapping[str, Any]] | None = None,
+    title: str = "Evaluators compared",
+    seed: int = 0,
+    replicates: int = 2000,
+    confidence: float = 0.95,
+    signatures: Mapping[str, str] | None = None,
+    inputs: Sequence[Row] = (),
+    reuse: Callable[[str, Callable[[], list[Row]]], list[Row]] | None = None,
+) -> Results:
+    """Audit evaluators on claims: every audit by default, else those named (``"rates"`` or ``{"rates": {options}}``).
+
+    Args:
+        claims, verdicts: validated tables (`factaudit.tables`).
+        seed, replicates, confidence: of the bootstrap intervals; 0 replicates gives none.
+        signatures: evaluator name to the signature that its verdicts were made with, where known.
+        inputs: ``{"path", "checksum"}`` of the files behind the tables.
+        reuse: called with a key (what the rows depend on) and a function that makes the rows; may return stored ones.
+    """
+    chosen = audit_options(audits)
+    judged = Judged.join(claims, verdicts)
+    tables = digest(table_digest(claims), table_digest(verdicts))
+    intervals = Intervals(replicates=replicates, seed=seed, confidence=confidence) if replicates else None
+    settings = {"seed": seed, "replicates": replicates, "confidence": confidence, "version": __version__}
+    found: dict[str, list[Row]] = {}
+    for name, options in chosen.items():
+
+        def make(name: str = name, options: dict[str, Any] = options) -> list[Row]:
+            return AUDITS[name](judged, **options, intervals=intervals)
+
+        key = signature(name, {**options, **settings, "tables": tables})
+        found[name] = make() if reuse is None else reuse(key, make)
+    names = list(judged.evaluators)
+    about = {
+        "title": title,
+        "factaudit": __version__,
+        "seed": seed,
+        "replicates": replicates,
+        "claims": _about_claims(claims),
+        "evaluators": _about_evaluators(judged, signatures or {}),
+        "inputs": list(inputs),
+    }
+    line = signature(
+        "factaudit",
+        {
+            **settings,
+            "tables": tables,
+            "evaluators": digest(*(f"{name}={(signatures or {}).get(name, '')}" for name in names)),
+            "audits": digest(*(signature(name, options) for name, options in chosen.items())),
+        },
+    )
+    return Results(line, about, found, findings(found, about))
+
+
+def audit_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
+    """Names and options of audits, checked against the audits' own keyword arguments; None means all, by default.
+
+    Raises `UsageError` naming the audit, the option and what was expected.
+    """
+    if audits is None:
+        return {name: {} for name in AUDITS}
+    chosen: dict[str, dict[str, Any]] = {}
+    for item in audits:
+        name, given = (item, {}) if isinstance(item, str) else next(iter(item.items()))
+        if name not in AUDITS:
+            raise UsageError(f"unknown audit {name!r}{hint(name, list(AUDITS))}")
+        if name in chosen:
+            raise UsageError(f"audit {name!r} is named twice")
+        model = options_model(name)
+        for key in given or {}:
+            if key not in model.model_fields:
+                raise UsageError(f"audit {name!r} has no option {key!r}{hint(key, list(model.model_fields))}")
+        try:
+            chosen[name] = model(**(given or {})).model_dump(exclude_unset=True)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise UsageError(f"audit {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}") from None
+    return chosen
+
+
+def options_model(name: str) -> type[BaseModel]:
+    """A pydantic model of an audit's options: its keyword-only arguments; the intervals are the whole run's."""
+    function = AUDITS[name]
+    hints = get_type_hints(function)
+    fields: dict[str, Any] = {
+        key: (hints[key], Field(default=parameter.default))
+        for key, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and key != "intervals"
+    }
+    return create_model(f"{name}_options", __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def table_digest(table: pd.DataFrame) -> str:
+    """A hash of a table's content, rows in order."""
+    plain = table.copy(deep=False)
+    for column in plain.columns:
+        if plain[column].dtype == object:
+            plain[column] = plain[column].astype(str)
+    rows = pd.util.hash_pandas_object(plain, index=False).to_numpy()
+    return hashlib.sha256("\0".join(map(str, plain.columns)).encode() + rows.tobytes()).hexdigest()[:16]
+
+
+def _about_claims(claims: pd.DataFrame) -> list[Row]:
+    rows = []
+    for dataset, part in claims.groupby("dataset", sort=True):
+        tasks = part["task"].dropna().unique()
+        responses = part.loc[part["response_id"].notna(), ["system", "response_id"]].drop_duplicates()
+        rows.append(
+            {
+                "dataset": str(dataset),
+                "task": str(tasks[0]) if len(tasks) == 1 else None,
+                "n_claims": len(part),
+                "n_labelled": int(part["label"].notna().sum()),
+                "n_attributable": int((part["label"] == 1).sum()),
+                "n_systems": int(part["system"].nunique()),
+                "n_responses": len(responses),
+            }
+        )
+    return rows
+
+
+def _about_evaluators(judged: Judged, signatures: Mapping[str, str]) -> list[Row]:
+    rows = []
+    for row, name in enumerate(judged.evaluators):
+        status = judged.status[row]
+        counts = {f"n_{text}": int((status == code).sum()) for code, text in enumerate(STATUSES)}
+        rows.append({"name": name, "signature": signatures.get(name), "n_verdicts": int((status >= 0).sum()), **counts})
+    return rows
