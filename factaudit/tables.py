@@ -234,11 +234,11 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
             for column in full.columns:
                 if isinstance(_first(full[column]), list | np.ndarray):
                     full[column] = full[column].map(lambda v: json.dumps(_plain(v)), na_action="ignore")
-            full.to_csv(temporary, index=False, compression=_gzip(kind), lineterminator="\n")
-            return
-        data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in records(full))
-        # No time stamp in the gzip header: the same table gives the same bytes.
-        temporary.write_bytes(gzip.compress(data.encode(), mtime=0) if kind.endswith(".gz") else data.encode())
+            text = full.to_csv(index=False, lineterminator="\n")
+        else:
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in records(full))
+        # No name and no time stamp in the gzip header: the same table gives the same bytes.
+        temporary.write_bytes(gzip.compress(text.encode(), mtime=0) if kind.endswith(".gz") else text.encode())
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -284,7 +284,7 @@ def _read_csv(path: Path, kind: str) -> pd.DataFrame:
             keep_default_na=False,
             na_values=[""],
             encoding="utf-8-sig",
-            compression=_gzip(kind),
+            compression="gzip" if kind.endswith(".gz") else None,
         )
     except UnicodeDecodeError:
         raise InputError(str(path), [_undecodable(path, kind)]) from None
@@ -353,10 +353,6 @@ def _suffix(path: Path) -> str:
 
 def _unit(path: str | Path) -> str:
     return "line" if ".jsonl" in Path(path).name else "row"
-
-
-def _gzip(kind: str) -> Any:
-    return {"method": "gzip", "mtime": 0} if kind.endswith(".gz") else None
 
 
 def _line(error: BaseException) -> str:
