@@ -1,0 +1,45 @@
+# `make audit` runs the main job on what ships; `make test` checks and tests everything.
+# Both set up .venv by themselves; the only needs are make and a Python of 3.11 or later.
+
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+# Extras for the tests, e.g. `make test EXTRAS=hf,local`: see pyproject.toml.
+EXTRAS ?=
+comma := ,
+DEV := dev$(if $(EXTRAS),$(comma)$(EXTRAS))
+
+.PHONY: audit test check bench notebooks clean
+
+audit: $(VENV)/.installed
+	$(BIN)/factaudit run experiments/quickstart.yaml --out runs/quickstart
+	@echo "Open runs/quickstart/report.html in a browser."
+
+test: $(VENV)/.installed-$(DEV)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+	@echo "All checks and tests passed. The tests are in tests/; 'make bench' measures speed."
+
+bench: $(VENV)/.installed-$(DEV)
+	for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+notebooks: $(VENV)/.installed-$(DEV)
+	$(BIN)/python notebooks/execute.py
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "factaudit needs Python 3.11 or later: make PYTHON=/path/to/python3"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-$(DEV): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(DEV)]'
+	@touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache
