@@ -1,0 +1,169 @@
+"""Texts into sentences, sentences into atomic facts (Min et al. 2023, §3.1 and A.2)."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from rank_bm25 import BM25Okapi
+
+from factaudit.errors import InputError, Problem
+from factaudit.llm.types import Request
+from factaudit.signature import digest
+from factaudit.text.sentences import split_sentences
+
+#: A file of demonstrations in the original's format, for those who have it.
+ENVIRONMENT = "FACTSCORE_DEMONS_PATH"
+#: Demonstrations in each prompt: the first ones of the file, then the nearest of all (the original, for biographies).
+FIXED, CHOSEN = 7, 1
+#: Facts of a response beyond this are cut, lines of a reply up to this many characters are no facts.
+MAX_FACTS, MIN_CHARACTERS = 50, 3
+PARAMS: Mapping[str, float | int] = {"temperature": 0.0, "max_tokens": 800}
+
+_TASK = "Please breakdown the following sentence into independent facts: "
+_BOILERPLATE = re.compile(r"(?:Sure|Please|Here are|Here is|Certainly|This sentence does not contain any facts)\b")
+_BULLET = re.compile(r"^(?:\(?\d{1,3}[.):]\s+)?(?:[-*•‣▪–—](?:\s+|(?=[^\W\d_])))?")
+_ENDS_WITH_INITIAL = re.compile(r"(?:^|[\s.(])[A-Z]\.$")
+_STARTS_WITH_INITIAL = re.compile(r"^[A-Z]\.")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, paragraph by paragraph (a paragraph is a line that isn't blank).
+
+    Punkt's splits are mended as in the original: "J." and "R. Tolkien" stay together, a single word belongs to the
+    sentence before it (the first one of a paragraph to the next), and so does what begins with a small letter.
+    """
+    return [
+        sentence
+        for paragraph in text.split("\n")
+        if paragraph.strip()
+        for sentence in _mend(split_sentences(paragraph.strip()))
+    ]
+
+
+def _mend(split: Sequence[str]) -> list[str]:
+    joined: list[str] = []
+    for sentence in split:
+        if joined and _ENDS_WITH_INITIAL.search(joined[-1]) and _STARTS_WITH_INITIAL.match(sentence):
+            joined[-1] += f" {sentence}"
+        else:
+            joined.append(sentence)
+    mended: list[str] = []
+    for number, sentence in enumerate(joined):
+        alone = number == 1 and len(joined[0].split()) == 1
+        if mended and (alone or len(sentence.split()) == 1 or (sentence[0].isalpha() and not sentence[0].isupper())):
+            mended[-1] += f" {sentence}"
+        else:
+            mended.append(sentence)
+    return mended
+
+
+def is_boilerplate(sentence: str) -> bool:
+    """Whether a sentence is talk to the user ("Sure, ...", "Here are ...", "Please ...") and so holds no facts."""
+    return _BOILERPLATE.match(sentence) is not None
+
+
+@dataclass(frozen=True)
+class Demonstrations:
+    """Sentences with their facts, in order, as a prompt shows them."""
+
+    facts: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def load(cls, path: str | Path | None = None) -> Demonstrations:
+        """Read a JSON object {sentence: [fact, ...]}: ``path``, else ``FACTSCORE_DEMONS_PATH``, else our own.
+
+        Raises `InputError` where the file is missing or of another form.
+        """
+        named = path or os.environ.get(ENVIRONMENT)
+        source = Path(named) if named else files("factaudit.factscore") / "demons.json"
+        try:
+            found = json.loads(source.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(str(source), [Problem(f"not a readable file of demonstrations ({error})")]) from None
+        if (
+            not isinstance(found, dict)
+            or not found
+            or not all(
+                key.strip() and isinstance(facts, list) and facts and all(isinstance(fact, str) for fact in facts)
+                for key, facts in found.items()
+            )
+        ):
+            raise InputError(str(source), [Problem("expected an object of sentences, each with a list of facts")])
+        return cls(found)
+
+    @property
+    def signature(self) -> str:
+        """A hash of the demonstrations, in order."""
+        return digest(json.dumps(self.facts, ensure_ascii=False))
+
+    def nearest(self, sentence: str, k: int = CHOSEN) -> list[str]:
+        """The ``k`` demonstrations nearest to a sentence: BM25Okapi over words between white space.
+
+        Of equals the later comes first, as rank_bm25's own ``get_top_n`` has it; so a sentence that shares no word
+        with any gets the last one, which is not among the fixed ones.
+        """
+        scores = self._index.get_scores(sentence.split())
+        return [self._sentences[i] for i in np.argsort(scores, kind="stable")[::-1][:k]]
+
+    def prompt(self, sentence: str) -> str:
+        """The original's prompt, byte for byte: the fixed demonstrations, then the nearest, even if it is one of them."""
+        shown = [*self._sentences[:FIXED], *self.nearest(sentence)]
+        blocks = [f"{_TASK}{one}\n" + "".join(f"- {fact}\n" for fact in self.facts[one]) + "\n" for one in shown]
+        return "".join(blocks) + f"{_TASK}{sentence}\n"
+
+    def request(self, sentence: str) -> Request:
+        """The prompt as one user message, with the sampling parameters."""
+        return Request(({"role": "user", "content": self.prompt(sentence)},), dict(PARAMS))
+
+    @cached_property
+    def _sentences(self) -> list[str]:
+        return list(self.facts)
+
+    @cached_property
+    def _index(self) -> BM25Okapi:
+        return BM25Okapi([one.split() for one in self._sentences])
+
+
+def parse_facts(reply: str, min_characters: int = MIN_CHARACTERS) -> list[str]:
+    """The facts of a reply: its lines without numbering and bullets, if longer than ``min_characters``.
+
+    What leads to the list ("Here are the facts:") and other boilerplate is left out. Duplicates are kept: they are
+    removed over the whole response (`distinct`).
+    """
+    facts = []
+    for line in map(str.strip, reply.split("\n")):
+        fact = _BULLET.sub("", line, count=1)
+        talk = fact == line and (is_boilerplate(line) or line.endswith(":"))
+        if len(fact) > min_characters and not talk:
+            facts.append(fact)
+    return facts
+
+
+def distinct(facts: Sequence[Sequence[str]], max_facts: int = MAX_FACTS) -> tuple[list[list[str]], int, int]:
+    """Remove a response's repeated facts (the first stays) and those beyond ``max_facts``, sentence by sentence.
+
+    Returns (the facts left per sentence, the number of duplicates removed, the number cut).
+    """
+    seen: set[str] = set()
+    left: list[list[str]] = []
+    n_duplicates = n_cut = 0
+    for group in facts:
+        left.append([])
+        for fact in group:
+            if fact in seen:
+                n_duplicates += 1
+            elif len(seen) >= max_facts:
+                # It is not put among the seen, so that a second one beyond the cap counts as cut too.
+                n_cut += 1
+            else:
+                seen.add(fact)
+                left[-1].append(fact)
+    return left, n_duplicates, n_cut

@@ -1,0 +1,239 @@
+"""FActScore's own knowledge source: one SQLite file of pages, each a title and its passages (Min et al. 2023, §4.1).
+
+The file has a table ``documents(title, text)``; a text is the page's passages joined by `SEPARATOR`. It is opened
+read-only and read by index, so that a file of 20 GB costs no more memory than a small one. Two optional tables are
+understood: ``redirects(title, target)`` and ``factaudit_knowledge(key, value)``, which says how the file was made.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import struct
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from factaudit.errors import FactauditError, InputError, Problem
+
+#: What stands between two passages of a page in the original's file.
+SEPARATOR = "####SPECIAL####SEPARATOR####"
+#: Where the original keeps its Wikipedia of 1 April 2023.
+DEFAULT_PATH = Path(".cache/factscore/enwiki-20230401.db")
+ENVIRONMENT = "FACTSCORE_DB_PATH"
+#: A file without an index on the title is read whole at each look-up: bearable up to this size.
+MAX_UNINDEXED_BYTES = 64 << 20
+
+_MAGIC = b"SQLite format 3\x00"
+
+
+@dataclass(frozen=True)
+class Page:
+    """One page: its title as the knowledge source has it, its passages in order, and how the title was found.
+
+    ``matched`` is ``exact``, ``normalised``, ``redirect`` or ``wikipedia``.
+    """
+
+    title: str
+    passages: tuple[str, ...]
+    matched: str = "exact"
+
+
+def resolve(path: str | Path | None = None) -> Path:
+    """The knowledge source to use: the argument, else ``FACTSCORE_DB_PATH``, else `DEFAULT_PATH`.
+
+    Raises `FactauditError` that names the places looked at.
+    """
+    if path is not None:
+        return Path(path)
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        return Path(named)
+    if DEFAULT_PATH.is_file():
+        return DEFAULT_PATH
+    raise FactauditError(
+        f"no knowledge source: none was given, {ENVIRONMENT} is not set, and there is no {DEFAULT_PATH}. "
+        "Make one with `factaudit knowledge build PAGES.jsonl --out FILE`, or get the original's enwiki-20230401.db"
+    )
+
+
+class DocDB:
+    """A knowledge source on disk, read-only. Safe to use from several threads and to open in several processes.
+
+    Raises `InputError` where the file is missing, empty, cut off, not SQLite (an HTML page, say) or of another schema.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        _check_bytes(self.path)
+        # One connection behind a lock: a look-up takes microseconds, and SQLite's are not shared between threads.
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(
+            f"{self.path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False
+        )
+        try:
+            self._check_schema()
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise _refused(self.path, f"a damaged SQLite file ({error})") from None
+        except BaseException:
+            self.close()
+            raise
+
+    def passages(self, title: str) -> tuple[str, ...] | None:
+        """The passages of the page with exactly this title, in order; None where there is no such page."""
+        rows = self._rows("SELECT text FROM documents WHERE title = ?", title)
+        return None if not rows else tuple(str(rows[0][0] or "").split(SEPARATOR))
+
+    def find(self, topic: str) -> Page | None:
+        """The page of a topic: by its exact title, then through a redirect, then by the title normalised; else None.
+
+        Normalised: underscores are spaces, runs of white space one space, case is ignored. Where several titles
+        differ only in case, the first in the alphabet is taken.
+        """
+        exact = self.passages(topic)
+        if exact is not None:
+            return Page(topic, exact)
+        normal = normalise(topic)
+        forms = _variants(normal)
+        if (redirected := self._redirect(topic)) is not None:
+            return redirected
+        for title in forms:
+            passages = self.passages(title)
+            if passages is not None:
+                return Page(title, passages, "normalised")
+        for title in forms:
+            if (redirected := self._redirect(title)) is not None:
+                return redirected
+        rows = self._rows("SELECT title FROM documents WHERE title = ? COLLATE NOCASE ORDER BY title LIMIT 1", normal)
+        if rows:
+            title = str(rows[0][0])
+            return Page(title, self.passages(title) or (), "normalised")
+        return None
+
+    def titles(self) -> Iterator[str]:
+        """All titles in order, read a block at a time."""
+        last: str | None = None
+        while True:
+            if last is None:
+                rows = self._rows("SELECT title FROM documents ORDER BY title LIMIT 10000")
+            else:
+                rows = self._rows("SELECT title FROM documents WHERE title > ? ORDER BY title LIMIT 10000", last)
+            if not rows:
+                return
+            yield from (str(row[0]) for row in rows)
+            last = str(rows[-1][0])
+
+    def info(self) -> dict[str, Any]:
+        """What the file is: path, bytes, n_pages, n_redirects and, where it was made here, how (flat, for printing)."""
+        told: dict[str, Any] = {
+            "path": str(self.path),
+            "bytes": self.path.stat().st_size,
+            "n_pages": self._rows("SELECT COUNT(*) FROM documents")[0][0],
+            "n_redirects": self._rows("SELECT COUNT(*) FROM redirects")[0][0] if self._redirects else 0,
+            "indexed": self.indexed,
+        }
+        if self._table("factaudit_knowledge"):
+            told |= dict(self._rows("SELECT key, value FROM factaudit_knowledge ORDER BY rowid"))
+        else:
+            told["made_by"] = "another tool (tokenizer unknown)"
+        return told
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def __enter__(self) -> DocDB:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _redirect(self, title: str) -> Page | None:
+        rows = self._rows("SELECT target FROM redirects WHERE title = ?", title) if self._redirects else []
+        passages = self.passages(str(rows[0][0])) if rows else None
+        return None if passages is None else Page(str(rows[0][0]), passages, "redirect")
+
+    def _rows(self, query: str, *values: str) -> list[Any]:
+        try:
+            with self._lock:
+                return self._connection.execute(query, values).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise _refused(self.path, f"a damaged SQLite file ({error})") from None
+
+    def _table(self, name: str) -> list[str]:
+        """The columns of a table, [] where there is none."""
+        return [str(row[1]).lower() for row in self._rows(f"PRAGMA table_info({name})")]
+
+    def _check_schema(self) -> None:
+        columns = self._table("documents")
+        if not {"title", "text"} <= set(columns):
+            rows = self._rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+            found = f"documents({', '.join(columns)})" if columns else ", ".join(str(row[0]) for row in rows) or "none"
+            raise _refused(self.path, f"of another schema: expected a table documents(title, text), found {found}")
+        if not self._rows("SELECT 1 FROM documents LIMIT 1"):
+            raise _refused(self.path, "a knowledge source without a page")
+        self._redirects = {"title", "target"} <= set(self._table("redirects"))
+        plan = self._rows("EXPLAIN QUERY PLAN SELECT text FROM documents WHERE title = ?", "")
+        self.indexed = "SEARCH" in str(plan[0][-1])
+        if not self.indexed and self.path.stat().st_size > MAX_UNINDEXED_BYTES:
+            raise _refused(
+                self.path,
+                "without an index on the title, so that each look-up would read the whole file; mend it with "
+                "`CREATE UNIQUE INDEX documents_title ON documents(title)`",
+            )
+
+
+def normalise(title: str) -> str:
+    """A title with spaces for underscores and single spaces for runs of white space."""
+    return re.sub(r"\s+", " ", title.replace("_", " ")).strip()
+
+
+def _variants(title: str) -> list[str]:
+    # Wikipedia's titles begin with a capital; names have each word so. The index finds these without a scan.
+    words = title.split(" ")
+    forms = [
+        title,
+        title[:1].upper() + title[1:],
+        title.capitalize(),
+        " ".join(w[:1].upper() + w[1:] for w in words),
+        " ".join(w.capitalize() for w in words),
+    ]
+    return list(dict.fromkeys(form for form in forms if form))
+
+
+def _check_bytes(path: Path) -> None:
+    if not path.is_file():
+        raise InputError(str(path), [Problem("no such knowledge source" if not path.is_dir() else "this is a folder")])
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        head = file.read(512)
+    if not size:
+        raise _refused(path, "an empty file")
+    if not head.startswith(_MAGIC):
+        start = head.lstrip().lower()
+        if start.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
+            raise _refused(path, "an HTML page (a download link's warning page, perhaps), not an SQLite file")
+        if start.startswith(b"version https://git-lfs"):
+            raise _refused(path, "a Git LFS pointer; fetch the file itself with `git lfs pull`")
+        hint = (
+            "; make one from it with `factaudit knowledge build`" if path.suffix in {".jsonl", ".json", ".gz"} else ""
+        )
+        raise _refused(path, f"not an SQLite file{hint}")
+    if len(head) < 100:
+        raise _refused(path, f"cut off: {size} bytes")
+    page_size, changes, pages, valid_for = struct.unpack(">H", head[16:18]) + struct.unpack(">II60xI", head[24:96])
+    # The page count holds only where it was written together with the change counter (SQLite's file format, 1.3.7).
+    expected = (65536 if page_size == 1 else page_size) * pages
+    if changes == valid_for and size < expected:
+        raise _refused(path, f"cut off: {size:,} of {expected:,} bytes (an unfinished download?)")
+
+
+def _refused(path: Path, what: str) -> InputError:
+    return InputError(str(path), [Problem(f"not usable as a knowledge source: {what}")])

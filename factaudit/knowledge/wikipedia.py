@@ -1,0 +1,111 @@
+"""Topics that a knowledge source lacks: asked of Wikipedia, kept in a side file (a knowledge source itself)."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from factaudit import __version__
+from factaudit.errors import FactauditError
+from factaudit.knowledge.build import PASSAGE_TOKENS, word_passages
+from factaudit.knowledge.docdb import SEPARATOR, Page
+
+API = "https://en.wikipedia.org/w/api.php"
+_RETRIED = (429, 500, 502, 503, 504)
+_ATTEMPTS = 4
+
+
+@dataclass
+class Wikipedia:
+    """Finds a page by Wikipedia's search, cuts its text into passages of 256 words, and remembers it in ``path``.
+
+    A topic without a page is remembered too, so that a resumed run asks nothing twice; a failed request is not.
+    Safe to use from several threads, one request at a time, ``pause`` seconds apart (Wikipedia's etiquette).
+    """
+
+    path: Path
+    api: str = API
+    pause: float = 0.1
+    timeout: float = 20.0
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._next = 0.0
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(self.path, check_same_thread=False)
+        with self._connection:
+            self._connection.execute("CREATE TABLE IF NOT EXISTS documents (title PRIMARY KEY, text)")
+            # Which page a topic led to; null: none.
+            self._connection.execute("CREATE TABLE IF NOT EXISTS topics (topic PRIMARY KEY, title)")
+
+    def find(self, topic: str) -> Page | None:
+        """The page that Wikipedia's search finds first for the topic; None where it finds none.
+
+        Raises `FactauditError` where Wikipedia cannot be asked.
+        """
+        with self._lock:
+            known = self._connection.execute("SELECT title FROM topics WHERE topic = ?", (topic,)).fetchone()
+            if known is None:
+                known = (self._fetch(topic),)
+            if known[0] is None:
+                return None
+            text = self._connection.execute("SELECT text FROM documents WHERE title = ?", known).fetchone()
+        return Page(known[0], tuple(text[0].split(SEPARATOR)), "wikipedia")
+
+    def close(self) -> None:
+        """Close the side file."""
+        self._connection.close()
+
+    def _fetch(self, topic: str) -> str | None:
+        found = self._get(list="search", srsearch=topic, srlimit="1").get("query", {}).get("search", [])
+        title = found[0].get("title") if found else None
+        passages: list[str] = []
+        if title is not None:
+            pages = self._get(prop="extracts", explaintext="1", redirects="1", titles=title)
+            pages = pages.get("query", {}).get("pages", [])
+            text = pages[0].get("extract") if pages else None
+            passages = word_passages([text or ""], PASSAGE_TOKENS)
+        title = title if passages else None
+        with self._connection:
+            if title is not None:
+                row = (title, SEPARATOR.join(passages))
+                self._connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", row)
+            self._connection.execute("INSERT OR REPLACE INTO topics VALUES (?, ?)", (topic, title))
+        return title
+
+    def _get(self, **query: str) -> dict[str, Any]:
+        query = {"action": "query", "format": "json", "formatversion": "2", **query}
+        request = urllib.request.Request(
+            f"{self.api}?{urllib.parse.urlencode(query)}",
+            headers={"User-Agent": f"factaudit/{__version__} (research; factuality evaluation)"},
+        )
+        for attempt in range(1, _ATTEMPTS + 1):
+            time.sleep(max(0.0, self._next - time.monotonic()))
+            wait = self.pause * 2**attempt
+            try:
+                with urllib.request.urlopen(request, timeout=self.timeout) as reply:
+                    answer = json.loads(reply.read())
+                if isinstance(answer, dict):
+                    return answer
+                problem = "the reply is not a JSON object"
+            except urllib.error.HTTPError as error:
+                problem = f"HTTP {error.code}"
+                if error.code not in _RETRIED:
+                    break
+                after = error.headers.get("Retry-After", "")
+                wait = min(float(after), 30.0) if after.isdigit() else wait
+            except (OSError, ValueError) as error:
+                problem = str(error) or type(error).__name__
+            finally:
+                self._next = time.monotonic() + self.pause
+            if attempt < _ATTEMPTS:
+                time.sleep(wait)
+        raise FactauditError(f"Wikipedia's API at {self.api} could not be asked: {problem}")
