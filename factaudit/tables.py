@@ -187,6 +187,14 @@ def validate_verdicts(
     return verdicts
 
 
+def read_table(path: str | Path) -> pd.DataFrame:
+    """Read a Parquet, JSONL or CSV file as it is, unchecked; `InputError` where it is no whole, readable file.
+
+    CSV cells are text, null where empty. A JSONL table carries its rows' line numbers in ``attrs["positions"]``.
+    """
+    return _read(Path(path))
+
+
 def has_column(path: str | Path, column: str) -> bool:
     """Whether a claims or verdicts file has a column of that name; raises `InputError` where it cannot be read."""
     return column in _read(Path(path))
