@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import islice
+
+import numpy as np
 
 from factaudit.errors import UsageError
 from factaudit.text.sentences import sentence_spans
 
-_LINE = re.compile(r"[^\n]+")
 _WORD = re.compile(r"\S+")
-# A piece of a word that is longer than a chunk. Letters and digits stay together, so that a ROUGE token is never cut;
-# the last two are the only others whose lower case holds an ASCII letter.
+# What a word that is longer than a chunk may be cut into. Letters and digits stay together, so that no ROUGE token is
+# cut; the last two are the only others whose lower case holds an ASCII letter.
 _PIECE = re.compile(r"[A-Za-z0-9\u0130\u212a]+|.", re.DOTALL)
+# Whether a character is white space, by its code; no code over U+3000 is.
+_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
 
 
 def words(text: str) -> int:
@@ -21,48 +26,73 @@ def words(text: str) -> int:
 
 
 def chunk(text: str, size: int = 500, count: Callable[[str], int] = words) -> list[str]:
-    """Cut a document into chunks of complete sentences, each of up to ``size`` tokens as ``count`` counts them.
+    """Cut a document into chunks of complete sentences, each of at most ``size`` tokens as ``count`` counts them.
 
-    Sentences are packed in order, as many as fit, as in MiniCheck (Tang et al. 2024, §4.1). A sentence longer than a
-    chunk is cut at its line breaks, then between words, then between the characters of a word that has no letters
-    or digits to keep together; only a run of letters or digits that is itself too long makes a chunk over ``size``.
-    Chunks are slices of the document: nothing but white space between them is lost, and none is empty. A blank
-    document has no chunks. ``count`` should leave out special tokens, else chunks come out shorter than they could be.
+    Each chunk takes as many sentences as fit, as in MiniCheck (Tang et al. 2024). Where not even one fits, it ends at
+    the last line break that does, else after the last word, else within the word, but never within a run of letters
+    or digits: only such a run alone can make a chunk over ``size``. Chunks are slices of the document: nothing but
+    white space between them is lost, and none is empty. A blank document has none.
 
+    ``count`` gives at least 1 for a word and should leave out special tokens, which a chunk has but once.
     Raises `UsageError` where ``size`` is under 1.
     """
     if size < 1:
         raise UsageError(f"a chunk holds at least 1 token, found size {size}")
-    if not text or text.isspace():
-        return []
     if count(text) <= size:
-        return [text.strip()]
-    units = list(_units(text, size, count))
+        return [text.strip()] if _WORD.search(text) else []
+    ends = _word_ends(text)
     chunks = []
-    first = 0
-    while first < len(units):
-        last, total = first, units[first][2]
-        while last + 1 < len(units) and total + units[last + 1][2] <= size:
-            last += 1
-            total += units[last][2]
-        # The parts' counts need not add up to the whole's where the counter is a tokenizer.
-        while last > first and count(text[units[first][0] : units[last][1]]) > size:
-            last -= 1
-        chunks.append(text[units[first][0] : units[last][1]])
-        first = last + 1
+    first = end = 0
+    while first < len(ends):
+        # Sentences and pieces may end within a word: the next chunk then begins there.
+        start = _next_word(text, end)
+        fit = _how_many(text, start, ends[first : first + size], size, count)
+        if fit == 0:
+            pieces = [piece.end() for piece in islice(_PIECE.finditer(text, start, ends[first]), size)]
+            end = pieces[max(1, _how_many(text, start, pieces, size, count)) - 1]
+        elif first + fit == len(ends):
+            end = ends[-1]
+        else:
+            end = _last_break(text, start, ends, first, first + fit - 1)
+        chunks.append(text[start:end])
+        first = bisect_right(ends, end)
     return chunks
 
 
-def _units(text: str, size: int, count: Callable[[str], int]) -> Iterator[tuple[int, int, int]]:
-    """(start, end, tokens) of the parts that a chunk is made of: sentences, or what long ones had to be cut into."""
+def _word_ends(text: str) -> list[int]:
+    """Where each word ends; as a regular expression finds them, in a quarter of its time."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+    space = _SPACE[np.minimum(codes, len(_SPACE) - 1)]
+    return (np.flatnonzero(~space & np.append(space[1:], True)) + 1).tolist()
 
-    def cut(spans: Iterator[tuple[int, int]], finer: tuple[re.Pattern[str], ...]) -> Iterator[tuple[int, int, int]]:
-        for start, end in spans:
-            tokens = count(text[start:end])
-            if tokens <= size or not finer:
-                yield start, end, tokens
-            else:
-                parts = (part.span() for part in finer[0].finditer(text, start, end))
-                yield from cut((span for span in parts if not text[slice(*span)].isspace()), finer[1:])
 
-    return cut(iter(sentence_spans(text)), (_LINE, _WORD, _PIECE))
+def _next_word(text: str, position: int) -> int:
+    word = _WORD.search(text, position)
+    return word.start() if word else len(text)
+
+
+def _how_many(text: str, start: int, ends: list[int], size: int, count: Callable[[str], int]) -> int:
+    """How many of the ``ends`` of words or pieces a chunk from ``start`` may reach."""
+    if count is words and len(ends) <= size:
+        return len(ends)
+    return bisect_right(ends, size, key=lambda end: count(text[start:end]))
+
+
+def _last_break(text: str, start: int, ends: list[int], first: int, last: int) -> int:
+    """Where a chunk from ``start``, in word ``first``, that may reach the end of word ``last`` should end."""
+    limit = ends[last]
+    # Punkt decides on each full stop by the words around it alone, so it need not read more than the chunk's last
+    # words, and one more to see what follows, unless no sentence ends among them.
+    reach = 32
+    while True:
+        begin = max(first, last - reach)
+        offset = _next_word(text, ends[begin - 1]) if begin else 0
+        found = [offset + end for _, end in sentence_spans(text[offset : ends[last + 1]])]
+        complete = [end for end in found if start < end <= limit]
+        if complete:
+            return complete[-1]
+        if begin == first:
+            break
+        reach *= 4
+    line = text.rfind("\n", start, limit)
+    return start + len(text[start:line].rstrip()) if line > 0 else limit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import chain, pairwise
 
 import numpy as np
@@ -24,7 +24,7 @@ def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.nd
     """
     result = np.full(len(claims), np.nan)
     for doc, rows, wanted in _by_document(claims, docs):
-        found = _count(doc, set(chain.from_iterable(wanted)))
+        found = _count(rouge_tokens(doc), set(chain.from_iterable(wanted)))
         for row, pairs in zip(rows, wanted, strict=True):
             if pairs:
                 result[row] = _hits(pairs, found) / len(pairs)
@@ -42,14 +42,13 @@ def r2_diff(
     result = np.full(len(claims), np.nan)
     for doc, rows, wanted in _by_document(claims, docs):
         needed = set(chain.from_iterable(wanted))
-        whole = _count(doc, needed)
-        # Where the document has none of the bigrams, its chunks need not be made.
-        chunks = chunk(doc, size, count) if whole else []
-        # The only chunk of a document is the document.
-        parts = [_count(part, needed) for part in chunks] if len(chunks) > 1 else [whole]
+        # Chunks cut no token, so the document's tokens are theirs in turn; its bigrams are more than theirs.
+        tokens = [rouge_tokens(part) for part in chunk(doc, size, count)]
+        whole = _count(chain.from_iterable(tokens), needed)
+        parts = [_count(part, needed) for part in tokens]
         for row, pairs in zip(rows, wanted, strict=True):
             if pairs:
-                best = max(_hits(pairs, part) for part in parts)
+                best = max((_hits(pairs, part) for part in parts), default=0)
                 result[row] = (_hits(pairs, whole) - best) / len(pairs)
     return result
 
@@ -57,7 +56,7 @@ def r2_diff(
 def _by_document(
     claims: Sequence[str], docs: Sequence[str | None]
 ) -> Iterator[tuple[str, list[int], list[list[Bigram]]]]:
-    """Each distinct document with its rows and their claims' bigrams: the bigrams of one document are held at a time."""
+    """Each distinct document with its rows and their claims' bigrams; only one document's are held at a time."""
     if len(claims) != len(docs):
         raise ValueError(f"expected one document per claim, found {len(claims)} claims and {len(docs)} documents")
     rows_of: dict[str, list[int]] = {}
@@ -68,9 +67,9 @@ def _by_document(
         yield doc, rows, [list(pairwise(rouge_tokens(claims[row]))) for row in rows]
 
 
-def _count(text: str, needed: Set[Bigram]) -> Counter[Bigram]:
-    """How often the text has each of the ``needed`` bigrams; those that it lacks are left out."""
-    return Counter(filter(needed.__contains__, pairwise(rouge_tokens(text))))
+def _count(tokens: Iterable[str], needed: Set[Bigram]) -> Counter[Bigram]:
+    """How often each of the ``needed`` bigrams occurs; those that do not are left out."""
+    return Counter(filter(needed.__contains__, pairwise(tokens)))
 
 
 def _hits(pairs: Sequence[Bigram], found: Mapping[Bigram, int]) -> int:

@@ -12,7 +12,7 @@ def rouge_tokens(text: str) -> list[str]:
     >>> rouge_tokens("Zoë's 3.5-inch disk")
     ['zo', 's', '3', '5', 'inch', 'disk']
     """
-    # The two characters outside ASCII whose lower case holds an ASCII letter: capital I with a dot, and the kelvin sign.
+    # The two characters outside ASCII whose lower case holds an ASCII letter: I with a dot, and the kelvin sign.
     if "\u0130" in text or "\u212a" in text:
         text = text.lower()
     # "replace" makes each other character a question mark, which separates tokens as it does itself. This is several
