@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from factaudit import __version__
 from factaudit.datasets import convert
 from factaudit.errors import FactauditError, InputError, UsageError
-from factaudit.evaluators.judging import NamedEvaluator, check_names, judge, name_evaluator
+from factaudit.evaluators.judging import NamedEvaluator, check_names, judge, name_evaluator, parts
 from factaudit.files import write_json, write_text
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, file_checksum
@@ -191,7 +191,7 @@ def _checksums(paths: Sequence[str]) -> Iterator[Row]:
 
 
 def _set_budget(evaluators: Sequence[NamedEvaluator], max_cost: float | None) -> None:
-    spending = [one.evaluator for one in evaluators if hasattr(one.evaluator, "budget")]
+    spending = [part for one in evaluators for part in parts(one.evaluator) if hasattr(part, "budget")]
     if max_cost is None or not spending:
         return
     from factaudit.llm.cost import Budget
@@ -204,9 +204,10 @@ def _set_budget(evaluators: Sequence[NamedEvaluator], max_cost: float | None) ->
 def _calls(evaluators: Sequence[NamedEvaluator]) -> list[Row]:
     rows = []
     for one in evaluators:
-        usage = getattr(one.evaluator, "usage", None)
-        if usage is not None:
-            rows.append({"evaluator": one.name, **usage.to_row()})
+        for part in parts(one.evaluator):
+            usage = getattr(part, "usage", None)
+            if usage is not None:
+                rows.append({"evaluator": one.name, **usage.to_row()})
     return rows
 
 

@@ -101,6 +101,13 @@ def judge(
     return merge_verdicts([_judge_one(claims, one, journal, progress) for one in named])
 
 
+def parts(evaluator: Evaluator) -> Iterator[Evaluator]:
+    """An evaluator and, where it wraps others (``members``), those too, and theirs."""
+    yield evaluator
+    for member in getattr(evaluator, "members", ()):
+        yield from parts(member)
+
+
 def _judge_one(claims: pd.DataFrame, named: NamedEvaluator, journal: str | Path | None, progress: bool) -> pd.DataFrame:
     inputs = _Inputs(claims)
     # The threshold turns scores into predictions afterwards, so it is no part of the journal's name.
@@ -108,7 +115,7 @@ def _judge_one(claims: pd.DataFrame, named: NamedEvaluator, journal: str | Path 
     done: dict[str, Verdict] = {}
     if log is not None:
         done = log.open(named.evaluator.signature, inputs.fingerprints)
-    todo = [row for row, claim_id in enumerate(inputs.ids) if claim_id not in done]
+    todo = [row for row in inputs.order if inputs.ids[row] not in done]
     try:
         with tqdm(
             total=len(inputs.ids), initial=len(done), desc=named.name, unit="claim", disable=None if progress else True
@@ -131,6 +138,8 @@ class _Inputs:
     table: pd.DataFrame
     ids: list[str] = field(init=False)
     fingerprints: dict[str, str] = field(init=False)
+    #: Row numbers, the claims of one document together: evaluators and servers then read it once.
+    order: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.ids = self.table["claim_id"].tolist()
@@ -141,6 +150,10 @@ class _Inputs:
             if doc is not None and doc not in documents:
                 documents[doc] = digest(doc, length=64)
             self.fingerprints[claim_id] = digest(claim, None if doc is None else documents[doc], topic)
+
+        first: dict[str | None, int] = {}
+        documents_in_order = [first.setdefault(doc, row) for row, doc in enumerate(self._columns["doc"])]
+        self.order = sorted(range(len(self.ids)), key=documents_in_order.__getitem__)
 
     def claims(self, rows: Iterable[int]) -> Iterator[Claim]:
         columns = self._columns

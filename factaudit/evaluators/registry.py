@@ -61,6 +61,21 @@ _OURS = (
         needs="a verdicts file",
         example="stored:path=verdicts.parquet,evaluator=gpt-4o",
     ),
+    Entry(
+        "chunked",
+        "factaudit.evaluators.chunked:Chunked",
+        "any evaluator over chunks of the document: the maximum over chunks",
+        needs="what the inner evaluator needs",
+        source="Tang et al. 2024, §3; VC §4.2",
+        example="chunked:size=500,evaluator=rouge2",
+    ),
+    Entry(
+        "ensemble",
+        "factaudit.evaluators.ensemble:Ensemble",
+        "several evaluators as one: the mean of their scores, or their vote",
+        needs="what its members need",
+        example="ensemble:how=vote,evaluators=rouge2+unigram+tfidf",
+    ),
 )
 
 
@@ -76,12 +91,19 @@ def entries() -> dict[str, Entry]:
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     """``NAME[:key=value,...]`` as a name and its options; a value may hold ``:`` and ``=``, not a comma.
 
+    Only ``evaluator=SPEC`` may hold commas: it comes last and takes the rest of the text.
+
     >>> parse_spec("llm:model=llama3,base_url=http://localhost:11434/v1")
     ('llm', {'model': 'llama3', 'base_url': 'http://localhost:11434/v1'})
     """
     name, _, rest = spec.strip().partition(":")
     options: dict[str, str] = {}
-    for part in filter(None, (piece.strip() for piece in rest.split(","))):
+    while rest := rest.lstrip(", "):
+        part, _, after = rest.partition(",")
+        if part.strip().startswith("evaluator="):
+            # The evaluator inside another has commas of its own: it comes last and takes the rest.
+            part, after = rest, ""
+        rest = after
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
             raise UsageError(f"evaluator {spec!r}: expected NAME[:key=value,...], found {part!r}")

@@ -1,0 +1,105 @@
+"""Evaluators made of evaluators: chunks and ensembles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import pytest
+
+from factaudit.errors import UsageError
+from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.chunked import Chunked
+from factaudit.evaluators.ensemble import Ensemble
+from factaudit.evaluators.judging import NamedEvaluator, name_evaluator
+from factaudit.evaluators.registry import make_evaluator, parse_spec
+from factaudit.text.chunks import chunk
+
+DOC = " ".join(f"Sentence {n} tells of the mill number {n} by the river." for n in range(30))
+
+
+def test_the_score_is_the_maximum_over_chunks_and_all_are_kept():
+    plain, chunked = make_evaluator("rouge2"), Chunked("rouge2", size=40)
+    claims = [Claim(f"c{n}", f"The mill number {n} by the river.", DOC) for n in range(5)]
+    parts = chunk(DOC, 40)
+    assert len(parts) > 3
+    found = {verdict.claim_id: verdict for verdict in chunked.judge(claims)}
+    for claim in claims:
+        scores = [next(iter(plain.judge([Claim("x", claim.claim, part)]))).score for part in parts]
+        assert found[claim.claim_id].chunk_scores == scores
+        assert found[claim.claim_id].score == max(scores)
+
+
+def test_requests_come_chunk_by_chunk_of_a_document():
+    seen = []
+
+    class Spy:
+        signature = "spy"
+
+        def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+            for claim in claims:
+                seen.append(claim.doc)
+                yield Verdict(claim.claim_id, 0.2)
+
+    chunked = Chunked("rouge2", size=40)
+    chunked._inner = NamedEvaluator("spy", Spy())
+    list(chunked.judge([Claim(f"c{n}", "The mill.", DOC) for n in range(4)]))
+    parts = chunk(DOC, 40)
+    assert seen == [part for part in parts for _ in range(4)]
+
+
+def test_a_chunk_that_failed_leaves_the_claim_unscored():
+    class Fails:
+        signature = "fails"
+
+        def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+            for number, claim in enumerate(claims):
+                yield (
+                    Verdict(claim.claim_id, status="error", raw="503") if number == 1 else Verdict(claim.claim_id, 0.9)
+                )
+
+    chunked = Chunked("rouge2", size=40)
+    chunked._inner = NamedEvaluator("fails", Fails())
+    (verdict,) = chunked.judge([Claim("c", "The mill.", DOC)])
+    assert (verdict.score, verdict.status, verdict.raw) == (None, "error", "503")
+    assert verdict.chunk_scores is not None
+    assert verdict.chunk_scores[:2] == [0.9, None]
+
+
+def test_claims_without_a_document_are_the_inner_evaluators():
+    (verdict,) = Chunked("rouge2").judge([Claim("c", "The mill turns.", None)])
+    assert verdict.status == "skipped"
+    (verdict,) = Chunked("always-yes").judge([Claim("c", "The mill turns.", "")])
+    assert verdict.prediction == 1 or verdict.score == 1
+
+
+def test_names_signatures_and_specs():
+    assert parse_spec("chunked:size=40,evaluator=random:seed=3,name=x") == (
+        "chunked",
+        {"size": "40", "evaluator": "random:seed=3,name=x"},
+    )
+    named = name_evaluator("chunked:size=40,evaluator=rouge2")
+    assert named.name == "chunked-rouge2"
+    assert named.signature != name_evaluator("chunked:size=41,evaluator=rouge2").signature
+    with pytest.raises(UsageError, match="at least 1"):
+        name_evaluator("chunked:size=0,evaluator=rouge2")
+    with pytest.raises(UsageError, match="did you mean 'rouge2'"):
+        name_evaluator("chunked:evaluator=rogue2")
+
+
+def test_an_ensemble_is_the_mean_or_the_vote():
+    claims = [Claim(f"c{n}", f"Sentence {n} tells of the castle.", DOC) for n in range(6)]
+    singles = [list(make_evaluator(name).judge(claims)) for name in ("rouge2", "unigram", "tfidf")]
+    mean = list(make_evaluator("ensemble", {"evaluators": "rouge2+unigram+tfidf"}).judge(claims))
+    vote = list(make_evaluator("ensemble", {"evaluators": "rouge2+unigram+tfidf", "how": "vote"}).judge(claims))
+    for position in range(6):
+        scores = [verdicts[position].score for verdicts in singles]
+        assert mean[position].score == pytest.approx(sum(scores) / 3)
+        assert vote[position].score == pytest.approx(sum(score > 0.5 for score in scores) / 3)
+
+
+def test_a_member_without_a_score_leaves_the_claim_unscored():
+    (verdict,) = Ensemble("rouge2+unigram").judge([Claim("c", "Mill", "A mill.")])  # one token has no bigram
+    assert verdict.score is None
+    assert verdict.status == "skipped"
+    with pytest.raises(UsageError, match="at least two"):
+        Ensemble("rouge2")

@@ -1,0 +1,109 @@
+"""The command line: every verb, its help, its exit code and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from factaudit.cli import cli, main
+from factaudit.tables import read_claims, read_verdicts
+
+
+@pytest.fixture
+def claims(tmp_path) -> Path:
+    path = tmp_path / "claims.jsonl"
+    rows = [
+        {
+            "claim_id": f"c{i}",
+            "dataset": "D",
+            "system": "ab"[i % 2],
+            "response_id": f"r{i // 2}",
+            "label": int(i % 3 > 0),
+        }
+        | {"claim": f"The river has {i} bridges.", "doc": f"The river has {i if i % 3 else i + 1} bridges and a ford."}
+        for i in range(24)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def call(capsys):
+    def called(*arguments: str | Path) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return int(stop.value.code or 0), captured.out, captured.err
+
+    return called
+
+
+def test_every_command_has_help_with_an_example(call):
+    for name, command in cli.commands.items():
+        code, out, _ = call(name, "--help")
+        assert code == 0
+        if not hasattr(command, "commands"):
+            assert "Example: factaudit" in out, name
+
+
+def test_judge_then_validate_then_audit(call, claims, tmp_path):
+    verdicts = tmp_path / "v.parquet"
+    code, out, err = call("judge", claims, "--evaluator", "rouge2", "--evaluator", "random:seed=1", "--out", verdicts)
+    assert code == 0
+    assert "rouge2: 24 verdicts, 24 ok" in out
+    assert err == ""  # no progress bar where there is no terminal
+    assert set(read_verdicts(verdicts, claims=read_claims(claims))["evaluator"]) == {"rouge2", "random:seed=1"}
+    assert "24 valid claims, 24 labelled, 1 datasets" in call("validate", claims)[1]
+    assert "48 valid verdicts of rouge2, random:seed=1" in call("validate", verdicts, "--claims", claims)[1]
+    code, out, _ = call("audit", claims, verdicts, "--out", tmp_path / "run", "--replicates", "20")
+    assert code == 0
+    assert str(tmp_path / "run" / "report.html") in out
+    assert call("report", tmp_path / "run")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["runn"], 2, "no command 'runn' (did you mean 'run'?)"),
+        (["judge", "{claims}", "--out", "v.csv"], 2, "--evaluator"),
+        (["judge", "{claims}", "--evaluator", "rogue2", "--out", "v.csv"], 2, "did you mean 'rouge2'?"),
+        (["judge", "{claims}", "--evaluator", "rouge2:x", "--out", "v.csv"], 2, "expected NAME[:key=value,...]"),
+        (["judge", "{claims}", "--evaluator", "random:seed=x", "--out", "v.csv"], 2, "option seed"),
+        (["judge", "{claims}", "--evaluator", "rouge2:threshold=7", "--out", "v.csv"], 2, "expected 0 to 1, found 7"),
+        (["judge", "absent.csv", "--evaluator", "rouge2", "--out", "v.csv"], 1, "absent.csv: no such file"),
+        (["run", "absent.yaml"], 1, "absent.yaml: no such file"),
+        (["report", "."], 1, "not a run folder"),
+        (["run", "x.yaml", "--set", "seed"], 2, "--set seed: expected KEY=VALUE"),
+        (["convert", "aggrefct", "{claims}", "--out", "c.csv"], 2, "did you mean 'aggrefact'?"),
+    ],
+)
+def test_wrong_usage_and_failed_work(call, claims, tmp_path, monkeypatch, arguments, code, said):
+    monkeypatch.chdir(tmp_path)
+    found, _, err = call(*(argument.format(claims=claims) for argument in arguments))
+    assert found == code
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_a_traceback_only_with_debug(claims, tmp_path):
+    command = [sys.executable, "-m", "factaudit.cli"]
+    arguments = ["validate", str(tmp_path / "absent.csv")]
+    plain = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
+    assert plain.returncode == 1
+    assert "Traceback" not in plain.stderr
+    debug = subprocess.run([*command, "--debug", *arguments], capture_output=True, text=True, check=False)
+    assert debug.returncode == 1
+    assert "Traceback" in debug.stderr
+
+
+def test_list(call):
+    code, out, _ = call("list", "evaluators")
+    assert code == 0
+    assert "rouge2: ROUGE-2 precision" in out
+    assert "needs   nothing" in out
+    assert "rates" in call("list", "audits")[1]
+    assert "tofueval" in call("list", "formats")[1]

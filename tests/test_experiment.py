@@ -1,0 +1,221 @@
+"""The runner: a run folder that meets its contract, reuse of what is unchanged, and recovery from a real SIGKILL."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+import factaudit
+from factaudit.errors import FactauditError
+from factaudit.evaluators.judging import judge
+from factaudit.experiment import _only_one, run
+from factaudit.tables import read_claims, read_verdicts, write_table
+
+#: Keys that every row of an audit has (DESIGN.md).
+KEYS = {
+    "rates": "dataset evaluator n n_unscored tpr tnr fpr fnr bacc ppr gap",
+    "consistency": "dataset evaluator_a evaluator_b class n iou kappa",
+    "quantification": "dataset level system evaluator n n_unscored labelled_error_rate predicted_error_rate bias",
+    "headroom": "dataset level group evaluator labelled predicted bias",
+    "ranking_pairs": "dataset level system_a system_b evaluator labelled_order predicted_order p_labelled p_predicted "
+    "error major_error",
+    "ranking": "dataset level evaluator n_systems n_pairs error_rate major_error_rate kendall_tau pearson_r",
+    "surface_bias": "task evaluator bin r2_low r2_high n n_pos n_neg tpr tnr",
+    "chunking": "dataset evaluator chunked_evaluator r2_diff n flip_1_to_0 flip_0_to_1",
+    "chunking_rates": "dataset evaluator n bacc ppr tpr tnr",
+    "adjustment": "dataset level evaluator method calibration_system calibration_error_rate threshold mean_abs_bias "
+    "worst_abs_bias n_systems unidentifiable",
+}
+
+
+@pytest.fixture(scope="module")
+def yaml_file(tmp_path_factory) -> Path:
+    """A small experiment: 60 claims of 3 systems in 2 datasets, two evaluators."""
+    folder = tmp_path_factory.mktemp("experiment")
+    rows = []
+    for number in range(60):
+        doc = f"The town of Brill has {number} mills. Its mayor is Ada Finch, who grew up by the river."
+        good = number % 3 != 0
+        claim = f"Brill has {number} mills." if good else f"Brill has {number + 1} old windmills and a castle."
+        rows.append(
+            {
+                "claim_id": f"c{number}",
+                "dataset": "D1" if number < 30 else "D2",
+                "system": "abc"[number % 5 % 3],
+                "response_id": f"r{number // 2}",
+                "claim": claim,
+                "doc": doc,
+                "label": int(good),
+            }
+        )
+    write_table(pd.DataFrame(rows), folder / "claims.jsonl")
+    path = folder / "small.yaml"
+    path.write_text("claims: claims.jsonl\nevaluators: [unigram, 'random:seed=3']\nreplicates: 50\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def run_dir(yaml_file, tmp_path_factory) -> Path:
+    out = tmp_path_factory.mktemp("run") / "out"
+    run(yaml_file, out)
+    return out
+
+
+def test_the_run_folder_meets_its_contract(run_dir):
+    for name in ("claims.parquet", "verdicts.parquet", "results.json", "report.html", "report.md"):
+        assert (run_dir / name).stat().st_size > 0
+    results = json.loads((run_dir / "results.json").read_text(encoding="utf-8"))
+    assert results["schema"] == "factaudit.results/1"
+    assert results["signature"].startswith("factaudit|")
+    assert set(results["audits"]) == set(KEYS) | (set(results["audits"]) - set(KEYS))
+    for name, keys in KEYS.items():
+        for row in results["audits"][name]:
+            assert set(keys.split()) <= set(row), name
+            for value in row.values():
+                assert value is None or isinstance(value, str | int | float)  # rows are flat
+    assert list((run_dir / "tables").glob("*.csv"))
+    figures = {path.stem: path for path in (run_dir / "figures").glob("*.svg")}
+    assert figures
+    assert all((run_dir / "figures" / f"{stem}.png").exists() for stem in figures)
+
+
+def test_the_tables_of_a_run_folder_are_valid_tables(run_dir):
+    claims = read_claims(run_dir / "claims.parquet")
+    verdicts = read_verdicts(run_dir / "verdicts.parquet", claims=claims)
+    assert len(claims) == 60
+    assert len(verdicts) == 120
+
+
+def test_the_lock_says_what_was_run(run_dir, yaml_file):
+    lock = yaml.safe_load((run_dir / "experiment.lock.yaml").read_text(encoding="utf-8"))
+    assert lock["inputs"][0]["path"] == str(yaml_file.parent / "claims.jsonl")
+    assert lock["inputs"][0]["checksum"].startswith("sha256:")
+    assert lock["versions"]["factaudit"] == factaudit.__version__
+    assert lock["signature"] == json.loads((run_dir / "results.json").read_text(encoding="utf-8"))["signature"]
+    assert set(lock["evaluators"]) == {"unigram", "random:seed=3"}
+
+
+def test_a_second_run_gives_the_same_and_computes_nothing_again(yaml_file, run_dir, monkeypatch):
+    before = {path: path.read_bytes() for path in run_dir.rglob("*") if path.is_file() and path.suffix != ".png"}
+
+    def never(*_, **__):
+        raise AssertionError("computed again")
+
+    monkeypatch.setattr("factaudit.results.AUDITS", dict.fromkeys(_audits(), _signed(never)))
+    monkeypatch.setattr("factaudit.evaluators.lexical.Unigram.judge", never)
+    run(yaml_file, run_dir)
+    after = {path: path.read_bytes() for path in before}
+    assert after == before
+
+
+def _audits():
+    from factaudit.audit import AUDITS
+
+    return AUDITS
+
+
+def _signed(function):
+    def audit(judged, *, intervals=None):
+        return function()
+
+    return audit
+
+
+def test_a_changed_claim_is_judged_again_and_nothing_else(yaml_file, tmp_path, monkeypatch):
+    claims = read_claims(yaml_file.parent / "claims.jsonl")
+    judge(claims, ["unigram"], journal=tmp_path)
+    changed = claims.copy()
+    changed.loc[7, "claim"] = "Brill has no mills at all."
+    seen = []
+    from factaudit.evaluators.lexical import Unigram
+
+    original = Unigram.judge
+
+    def watched(self, items):
+        return original(self, (seen.append(item.claim_id) or item for item in items))
+
+    monkeypatch.setattr(Unigram, "judge", watched)
+    again = judge(changed, ["unigram"], journal=tmp_path)
+    assert seen == ["c7"]
+    pd.testing.assert_frame_equal(again, judge(changed, ["unigram"]))
+
+
+def test_a_torn_journal_line_is_judged_again(yaml_file, tmp_path):
+    claims = read_claims(yaml_file.parent / "claims.jsonl")
+    whole = judge(claims, ["unigram"], journal=tmp_path)
+    (journal,) = tmp_path.glob("*.jsonl")
+    journal.write_bytes(journal.read_bytes()[:-20])
+    pd.testing.assert_frame_equal(judge(claims, ["unigram"], journal=tmp_path), whole)
+    assert len(journal.read_bytes().splitlines()) == 61
+
+
+def test_two_runs_into_one_folder_are_refused(yaml_file, tmp_path):
+    with _only_one(tmp_path / "out"), pytest.raises(FactauditError, match="another run is writing to this folder"):
+        run(yaml_file, tmp_path / "out")
+
+
+SLOW = """
+import sys, time
+from factaudit.evaluators import lexical
+original = lexical.Unigram.judge
+def slow(self, claims):
+    for verdict in original(self, claims):
+        time.sleep(0.02)
+        yield verdict
+lexical.Unigram.judge = slow
+from factaudit.cli import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize("command", ["run", "judge"])
+def test_a_killed_run_leaves_no_torn_file_and_goes_on(yaml_file, tmp_path, command):
+    out = tmp_path / ("out" if command == "run" else "verdicts.jsonl")
+    if command == "run":
+        arguments = ["run", str(yaml_file), "--out", str(out)]
+        journals = out / ".work" / "journal"
+    else:
+        claims = str(yaml_file.parent / "claims.jsonl")
+        arguments = ["judge", claims, "--evaluator", "unigram", "--out", str(out)]
+        journals = tmp_path / ".verdicts.jsonl.journal"
+    process = subprocess.Popen([sys.executable, "-c", SLOW, *arguments], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if sum(path.read_bytes().count(b"\n") for path in journals.glob("*.jsonl")) > 10:
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    done = sum(path.read_bytes().count(b"\n") - 1 for path in journals.glob("*.jsonl"))
+    assert 10 <= done < 60
+    assert not list(out.rglob("*.json")) if command == "run" else not out.exists()
+
+    from factaudit.evaluators.lexical import Unigram
+
+    judged = []
+    original = Unigram.judge
+
+    def watched(self, items):
+        return original(self, (judged.append(item.claim_id) or item for item in items))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Unigram, "judge", watched)
+        from factaudit.cli import main
+
+        with pytest.raises(SystemExit) as stop:
+            main(arguments)
+    assert stop.value.code == 0
+    assert len(judged) <= 60 - done
+    verdicts = read_verdicts(out / "verdicts.parquet" if command == "run" else out)
+    whole = judge(read_claims(yaml_file.parent / "claims.jsonl"), ["unigram"])
+    mine = verdicts[verdicts["evaluator"] == "unigram"].reset_index(drop=True)
+    assert mine["score"].tolist() == whole["score"].tolist()
+    assert not [path for path in tmp_path.rglob("*") if path.name.startswith(".") and path.suffix == ".parquet"]
