@@ -41,14 +41,19 @@ def r2_diff(
     """
     result = np.full(len(claims), np.nan)
     for doc, rows, wanted in _by_document(claims, docs):
+        chunks = chunk(doc, size, count)
+        if len(chunks) < 2:
+            # The only chunk is the document.
+            result[[row for row, pairs in zip(rows, wanted, strict=True) if pairs]] = 0.0
+            continue
         needed = set(chain.from_iterable(wanted))
         # Chunks cut no token, so the document's tokens are theirs in turn; its bigrams are more than theirs.
-        tokens = [rouge_tokens(part) for part in chunk(doc, size, count)]
+        tokens = [rouge_tokens(part) for part in chunks]
         whole = _count(chain.from_iterable(tokens), needed)
         parts = [_count(part, needed) for part in tokens]
         for row, pairs in zip(rows, wanted, strict=True):
             if pairs:
-                best = max((_hits(pairs, part) for part in parts), default=0)
+                best = max(_hits(pairs, part) for part in parts)
                 result[row] = (_hits(pairs, whole) - best) / len(pairs)
     return result
 

@@ -1,0 +1,236 @@
+"""Sentences, tokens, chunks and overlap; against rouge-score on real and random text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+from rouge_score.tokenizers import DefaultTokenizer
+
+from factaudit.errors import UsageError
+from factaudit.text.chunks import chunk, words
+from factaudit.text.overlap import r2_diff, rouge2_precision
+from factaudit.text.sentences import sentence_spans, split_sentences
+from factaudit.text.tokens import rouge_tokens
+
+SCORER = RougeScorer(["rouge2"], use_stemmer=False)
+TOKENIZER = DefaultTokenizer(use_stemmer=False)
+
+# Any Unicode, and text that looks like prose: few words, so that bigrams repeat, and all that ends a sentence or not.
+ANY = st.text(max_size=200)
+BITS = ["the", "cat", "cat", "Dr.", "A.", "e.g.", "3.5", "K\u212a", "\u0130x", "—", "(so.)", '"No!"', "foo.[1]", "…"]
+ENDS = [" ", " ", " ", ". ", "! ", "?! ", ".\n", "\n\n", "\t", "\u3000", ".", "...", "\r\n", "\x1c", ""]
+PROSE = st.lists(st.tuples(st.sampled_from(BITS), st.sampled_from(ENDS)), max_size=60).map(
+    lambda pairs: "".join(bit + end for bit, end in pairs)
+)
+TEXT = ANY | PROSE
+SIZE = st.integers(1, 20)
+
+
+def expected_precision(claim: str, doc: str | None) -> float:
+    if doc is None or len(TOKENIZER.tokenize(claim)) < 2:
+        return float("nan")
+    return SCORER.score(doc, claim)["rouge2"].precision
+
+
+def expected_diff(claim: str, doc: str | None, size: int) -> float:
+    whole = expected_precision(claim, doc)
+    if doc is None or whole != whole:
+        return float("nan")
+    return whole - max((expected_precision(claim, part) for part in chunk(doc, size)), default=0.0)
+
+
+# ------------------------------------------------------------------------------------------------------ sentences
+
+
+def test_sentences_are_those_of_punkt() -> None:
+    text = 'Dr. Smith met J. R. Lee at 3.5 p.m. in Washington. "Was it late?" he asked. (It was.) Yes! '
+    assert split_sentences(text) == [
+        "Dr. Smith met J. R. Lee at 3.5 p.m. in Washington.",
+        '"Was it late?"',
+        "he asked.",
+        "(It was.)",
+        "Yes!",
+    ]
+    assert split_sentences("") == split_sentences(" \n\t") == []
+
+
+@given(TEXT)
+def test_sentences_lose_only_white_space(text: str) -> None:
+    spans = sentence_spans(text)
+    assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(text.split())
+    assert all(text[start:end].strip() for start, end in spans)
+    assert [text[start:end] for start, end in spans] == split_sentences(text)
+
+
+# --------------------------------------------------------------------------------------------------------- tokens
+
+
+@given(TEXT)
+@example("\u212aelvin \u0130stanbul ΣΑΣ \ud800 ﬁ ½ ²")
+def test_tokens_are_those_of_rouge_score(text: str) -> None:
+    assert rouge_tokens(text) == TOKENIZER.tokenize(text)
+
+
+def test_tokens_of_every_character() -> None:
+    # Each between two letters, so that it shows whether it separates them.
+    text = " ".join(f"a{chr(code)}b" for code in range(sys.maxunicode + 1))
+    assert rouge_tokens(text) == TOKENIZER.tokenize(text)
+
+
+# --------------------------------------------------------------------------------------------------------- chunks
+
+
+def test_chunks_take_as_many_sentences_as_fit() -> None:
+    text = "One two three. Four five. Six seven eight nine.  Ten."
+    assert chunk(text, 5) == ["One two three. Four five.", "Six seven eight nine.  Ten."]
+    assert chunk(text, 4) == ["One two three.", "Four five.", "Six seven eight nine.", "Ten."]
+    assert chunk(text, 100) == [text]
+    assert chunk("", 5) == chunk(" \n ", 5) == []
+
+
+def test_a_sentence_longer_than_a_chunk_is_split() -> None:
+    assert chunk("a b c d e f g. H i j.", 3) == ["a b c", "d e f", "g.", "H i j."]
+    # What is left of it takes the next sentences along.
+    assert chunk("a b c d. E f.", 3) == ["a b c", "d. E f."]
+    # At line breaks where there are any, else between words.
+    assert chunk("Title of it\nsome more words here and there", 5) == [
+        "Title of it",
+        "some more words here and",
+        "there",
+    ]
+
+
+def test_a_word_longer_than_a_chunk_is_split_beside_letters_and_digits() -> None:
+    assert chunk("世界你好", 3, count=len) == ["世界你", "好"]
+    assert chunk("well-known", 5, count=len) == ["well-", "known"]
+    # ... but not between them: the words of ROUGE stay whole.
+    assert chunk("international x", 5, count=len) == ["international", "x"]
+
+
+def test_a_chunk_holds_at_least_one_token() -> None:
+    with pytest.raises(UsageError, match="at least 1 token, found size 0"):
+        chunk("a", 0)
+
+
+@given(TEXT, SIZE, st.sampled_from([words, len, lambda text: len(rouge_tokens(text)) + text.count("."), None]))
+def test_chunks_hold_the_document_and_keep_their_size(text: str, size: int, count: object) -> None:
+    counter = count if callable(count) else lambda part: sum(1 + len(word) // 3 for word in part.split())
+    chunks = chunk(text, size, counter)
+    assert all(part.strip() for part in chunks)
+    assert "".join("".join(part.split()) for part in chunks) == "".join(text.split())
+    assert [token for part in chunks for token in rouge_tokens(part)] == rouge_tokens(text)
+    for part in chunks:
+        assert counter(part) <= size or part.isalnum()
+
+
+@given(PROSE, SIZE)
+def test_chunks_end_where_sentences_do(text: str, size: int) -> None:
+    """What is read of the end of a chunk gives the sentences of the whole: each cut is the last that is possible."""
+    sentence_ends = [end for _, end in sentence_spans(text)]
+    start = 0
+    for part in chunk(text, size):
+        start = text.index(part, start)
+        end = start + len(part)
+        possible = [stop for stop in sentence_ends if start < stop and words(text[start:stop]) <= size]
+        if text[end:].strip():
+            assert end == possible[-1] if possible else words(part) <= size
+        start = end
+
+
+def test_chunks_of_long_documents_end_where_sentences_do(shared: Path) -> None:
+    for doc in wice(shared)[1][:60]:
+        sentence_ends = [end for _, end in sentence_spans(doc)]
+        start = 0
+        for part in chunk(doc, 100):
+            start = doc.index(part, start)
+            end = start + len(part)
+            possible = [stop for stop in sentence_ends if start < stop and words(doc[start:stop]) <= 100]
+            assert not doc[end:].strip() or not possible or end == possible[-1]
+            start = end
+
+
+# -------------------------------------------------------------------------------------------------------- overlap
+
+
+def test_precision_by_hand() -> None:
+    claims = ["the cat sat", "the cat the cat", "cat", "the cat", "", "the cat"]
+    docs = ["The cat ran; a cat sat.", "the cat", "cat", None, "the cat", ""]
+    # (the cat, cat sat) are both there; of (the cat, cat the, the cat) one "the cat" is.
+    assert rouge2_precision(claims, docs) == pytest.approx([1, 1 / 3, np.nan, np.nan, np.nan, 0], nan_ok=True)
+    assert rouge2_precision([], []).shape == (0,)
+
+
+def test_diff_by_hand() -> None:
+    doc = "The cat sat. A dog ran."
+    claims = ["the cat sat", "cat sat a dog ran", "cat", "red fish"]
+    # The second claim has 4 bigrams, all in the document; its halves have 1 and 2.
+    assert r2_diff(claims, [doc] * 4, size=3) == pytest.approx([0, 0.5, np.nan, 0], nan_ok=True)
+    assert r2_diff(["the cat", "the cat"], ["", None]) == pytest.approx([0, np.nan], nan_ok=True)
+
+
+def test_each_claim_has_a_document() -> None:
+    with pytest.raises(ValueError, match="2 claims and 1 documents"):
+        rouge2_precision(["a b", "b c"], ["a b"])
+
+
+@given(st.lists(st.tuples(TEXT, st.none() | TEXT), max_size=4), TEXT)
+def test_precision_equals_rouge_score(pairs: list[tuple[str, str | None]], common: str) -> None:
+    claims = [claim for claim, _ in pairs] + [claim for claim, _ in pairs]
+    docs = [doc for _, doc in pairs] + [common for _ in pairs]
+    found = rouge2_precision(claims, docs)
+    expected = [expected_precision(claim, doc) for claim, doc in zip(claims, docs, strict=True)]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@settings(deadline=None)
+@given(st.lists(TEXT, min_size=1, max_size=3), TEXT, SIZE)
+def test_diff_equals_rouge_score_and_is_never_negative(claims: list[str], doc: str, size: int) -> None:
+    claims = [*claims, *split_sentences(doc)[:2]]
+    docs = [doc] * len(claims)
+    found = r2_diff(claims, docs, size)
+    expected = [expected_diff(claim, doc, size) for claim in claims]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    assert np.all(found[~np.isnan(found)] >= 0)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(rouge2_precision(claims, docs)))
+
+
+def wice(shared: Path) -> tuple[list[str], list[str]]:
+    with (shared / "wice" / "dev.jsonl").open(encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    return [row["claim"] for row in rows], [" ".join(row["evidence"]) for row in rows]
+
+
+def lfqa(shared: Path) -> tuple[list[str], list[str]]:
+    """Every answer sentence with the documents of its question that WebGPT found."""
+    read = lambda path: json.loads(path.read_text(encoding="utf-8"))  # noqa: E731
+    documents = {
+        row["question_id"]: " ".join(doc["text"] for doc in row["docs"])
+        for row in read(shared / "lfqa" / "docs" / "docs-webgpt.json")
+    }
+    claims, docs = [], []
+    for path in sorted((shared / "lfqa" / "annotations").glob("*.json")):
+        for row in read(path):
+            claims += row["answers"]
+            docs += [documents[row["question_id"]]] * len(row["answers"])
+    return claims, docs
+
+
+@pytest.mark.parametrize("source", [wice, lfqa])
+def test_overlap_equals_rouge_score_on_real_text(source, shared: Path) -> None:  # type: ignore[no-untyped-def]
+    claims, docs = source(shared)
+    claims, docs = claims[:: len(claims) // 300], docs[:: len(claims) // 300]
+    precision = rouge2_precision(claims, docs)
+    np.testing.assert_allclose(precision, list(map(expected_precision, claims, docs)), rtol=0, atol=1e-12)
+    difference = r2_diff(claims, docs)
+    expected = [expected_diff(claim, doc, 500) for claim, doc in zip(claims, docs, strict=True)]
+    np.testing.assert_allclose(difference, expected, rtol=0, atol=1e-12)
+    assert np.nanmin(difference) >= 0
+    if source is wice:
+        assert np.nanmax(difference) > 0
