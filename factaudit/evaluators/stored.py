@@ -1,0 +1,52 @@
+"""Verdicts that a file already holds, as an evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from factaudit.errors import UsageError, hint
+from factaudit.evaluators.base import Claim, Verdict
+from factaudit.signature import file_checksum, signature
+from factaudit.tables import read_verdicts, records
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The verdicts of one evaluator in a verdicts file (Parquet, JSONL or CSV).
+
+    path: the file. evaluator: whose verdicts; may be left out where the file has but one evaluator's. A claim that the
+    file has no verdict on is skipped; verdicts on other claims are left out.
+
+    Raises `UsageError` where there is no such file or evaluator, `InputError` where the file is no verdicts file.
+    """
+
+    path: Path
+    evaluator: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.path.is_file():
+            raise UsageError(f"evaluator 'stored': no verdicts file {self.path}")
+
+    @cached_property
+    def signature(self) -> str:
+        # The content, not the path: a file that was moved holds the same verdicts.
+        return signature("stored", {"evaluator": self.evaluator, "file": file_checksum(self.path)})
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        table = read_verdicts(self.path)
+        names = table["evaluator"].unique().tolist()
+        wanted = self.evaluator
+        if wanted is None and len(names) == 1:
+            wanted = names[0]
+        elif wanted is None:
+            raise UsageError(f"{self.path} holds verdicts of {', '.join(names)}: say which (evaluator=NAME)")
+        elif wanted not in names:
+            raise UsageError(f"{self.path} holds no verdicts of {wanted!r}{hint(wanted, names)}")
+        rows = records(table[table["evaluator"] == wanted].drop(columns="evaluator"))
+        found = {row["claim_id"]: Verdict(**row) for row in rows}
+        for claim in claims:
+            verdict = found.get(claim.claim_id)
+            yield verdict or Verdict(claim.claim_id, status="skipped", raw=f"no verdict in {self.path.name}")
