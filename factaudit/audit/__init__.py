@@ -1,0 +1,16 @@
+"""The audits by name: what is computed from claims and verdicts, with no evaluator at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from factaudit.audit import consistency, headroom, quantification, rates
+from factaudit.audit.rows import Row
+
+#: The audits in the order of the report. Each takes a `factaudit.audit.judged.Judged`, its options and ``intervals``.
+AUDITS: dict[str, Callable[..., list[Row]]] = {
+    "rates": rates.rates,
+    "consistency": consistency.consistency,
+    "quantification": quantification.quantification,
+    "headroom": headroom.headroom,
+}

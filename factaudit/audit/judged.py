@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
+from factaudit.audit.groups import column_codes, group_by
+from factaudit.errors import UsageError, hint
 from factaudit.tables import STATUSES, claim_positions
 
 #: In `Judged.label` and `Judged.prediction`: not annotated, unscored.
 MISSING = -1
+#: What may be counted: claims, or responses (a response is attributable when all its claims are).
+LEVELS = ("claim", "response")
 
 
 @dataclass(frozen=True)
 class Judged:
-    """n claims and what E evaluators said of them.
+    """n claims (or responses) and what E evaluators said of them.
 
     claims: the claims table, n rows in the order of the arrays.
-    evaluators: E names, in order of first appearance in the verdicts.
+    evaluators: E names, sorted, so that no figure depends on the order of the input's rows.
     label: int8 (n,), 1 attributable, 0 unattributable, -1 not annotated.
     prediction: int8 (E, n), 1, 0 or -1 for unscored (a verdict without a prediction, or no verdict at all).
     score: float64 (E, n), NaN where the evaluator gave none.
@@ -36,7 +41,7 @@ class Judged:
     def join(cls, claims: pd.DataFrame, verdicts: pd.DataFrame) -> Judged:
         """Join validated tables (`factaudit.tables`); a verdict of a claim that isn't in ``claims`` is left out."""
         rows = claim_positions(claims, verdicts["claim_id"])
-        codes, names = pd.factorize(verdicts["evaluator"])
+        codes, names = column_codes(verdicts, "evaluator")
         known = rows >= 0
         at = (codes[known], rows[known])
         shape = (len(names), len(claims))
@@ -48,3 +53,105 @@ class Judged:
         status[at] = pd.Categorical(verdicts["status"], categories=list(STATUSES)).codes[known]
         label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
         return cls(claims, tuple(map(str, names)), label, prediction, score, status)
+
+    def at(self, level: str) -> Judged:
+        """The claims themselves, or their responses (see `responses`)."""
+        if level not in LEVELS:
+            raise UsageError(f"unknown level {level!r}{hint(level, LEVELS)}")
+        return self if level == "claim" else self.responses
+
+    @cached_property
+    def responses(self) -> Judged:
+        """The same, one row per response: label and prediction are the Kleene AND over the response's claims.
+
+        A response is 0 as soon as one of its claims is 0, 1 when all are 1, else missing. Its score is the least of
+        its claims' (NaN where a claim has none), so that ``score > t`` says of the response what it says of all its
+        claims. A response is a (dataset, system, response_id); claims without a response_id belong to none. A column
+        of ``claims`` is the value that all claims of the response share, else null. ``status`` is -1: a response has
+        no verdict of its own.
+        """
+        rows, starts = self._response_rows
+        label, prediction = self.label[rows], self.prediction[:, rows]
+        empty = not len(rows)
+        return Judged(
+            claims=_shared(self.claims, rows, starts),
+            evaluators=self.evaluators,
+            label=label if empty else _all(label, starts),
+            prediction=prediction if empty else _all(prediction, starts),
+            score=self.score[:, rows] if empty else np.minimum.reduceat(self.score[:, rows], starts, axis=-1),
+            status=np.full((len(self.evaluators), len(starts)), MISSING, dtype=np.int8),
+        )
+
+    def response_ends(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the greatest of (n,) values in each response, in the order of `responses`."""
+        rows, starts = self._response_rows
+        if not len(rows):
+            return values[rows], values[rows]
+        return np.minimum.reduceat(values[rows], starts), np.maximum.reduceat(values[rows], starts)
+
+    @cached_property
+    def datasets(self) -> tuple[np.ndarray, list[str]]:
+        """int64 (n,) codes into the sorted names of the datasets, and the names."""
+        return column_codes(self.claims, "dataset")
+
+    @cached_property
+    def clusters(self) -> np.ndarray:
+        """int64 (n,): what is resampled together. Responses of a document where doc_id is given, else responses.
+
+        A claim with neither is a cluster of its own, and a response whose claims name several documents is one. No
+        cluster spans datasets.
+        """
+        dataset, _ = self.datasets
+        document, documents = column_codes(self.claims, "doc_id")
+        grounded = self.claims["doc_id"].notna().to_numpy()
+        answered = self.claims["response_id"].notna().to_numpy()
+        response = self._response_codes
+        size = int(response.max(initial=-1)) + 1
+        # A response that names several documents (a passage per atomic fact, say) must not be torn apart.
+        low = np.full(size, len(documents), dtype=np.int64)
+        high = np.full(size, -1, dtype=np.int64)
+        np.minimum.at(low, response[answered], document[answered])
+        np.maximum.at(high, response[answered], document[answered])
+        single = ~answered
+        single[answered] = (low == high)[response[answered]]
+        by_document = grounded & single
+        kind = np.where(by_document, 0, np.where(answered, 1, 2))
+        which = np.where(by_document, document, np.where(answered, response, np.arange(len(self.claims))))
+        codes = (dataset * 3 + kind) * (max(len(documents), size, len(self.claims)) + 1) + which
+        return pd.factorize(codes)[0]
+
+    @cached_property
+    def _response_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The claims that have a response_id, response by response, and where each response begins among them."""
+        inside = np.flatnonzero(self.claims["response_id"].notna().to_numpy())
+        member = self._response_codes[inside]
+        order = np.argsort(member, kind="stable")
+        return inside[order], np.flatnonzero(np.diff(member[order], prepend=-1))
+
+    @cached_property
+    def _response_codes(self) -> np.ndarray:
+        """int64 (n,): the response of each claim; of no meaning where a claim has no response_id."""
+        return group_by(self.claims, ("dataset", "system", "response_id")).codes
+
+
+def _all(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Kleene AND of 1 / 0 / -1 over the runs that begin at ``starts`` (last axis)."""
+    rank = np.array([0, 2, 1], dtype=np.int8)  # of 0, 1 and -1: false < unknown < true
+    return np.array([0, MISSING, 1], dtype=np.int8)[np.minimum.reduceat(rank[values], starts, axis=-1)]
+
+
+def _shared(claims: pd.DataFrame, rows: np.ndarray, starts: np.ndarray) -> pd.DataFrame:
+    """One row per run of ``rows``: the value that the run's claims share, else null."""
+    columns = {}
+    for column in claims.columns:
+        if column in ("claim_id", "claim", "doc", "label"):
+            continue
+        try:
+            codes = pd.factorize(claims[column])[0][rows]
+        except TypeError:  # lists and objects cannot be compared
+            continue
+        values = claims[column].iloc[rows[starts]].reset_index(drop=True)
+        if len(starts):
+            values = values.where(np.minimum.reduceat(codes, starts) == np.maximum.reduceat(codes, starts))
+        columns[column] = values
+    return pd.DataFrame(columns)

@@ -1,0 +1,79 @@
+"""Splitting the rows of a table by columns that the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from factaudit.audit.rows import ALL
+from factaudit.errors import UsageError, hint
+
+
+@dataclass(frozen=True)
+class Groups:
+    """``codes``: int64 (n,), the group of each row; ``keys``: per group its value of each column, in sorted order."""
+
+    codes: np.ndarray
+    keys: list[dict[str, Any]]
+
+
+def group_by(claims: pd.DataFrame, by: Sequence[str]) -> Groups:
+    """Groups of equal values of the columns ``by``; a missing value is a group of its own (key None), sorted last.
+
+    Each key has ``dataset`` first: ``__all__`` where it isn't among ``by``. Raises `UsageError` for an unknown column.
+    """
+    columns = list(dict.fromkeys(by))
+    codes = np.zeros(len(claims), dtype=np.int64)
+    keys: list[tuple[Any, ...]] = [()]
+    for column in columns:
+        values, names = column_codes(claims, column)
+        # Only pairs that occur become groups, so that the number of groups never exceeds the number of rows.
+        pairs, codes = _compress(codes * len(names) + values)
+        keys = [(*keys[pair // len(names)], names[pair % len(names)]) for pair in pairs.tolist()]
+    named = [dict(zip(columns, key, strict=True)) for key in keys] if len(claims) else []
+    return Groups(codes, [{"dataset": key.get("dataset", ALL), **key} for key in named])
+
+
+def split(groups: Groups, claims: pd.DataFrame, column: str) -> tuple[Groups, np.ndarray]:
+    """Each group split by one more column; rows without a value get code -1. Also each new group's old one (int)."""
+    values, names = column_codes(claims, column)
+    size = len(names) + 1
+    inside = claims[column].notna().to_numpy()
+    pairs, codes = _compress(groups.codes[inside] * size + values[inside])
+    found = np.full(len(claims), -1, dtype=np.int64)
+    found[inside] = codes
+    parents = pairs // size
+    keys = [
+        {**groups.keys[p], column: names[v]} for p, v in zip(parents.tolist(), (pairs % size).tolist(), strict=True)
+    ]
+    return Groups(found, keys), parents
+
+
+def column_codes(claims: pd.DataFrame, column: str) -> tuple[np.ndarray, list[Any]]:
+    """A column as int64 codes (n,) into its distinct values, sorted, None last where some value is missing."""
+    if column not in claims:
+        raise UsageError(f"the claims have no column {column!r}{hint(column, [str(c) for c in claims.columns])}")
+    try:
+        codes, found = pd.factorize(claims[column], use_na_sentinel=True)
+    except TypeError as error:
+        raise UsageError(f"column {column!r} holds lists or objects: claims cannot be grouped by it") from error
+    names = [name.item() if isinstance(name, np.generic) else name for name in list(found)]
+    order = sorted(range(len(names)), key=lambda i: (str(type(names[i])), names[i]))
+    rank = np.empty(len(names) + 1, dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    rank[-1] = len(names)  # where pandas' code is -1: missing
+    missing = [None] if (codes == -1).any() else []
+    return rank[codes], [names[i] for i in order] + missing
+
+
+def _compress(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct codes in ascending order, and each row's place among them."""
+    found, values = pd.factorize(codes)
+    order = np.argsort(values, kind="stable")
+    rank = np.empty(len(values), dtype=np.int64)
+    rank[order] = np.arange(len(values))
+    return values[order], rank[found]

@@ -1,0 +1,118 @@
+"""The lowest error rate that any system reaches: how much room for improvement an evaluator sees (VC §3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from factaudit.audit import counts as nine
+from factaudit.audit.intervals import Intervals, low_high
+from factaudit.audit.judged import LEVELS, Judged
+from factaudit.audit.quantification import by_system
+from factaudit.audit.rows import ALL, Row, number, reasons
+from factaudit.errors import UsageError, hint
+
+
+def headroom(
+    judged: Judged,
+    *,
+    groups: Mapping[str, Sequence[str]] | None = None,
+    levels: Sequence[str] = LEVELS,
+    intervals: Intervals | None = None,
+) -> list[Row]:
+    """The lowest labelled and the lowest predicted error rate among the systems of a dataset, and their difference.
+
+    groups: named groups of systems, ``{"small": ["7b", "13b"], "large": ["70b"]}``; ``__all__`` is always there. A
+    group of whose systems a dataset has none gets no row there. Raises `UsageError` for an unknown system.
+
+    A row per dataset, level, group and evaluator: n_systems (with a labelled and a predicted rate), n and n_unscored
+    (sums over them), labelled, predicted and bias (= predicted - labelled) with bounds and, with intervals, ``_low``
+    and ``_high``; labelled_system and predicted_system that reach them (the first by name among equals). A minimum over
+    systems is on average lower than the lowest true rate, and more so where systems have few claims.
+    """
+    _check_systems(judged, groups or {})
+    named: dict[str, Sequence[str] | None] = {ALL: None, **(groups or {})}
+    rows: list[Row] = []
+    for level in dict.fromkeys(levels):
+        units, systems = judged.at(level), by_system(judged, level)
+        for at, evaluator in enumerate(judged.evaluators):
+            counts = nine.count(systems.codes, len(systems.keys), units.label, units.prediction[at])
+            over_all = nine.unlabelled(counts)
+            figures = nine.error_rates(counts, over_all)
+            bounds = nine.error_rate_bounds(counts)
+            drawn = None
+            if intervals is not None:
+                drawn = nine.error_rates(nine.replicates(units, at, systems.codes, over_all, intervals), over_all)
+            for dataset in judged.datasets[1]:
+                for group, wanted in named.items():
+                    members = [
+                        place
+                        for place, key in enumerate(systems.keys)
+                        if key["dataset"] == dataset and (wanted is None or key["system"] in wanted)
+                    ]
+                    if wanted is not None and not members:
+                        continue
+                    row: Row = {"dataset": dataset, "level": level, "group": group, "evaluator": evaluator}
+                    # Only systems with both rates: two minima over different systems would not be comparable.
+                    both = [place for place in members if not np.isnan(figures["bias"][place])]
+                    names = [systems.keys[place]["system"] for place in both]
+                    row |= _lowest({key: values[both] for key, values in figures.items()}, names)
+                    row |= _bounds({key: (low[both], high[both]) for key, (low, high) in bounds.items()})
+                    if intervals is not None and drawn is not None:
+                        row |= _interval({key: values[:, both] for key, values in drawn.items()}, intervals)
+                    row |= {name: int(values[both].sum()) for name, values in nine.sizes(counts).items()}
+                    without = [systems.keys[place]["system"] for place in members if place not in both]
+                    rows.append(row | {"reason": _reason(members, without)})
+    rows.sort(key=lambda row: row["dataset"])
+    return rows
+
+
+def _lowest(figures: Mapping[str, np.ndarray], names: Sequence[str]) -> Row:
+    labelled, predicted = figures["labelled_error_rate"], figures["predicted_error_rate"]
+    if not names:
+        found = dict.fromkeys(("labelled", "predicted", "bias", "labelled_system", "predicted_system"))
+        return {"n_systems": 0, **found}
+    return {
+        "n_systems": len(names),
+        "labelled": number(labelled.min()),
+        "predicted": number(predicted.min()),
+        "bias": number(predicted.min() - labelled.min()),
+        "labelled_system": names[int(labelled.argmin())],
+        "predicted_system": names[int(predicted.argmin())],
+    }
+
+
+def _bounds(bounds: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Row:
+    low, high = bounds["predicted_error_rate"]
+    row: Row = {f"{key}_{end}": None for key in ("labelled", "predicted", "bias") for end in ("min", "max")}
+    if len(low):
+        # Each system's predictions are free of the others', so the least minimum is the minimum of the least.
+        labelled = bounds["labelled_error_rate"][0].min()
+        row = {"labelled_min": number(labelled), "labelled_max": number(labelled)}
+        row |= {"predicted_min": number(low.min()), "predicted_max": number(high.min())}
+        row |= {"bias_min": number(low.min() - labelled), "bias_max": number(high.min() - labelled)}
+    return row
+
+
+def _interval(drawn: Mapping[str, np.ndarray], intervals: Intervals) -> Row:
+    labelled, predicted = drawn["labelled_error_rate"], drawn["predicted_error_rate"]
+    if not labelled.shape[1]:
+        return {f"{key}_{end}": None for key in ("labelled", "predicted", "bias") for end in ("low", "high")}
+    lowest = {"labelled": labelled.min(1), "predicted": predicted.min(1)}
+    lowest["bias"] = lowest["predicted"] - lowest["labelled"]
+    return {key: number(value) for key, value in low_high(intervals, lowest).items()}
+
+
+def _reason(members: Sequence[int], without: Sequence[str]) -> str | None:
+    if not members:
+        return "no system"
+    return reasons([f"without labelled and scored claims: {', '.join(without)}"] if without else [])
+
+
+def _check_systems(judged: Judged, groups: Mapping[str, Sequence[str]]) -> None:
+    known = sorted(set(judged.claims["system"].dropna()))
+    for group, wanted in groups.items():
+        for system in wanted:
+            if system not in known:
+                raise UsageError(f"headroom, group {group!r}: unknown system {system!r}{hint(system, known)}")

@@ -1,0 +1,143 @@
+"""Intervals by a cluster bootstrap that reads sufficient statistics, never rows.
+
+Claims of one response, and responses about one document, are not independent: whole clusters are resampled (with
+replacement, within each dataset), as in Koehn 2004 and sacrebleu for test sets, and every figure is computed again from
+the sums of per-cluster counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from factaudit.audit.judged import Judged
+from factaudit.errors import UsageError
+from factaudit.signature import digest
+
+#: At most this many numbers in one block of weights (32 MB of float64).
+_BLOCK = 1 << 22
+#: Drawing the number of times of each kind of cluster beats drawing each cluster where kinds are this much fewer.
+_MULTINOMIAL_PAYS = 16
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """How intervals are made: percentile intervals of ``confidence`` from ``replicates`` bootstrap replicates.
+
+    The draws depend on ``seed`` and the dataset alone, not on the order of rows or on other datasets.
+    """
+
+    replicates: int = 2000
+    seed: int = 0
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        if self.replicates < 1:
+            raise UsageError(f"expected at least 1 bootstrap replicate, found {self.replicates}")
+        if not 0 < self.confidence < 1:
+            raise UsageError(f"expected a confidence between 0 and 1, found {self.confidence}")
+
+    def counts(self, judged: Judged, groups: np.ndarray, n_groups: int, cells: np.ndarray, n_cells: int) -> np.ndarray:
+        """How many rows of each group fall in each cell, in each replicate: float64 (replicates, n_groups, n_cells).
+
+        groups, cells: int (n,), of each row of ``judged``. A row of group -1 counts nowhere, but its cluster is drawn
+        all the same. A figure that is a function of counts gets its bootstrap distribution by being computed on the
+        result. A group that lies in a single cluster is NaN: there is nothing to resample.
+        """
+        stratum, names = judged.datasets
+        clusters = judged.clusters
+        codes = np.where(groups < 0, -1, groups * n_cells + cells)
+        out = np.zeros((self.replicates, n_groups * n_cells))
+        for at, name in enumerate(names):
+            rows = np.flatnonzero(stratum == at)
+            used, local = np.unique(codes[rows], return_inverse=True)
+            sums = self.sums(tally(clusters[rows], local, len(used)), name)
+            out[:, used[used >= 0]] += sums[:, used >= 0]
+        drawn = out.reshape(self.replicates, n_groups, n_cells)
+        drawn[:, _clusters_of(groups, clusters, n_groups) < 2] = np.nan
+        return drawn
+
+    def sums(self, statistics: np.ndarray | tuple[np.ndarray, np.ndarray], stratum: str) -> np.ndarray:
+        """Resample the C clusters of one stratum and sum their statistics: float64 (replicates, K).
+
+        ``statistics`` is (C, K), a row per cluster, or what `tally` returns: the distinct rows and how often each
+        occurs.
+        """
+        kinds, times = statistics if isinstance(statistics, tuple) else distinct(statistics)
+        kinds = kinds.astype(np.float64)
+        out = np.empty((self.replicates, kinds.shape[1]))
+        done = 0
+        for weights in self.weights(times, stratum):
+            out[done : done + len(weights)] = weights @ kinds
+            done += len(weights)
+        return out
+
+    def weights(self, times: np.ndarray, stratum: str) -> Iterator[np.ndarray]:
+        """How often each kind of cluster is drawn: blocks (b, U) that add up to ``replicates`` rows.
+
+        ``times`` int (U,): how many clusters there are of each kind. Clusters of one kind are exchangeable: drawing
+        ``times.sum()`` clusters with replacement and counting kinds is one multinomial draw.
+        """
+        random = np.random.default_rng([self.seed, int(digest(stratum), 16)])
+        n_clusters = int(times.sum())
+        block = max(1, _BLOCK // max(1, len(times)))
+        for start in range(0, self.replicates, block):
+            length = min(block, self.replicates - start)
+            if len(times) * _MULTINOMIAL_PAYS < n_clusters:
+                yield random.multinomial(n_clusters, times / n_clusters, size=length).astype(np.float64)
+                continue
+            kind = np.repeat(np.arange(len(times)), times)
+            drawn = np.empty((length, len(times)))
+            for row in drawn:
+                row[:] = np.bincount(kind[random.integers(0, n_clusters, n_clusters)], minlength=len(times))
+            yield drawn
+
+    def ends(self, replicates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The percentile interval along the first axis; NaN where more than half of the replicates are undefined."""
+        tail = (1 - self.confidence) / 2
+        undefined = np.isnan(replicates).mean(0) > 0.5
+        filled = np.where(undefined, 0.0, replicates)
+        quantile = np.nanquantile if np.isnan(filled).any() else np.quantile
+        low, high = quantile(filled, [tail, 1 - tail], axis=0)
+        return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+
+
+def tally(clusters: np.ndarray, codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct clusters, as counts of codes (U, size), and how often each occurs (U,).
+
+    ``clusters`` and ``codes``: int (n,), of each member its cluster and its code 0..size-1.
+    """
+    found, names = pd.factorize(clusters)
+    if len(names) == len(clusters):  # each member is its own cluster: a kind is a code
+        times = np.bincount(codes, minlength=size)
+        return np.eye(size, dtype=np.int64)[times > 0], times[times > 0]
+    return distinct(np.bincount(found * size + codes, minlength=len(names) * size).reshape(-1, size))
+
+
+def distinct(statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct rows of (C, K) statistics in a canonical order, and how often each occurs."""
+    codes = np.zeros(len(statistics), dtype=np.int64)
+    for column in statistics.T:
+        values, names = pd.factorize(column, sort=True)
+        codes = pd.factorize(codes * len(names) + values, sort=True)[0]
+    _, first, times = np.unique(codes, return_index=True, return_counts=True)
+    return statistics[first], times
+
+
+def _clusters_of(groups: np.ndarray, clusters: np.ndarray, n_groups: int) -> np.ndarray:
+    """int (n_groups,): in how many clusters each group has a row."""
+    inside = groups >= 0
+    size = int(clusters.max(initial=-1)) + 1
+    pairs = pd.unique(groups[inside].astype(np.int64) * size + clusters[inside])
+    return np.bincount(pairs // max(size, 1), minlength=n_groups)
+
+
+def low_high(intervals: Intervals, replicates: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """``<key>_low`` and ``<key>_high`` of several figures, each (replicates, ...) -> (...)."""
+    found = {}
+    for key, values in replicates.items():
+        found[f"{key}_low"], found[f"{key}_high"] = intervals.ends(values)
+    return found

@@ -1,0 +1,32 @@
+"""What an audit gives: a list of flat rows. A figure in a row is a plain number, or None with a reason; never NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+Row = dict[str, Any]
+
+#: Stands for "not split by this column" where a row is over all datasets or all systems.
+ALL = "__all__"
+#: The dataset of a row that is the unweighted mean over datasets.
+MACRO = "__macro__"
+
+
+def number(value: Any) -> float | None:
+    """A figure as a Python float; None where it is NaN (undefined)."""
+    value = float(value)
+    return None if np.isnan(value) else value
+
+
+def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """``numerator / denominator`` elementwise, NaN where the denominator is 0."""
+    out = np.full(np.broadcast_shapes(np.shape(numerator), np.shape(denominator)), np.nan)
+    return np.divide(numerator, denominator, out=out, where=np.asarray(denominator) != 0)
+
+
+def reasons(parts: Iterable[str]) -> str | None:
+    """Several reasons as one text; None where there is none."""
+    return "; ".join(dict.fromkeys(filter(None, parts))) or None
