@@ -1,0 +1,136 @@
+"""Converters: published data sets as claims (and verdicts), one module per upstream format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from factaudit.errors import UsageError, hint
+
+if TYPE_CHECKING:
+    from factaudit.datasets.sources import Conversion
+
+
+@dataclass(frozen=True)
+class Format:
+    """One upstream format. Its module is imported only when it is used.
+
+    The function takes the sources (files or folders) and the options as keywords, and returns a `Conversion`.
+    options: what each option means, by name.
+    """
+
+    name: str
+    module: str
+    summary: str
+    example: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def function(self) -> Callable[..., Conversion]:
+        return import_module(f"factaudit.datasets.{self.module}").convert
+
+
+FORMATS: dict[str, Format] = {
+    entry.name: entry
+    for entry in (
+        Format(
+            "aggrefact",
+            "aggrefact",
+            "LLM-AggreFact's files, or lytang/LLM-AggreFact from the Hugging Face hub (Tang et al. 2024)",
+            "factaudit convert aggrefact test.parquet --join tofueval:tofueval/ --out claims.parquet",
+            {
+                "join": "FORMAT:PATH (tofueval, lfqa or ragtruth): recover system and response_id by claim text",
+                "split": "hub: the split to load (default test); files: the split's name, where they don't say",
+                "revision": "hub: a commit, tag or branch (default main); what it resolved to is recorded",
+            },
+        ),
+        Format(
+            "ragtruth",
+            "ragtruth",
+            "RAGTruth's response.jsonl and source_info.jsonl (Niu et al. 2024)",
+            "factaudit convert ragtruth response.jsonl source_info.jsonl --option level=sentence --out claims.parquet",
+            {
+                "level": "response (default), or sentence: a sentence is unattributable where it overlaps a span",
+                "split": "only the responses of this split (train or test)",
+            },
+        ),
+        Format(
+            "ragtruth-scores",
+            "ragtruth_scores",
+            "RAGTruth responses with detectors' P(hallucinated): claims, and verdicts with score = 1 - P",
+            "factaudit convert ragtruth-scores scores.jsonl --out claims.parquet --verdicts verdicts.parquet",
+            {"text": "files in RAGTruth's format that have the responses' text and documents"},
+        ),
+        Format(
+            "tofueval",
+            "tofueval",
+            "TofuEval's factual-consistency CSVs for MediaSum and MeetingBank (Tang et al. 2024)",
+            "factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet",
+            {
+                "docs": "CSVs with the columns doc_id (or meeting_id) and source: the dialogues",
+                "dataset": "the dataset's name, where a file's name says neither mediasum nor meetingbank",
+            },
+        ),
+        Format(
+            "lfqa",
+            "lfqa",
+            "LFQA-Verification: long-form answers by sentence, three annotators (Chen et al. 2023)",
+            "factaudit convert lfqa LFQA-Verification/data --out claims.parquet",
+            {"docs": "the folder of docs-*.json (default: docs beside the annotations' folder)"},
+        ),
+        Format(
+            "wice",
+            "wice",
+            "WiCE: claims in Wikipedia with the pages they cite (Kamoi et al. 2023)",
+            "factaudit convert wice entailment_retrieval/claim/dev.jsonl --out claims.parquet",
+            {"level": "claim (default), or subclaim for the files of decomposed claims"},
+        ),
+        Format(
+            "aggrefact-scores",
+            "aggrefact_scores",
+            "row-aligned JSON files {dataset: [[label, score], ...]}, one per evaluator",
+            "factaudit convert aggrefact-scores scores/ --out claims.parquet --verdicts verdicts.parquet",
+            {"name": "the evaluators' names, one per file (default: the files' names)"},
+        ),
+        Format(
+            "score-csv",
+            "score_csv",
+            "row-aligned CSV files with the columns y_true and y_score, one per evaluator",
+            "factaudit convert score-csv a.csv b.csv --option dataset=mine --out claims.parquet --verdicts v.parquet",
+            {
+                "dataset": "the dataset's name (required)",
+                "name": "the evaluators' names, one per file (default: the files' names)",
+            },
+        ),
+    )
+}
+
+
+def convert(format: str, sources: Sequence[str | Path], **options: Any) -> Conversion:
+    """Convert sources (files or folders) of a registered format; see `FORMATS` for their options.
+
+    Raises `UsageError` for an unknown format, option or value, and `InputError` naming file, row and column.
+    """
+    # pydantic is not needed to list the formats.
+    from pydantic import ValidationError, validate_call
+
+    if format not in FORMATS:
+        raise UsageError(f"unknown format {format!r}{hint(format, list(FORMATS))}")
+    known = FORMATS[format].options
+    for key in options:
+        if key not in known:
+            raise UsageError(f"format {format!r} has no option {key!r}{hint(key, list(known))}")
+    if not sources:
+        raise UsageError(f"format {format!r}: expected at least one file or folder")
+    try:
+        return validate_call(FORMATS[format].function)([Path(source) for source in sources], **options)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = first["loc"][0]
+        if first["type"].startswith("missing"):
+            raise UsageError(f"format {format!r} needs the option {name!r}: {known[str(name)]}") from None
+        expected = first["msg"].replace("Input should be", "expected")
+        raise UsageError(f"format {format!r}, option {name!r}: {expected}, found {first['input']!r}") from None

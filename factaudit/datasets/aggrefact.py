@@ -1,0 +1,92 @@
+"""LLM-AggreFact: claims of 11 datasets with documents and labels (Tang et al. 2024, MiniCheck).
+
+Files: its Parquet, CSV or JSONL with the columns dataset, doc, claim, label, contamination_identifier; or the source
+``lytang/LLM-AggreFact``, from the Hugging Face hub. The benchmark is for evaluation only, and gated: its conditions are
+to be accepted on its page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from factaudit.datasets import registry
+from factaudit.datasets.join import join as join_originals
+from factaudit.datasets.sources import Conversion, Names, count, expand, split_of, unit
+from factaudit.errors import FactauditError, UsageError
+from factaudit.tables import make_claim_ids, read_table, validate_claims
+
+#: The benchmark's name on the hub.
+HUB = "lytang/LLM-AggreFact"
+
+
+def convert(
+    sources: Sequence[Path], *, join: Names = (), split: str | None = None, revision: str | None = None
+) -> Conversion:
+    """The benchmark's rows as claims, tasks from the registry; ``join`` recovers systems and responses.
+
+    ``claim_id`` does not depend on ``join``. ``provenance`` has the hub's resolved revision.
+    """
+    provenance: dict[str, Any] = {}
+    files: list[tuple[Path, str | None]] = []
+    for source in sources:
+        if source.as_posix() == HUB and not source.exists():
+            chosen = split or "test"
+            downloaded, commit = download(chosen, revision)
+            files += [(path, chosen) for path in downloaded]
+            provenance = {"repository": HUB, "split": chosen, "revision": commit}
+        else:
+            files += [(path, split or split_of(path)) for path in expand([source], "*.parquet", "*.jsonl", "*.csv")]
+    if revision is not None and not provenance:
+        raise UsageError(f"option 'revision' is for the source {HUB}; files have no revision")
+    tables = []
+    for path, name in files:
+        table = read_table(path)
+        if "split" not in table:
+            table["split"] = name
+        tables.append(validate_claims(table, source=str(path), unit=unit(path)))
+    claims = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
+    # Made over all files together, so that equal rows of two files get two ids.
+    claims["claim_id"] = make_claim_ids(claims)
+    claims["task"] = claims["task"].fillna(claims["dataset"].map(registry.task)).astype("str")
+    notes = [f"{count(len(claims), 'claim')} of {count(claims['dataset'].nunique(), 'dataset')}"]
+    if provenance:
+        notes.append(f"{HUB} at revision {provenance['revision']}")
+    if join:
+        claims, joined = join_originals(claims, join)
+        notes += joined
+    return Conversion(claims, notes=notes, provenance=provenance)
+
+
+def download(split: str, revision: str | None) -> tuple[list[Path], str]:
+    """The files of a split in the hub's cache, downloaded where they are not there yet, and the commit they are of."""
+    try:
+        from huggingface_hub import HfApi, snapshot_download
+        from huggingface_hub.errors import GatedRepoError, RevisionNotFoundError
+    except ImportError:
+        raise FactauditError(f"{HUB} needs the extra [hub]: pip install 'factaudit[hub]'") from None
+    pattern = f"data/{split}-*.parquet"
+    try:
+        # A whole commit needs no asking: a pinned revision that is in the cache works without a network.
+        pinned = revision is not None and re.fullmatch("[0-9a-f]{40}", revision)
+        commit = revision if pinned else HfApi().dataset_info(HUB, revision=revision).sha
+        folder = snapshot_download(HUB, repo_type="dataset", revision=commit, allow_patterns=pattern)
+    except GatedRepoError:
+        raise FactauditError(
+            f"{HUB} is gated: accept its conditions at https://huggingface.co/datasets/{HUB}, then log in "
+            "(`hf auth login`, or HF_TOKEN in the environment)"
+        ) from None
+    except RevisionNotFoundError:
+        raise FactauditError(f"{HUB} has no revision {revision!r}") from None
+    except Exception as error:
+        # Which class a lost connection has depends on the client's version and its HTTP library.
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise FactauditError(f"{HUB} could not be read from the hub ({reason})") from error
+    files = sorted(Path(folder).glob(pattern))
+    if not files:
+        raise FactauditError(f"{HUB} at {commit} has no split {split!r}; it has dev and test")
+    return files, str(commit)

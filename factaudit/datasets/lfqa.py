@@ -1,0 +1,138 @@
+"""LFQA-Verification (SALAD): long-form answers of six systems, sentence by sentence (Chen et al. 2023; VC's LFQA).
+
+Files: ``data/annotations/annotations-SYSTEM.json`` and ``data/docs/docs-SET.json`` of timchen0618/LFQA-Verification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+from pydantic import Field
+
+from factaudit.datasets import registry
+from factaudit.datasets.sources import Conversion, Row, count, expand, read_json
+from factaudit.errors import InputError, Problem
+from factaudit.tables import validate_claims
+
+#: The evidence that the annotators saw, by system. Answers written without documents were judged against WebGPT's
+#: (Chen et al. 2023, Table 2).
+EVIDENCE = {
+    "webgpt": "webgpt",
+    "gpt3": "webgpt",
+    "gpt3_wdoc": "webgpt",
+    "gpt3_whudoc": "human",
+    "alpaca": "webgpt",
+    "alpaca_wdoc": "webgpt",
+}
+#: The end-of-text mark that Alpaca's answers carry.
+_END = "</s>"
+
+
+class Sentence(Row):
+    answer: str
+    labels: list[Literal["supported", "partially", "not_supported"]] = Field(min_length=1)
+
+
+class Answer(Row):
+    question_id: str
+    question: str | None = None
+    annotations: list[Sentence]
+
+
+class Passage(Row):
+    title: str | None = None
+    text: str
+
+
+class Evidence(Row):
+    question_id: str
+    docs: list[Passage]
+
+
+def convert(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
+    """Answer sentences as claims; 1 where most annotators say "supported" (so three different labels are 0).
+
+    A response is one system's answer to one question; its document, the evidence set that the annotators saw. The
+    question is kept as an extra column. Where ``docs`` (default: the folder ``docs`` beside the annotations' one) is
+    absent, documents are null.
+    """
+    rows: list[dict[str, object]] = []
+    notes: list[str] = []
+    split_votes = blank = marked = 0
+    evidence: dict[Path, dict[str, str]] = {}
+    for path in expand(sources, "annotations-*.json"):
+        system = path.stem.removeprefix("annotations-")
+        folder = docs or path.parent.parent / "docs"
+        name = EVIDENCE.get(system)
+        file = folder / f"docs-{name}.json"
+        if name is None:
+            notes.append(f"{system}: documents are null, since it is not known which the annotators saw")
+        elif docs is None and not folder.is_dir():
+            name = None
+            notes.append(f"{system}: documents are null, since there is no folder {folder} (option docs)")
+        elif file not in evidence:
+            entries: list[Evidence] = read_json(file, list[Evidence])
+            evidence[file] = {entry.question_id: _text(entry) for entry in entries}
+        answers: list[Answer] = read_json(path, list[Answer])
+        if name is not None:
+            _check(answers, evidence[file], path, file)
+        before = len(rows)
+        for answer in answers:
+            for sentence in answer.annotations:
+                text = sentence.answer.strip()
+                marked += text.endswith(_END)
+                text = text.removesuffix(_END).strip()
+                if not text:
+                    blank += 1
+                    continue
+                votes = sentence.labels.count("supported")
+                split_votes += len(set(sentence.labels)) == len(sentence.labels) == 3
+                rows.append(
+                    {
+                        "dataset": "LFQA",
+                        "task": registry.task("LFQA"),
+                        "system": system,
+                        "response_id": f"{system}/{answer.question_id}",
+                        "doc_id": None if name is None else f"{name}/{answer.question_id}",
+                        "claim": text,
+                        "doc": None if name is None else evidence[file][answer.question_id],
+                        "label": int(2 * votes > len(sentence.labels)),
+                        "question": answer.question,
+                    }
+                )
+        notes.append(f"{path.name}: {count(len(rows) - before, 'claim')} in {count(len(answers), 'response')}")
+    if split_votes:
+        notes.append(
+            f"{count(split_votes, 'claim')} on which three annotators gave three labels: 0, since no majority says "
+            "supported (the authors leave them out)"
+        )
+    if marked:
+        notes.append(f"{count(marked, 'claim')} had an end-of-text mark ({_END}), which was removed")
+    if blank:
+        notes.append(f"{count(blank, 'sentence')} left out: no text")
+    return Conversion(validate_claims(pd.DataFrame(rows), source="lfqa"), notes=notes)
+
+
+def _text(entry: Evidence) -> str:
+    """The passages in order, a page's title once above them."""
+    parts: list[str] = []
+    title = None
+    for passage in entry.docs:
+        if passage.title and passage.title != title:
+            title = passage.title
+            parts.append(title)
+        parts.append(passage.text)
+    return "\n\n".join(parts)
+
+
+def _check(answers: list[Answer], evidence: dict[str, str], path: Path, file: Path) -> None:
+    problems = [
+        Problem(f"expected a question of {file.name}, found {answer.question_id!r}", row, "question_id", "item")
+        for row, answer in enumerate(answers, start=1)
+        if answer.question_id not in evidence
+    ]
+    if problems:
+        raise InputError(str(path), problems)

@@ -1,0 +1,89 @@
+"""What is known of LLM-AggreFact's datasets (Tang et al. 2024, MiniCheck): task, systems, the kind of claims.
+
+``registry.csv`` has a row for each of the benchmark's 11 datasets and one for each of RAGTruth's three tasks. VC counts
+14 subsets of the 11 datasets; its Table 2, which says how they are cut, was not at hand when this file was written, so
+each row rests on the public documentation that its ``source`` columns name. An empty cell is unknown, not "none".
+``task_source`` tells the dataset's own word for its task (``paper``) from our reading of it (``ours``). ``test_claims``
+counts LLM-AggreFact's test split of August 2024 (29,320 claims).
+"""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class Subset:
+    """One row of ``registry.csv``; None and ``()`` where the cell is empty, that is, unknown.
+
+    ``longer_responses``: the claims are parts (sentences, facts) of longer responses. ``part_of``: the LLM-AggreFact
+    dataset of which this is a part. ``label`` is the name for tables and figures.
+    """
+
+    dataset: str
+    aliases: tuple[str, ...]
+    part_of: str | None
+    label: str
+    task: str | None
+    task_source: str | None
+    systems: tuple[str, ...]
+    systems_source: str | None
+    longer_responses: bool | None
+    test_claims: int | None
+    source: str
+
+
+@lru_cache(maxsize=1)
+def subsets() -> dict[str, Subset]:
+    """All subsets by name, in the order of LLM-AggreFact's files."""
+    text = files("factaudit.datasets").joinpath("registry.csv").read_text(encoding="utf-8")
+    return {row["dataset"]: _subset(row) for row in csv.DictReader(text.splitlines())}
+
+
+def find(dataset: str) -> Subset | None:
+    """The subset of that name or alias, whatever its case; None where the registry has none.
+
+    >>> find("TofuEval-MediaS").label
+    'TofuEval MediaSum'
+    """
+    return _names().get(dataset.casefold())
+
+
+def whole(dataset: str) -> str:
+    """The registry's name of the LLM-AggreFact dataset that ``dataset`` is (a part of); itself where it is not there.
+
+    >>> whole("RAGTruth-QA"), whole("Lfqa"), whole("mine")
+    ('RAGTruth', 'LFQA', 'mine')
+    """
+    subset = find(dataset)
+    return dataset if subset is None else subset.part_of or subset.dataset
+
+
+def task(dataset: str) -> str | None:
+    """The task group of a dataset, None where it is unknown (or mixed, as RAGTruth's as a whole)."""
+    subset = find(dataset)
+    return None if subset is None else subset.task
+
+
+@lru_cache(maxsize=1)
+def _names() -> dict[str, Subset]:
+    return {name.casefold(): subset for subset in subsets().values() for name in (subset.dataset, *subset.aliases)}
+
+
+def _subset(row: dict[str, str]) -> Subset:
+    return Subset(
+        dataset=row["dataset"],
+        aliases=tuple(filter(None, row["aliases"].split(";"))),
+        part_of=row["part_of"] or None,
+        label=row["label"],
+        task=row["task"] or None,
+        task_source=row["task_source"] or None,
+        systems=tuple(filter(None, row["systems"].split(";"))),
+        systems_source=row["systems_source"] or None,
+        longer_responses={"yes": True, "no": False}.get(row["longer_responses"]),
+        test_claims=int(row["test_claims"]) if row["test_claims"] else None,
+        source=row["source"],
+    )
