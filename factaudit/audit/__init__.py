@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from factaudit.audit import consistency, headroom, quantification, rates
+from factaudit.audit import consistency, differences, headroom, quantification, ranking, rates
 from factaudit.audit.rows import Row
 
 #: The audits in the order of the report. Each takes a `factaudit.audit.judged.Judged`, its options and ``intervals``.
 AUDITS: dict[str, Callable[..., list[Row]]] = {
     "rates": rates.rates,
+    "differences": differences.differences,
     "consistency": consistency.consistency,
     "quantification": quantification.quantification,
     "headroom": headroom.headroom,
+    "ranking": ranking.ranking,
+    "ranking_pairs": ranking.ranking_pairs,
 }

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 Row = dict[str, Any]
 
@@ -21,10 +22,11 @@ def number(value: Any) -> float | None:
     return None if np.isnan(value) else value
 
 
-def ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+def ratio(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
     """``numerator / denominator`` elementwise, NaN where the denominator is 0."""
-    out = np.full(np.broadcast_shapes(np.shape(numerator), np.shape(denominator)), np.nan)
-    return np.divide(numerator, denominator, out=out, where=np.asarray(denominator) != 0)
+    below = np.asarray(denominator)
+    out = np.full(np.broadcast_shapes(np.shape(numerator), below.shape), np.nan)
+    return np.divide(numerator, below, out=out, where=(below != 0) & ~np.isnan(below))
 
 
 def reasons(parts: Iterable[str]) -> str | None:
