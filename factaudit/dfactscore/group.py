@@ -1,0 +1,395 @@
+"""Which facts does a paragraph tell of one person? (MF §5.1, App. C, Table 8)"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from factaudit.errors import InputError, Problem
+from factaudit.llm.types import LLM, Reply, Request
+from factaudit.signature import digest, signature
+
+GROUPERS = ("heuristic", "llm", "one-group", "given")
+#: A line of a reply is a fact that the model changed where their similarity (difflib's ratio) is at least this.
+SIMILAR = 0.75
+#: No fact list is repeated in fewer tokens than this; a long one needs more (`Demonstrations.request`).
+MIN_TOKENS = 512
+
+_BULLET = re.compile(r"^(?:\(?\d{1,3}[.):]\s+)?(?:[-*•‣▪–—]+\s*)?")
+_BREAK = re.compile(r"^[-*•\s]*={3,}[\s=]*$")
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """The group of each fact, numbered 0..g-1 by first appearance, and what a reply did to the facts.
+
+    groups: None where there is no usable reply; ``status`` (as in the verdicts table) and ``raw`` then say why.
+    n_changed: facts that the reply has in other words. n_dropped: facts that it lacks. n_invented: lines that are no
+    fact. n_repeated: facts that it has more than once.
+    """
+
+    groups: tuple[int, ...] | None
+    n_changed: int = 0
+    n_dropped: int = 0
+    n_invented: int = 0
+    n_repeated: int = 0
+    status: str = "ok"
+    raw: str | None = None
+
+
+def one_group(n_facts: int) -> Grouping:
+    """All facts in one group: the paragraph is read as one biography."""
+    return Grouping((0,) * n_facts)
+
+
+def number_groups(groups: Sequence[Any]) -> tuple[int, ...]:
+    """Any marks of groups as 0..g-1, by first appearance.
+
+    >>> number_groups(["b", "a", "b"])
+    (0, 1, 0)
+    """
+    numbers: dict[Any, int] = {}
+    return tuple(numbers.setdefault(group, len(numbers)) for group in groups)
+
+
+def parse_groups(reply: str) -> list[list[str]]:
+    """The groups of a reply: its lines without bullets and numbers, cut at lines of ``===``; empty groups are left out.
+
+    >>> parse_groups("- He was born in 1902.\\n- ===\\n- He was born in 1950.")
+    [['He was born in 1902.'], ['He was born in 1950.']]
+    """
+    groups: list[list[str]] = [[]]
+    for line in map(str.strip, reply.splitlines()):
+        if _BREAK.match(line):
+            groups.append([])
+        elif text := _BULLET.sub("", line, count=1).strip():
+            groups[-1].append(text)
+    return [group for group in groups if group]
+
+
+def reconcile(facts: Sequence[str], reply: Sequence[Sequence[str]]) -> Grouping:
+    """Put each fact into exactly one group, whatever a model replied.
+
+    Lines are matched with facts one to one: first where the texts are equal (white space, case and closing punctuation
+    apart), in order; then the most similar pairs, down to `SIMILAR`. A fact that is left (dropped) goes where the fact
+    before it went; where none before it has a group, where the first one after it went. Lines that are left are
+    repetitions of a fact or inventions, and counted.
+    """
+    lines = [(text, number) for number, group in enumerate(reply) for text in group]
+    found: list[int | None] = [None] * len(facts)
+    waiting: dict[str, list[int]] = {}
+    for position, fact in enumerate(facts):
+        waiting.setdefault(_normal(fact), []).append(position)
+    known = {text: list(positions) for text, positions in waiting.items()}
+    rest = []
+    n_repeated = 0
+    for text, group in lines:
+        key = _normal(text)
+        if waiting.get(key):
+            found[waiting[key].pop(0)] = group
+        elif key in known:
+            n_repeated += 1
+        else:
+            rest.append((key, group))
+    left = [(_normal(facts[position]), position) for position, group in enumerate(found) if group is None]
+    matched = _similar(left, rest)
+    for position, line in matched:
+        found[position] = rest[line][1]
+    dropped = [position for position, group in enumerate(found) if group is None]
+    first = next((group for group in found if group is not None), 0)
+    placed: list[int] = []
+    for group in found:
+        placed.append(group if group is not None else placed[-1] if placed else first)
+    return Grouping(
+        number_groups(placed),
+        n_changed=len(matched),
+        n_dropped=len(dropped),
+        n_invented=len(rest) - len(matched),
+        n_repeated=n_repeated,
+    )
+
+
+def compare(true: Sequence[int], found: Sequence[int]) -> tuple[bool, float]:
+    """(whether two groupings of the same facts are the same, the share of facts on which they agree).
+
+    Groups are put into the one-to-one correspondence under which most facts agree. Without facts: (True, 1.0).
+    """
+    if len(true) != len(found):
+        raise ValueError("expected two groupings of the same facts")
+    if not true:
+        return True, 1.0
+    table = np.zeros((max(true) + 1, max(found) + 1))
+    np.add.at(table, (np.asarray(true), np.asarray(found)), 1)
+    agreed = int(table[linear_sum_assignment(table, maximize=True)].sum())
+    return agreed == len(true) and max(true) == max(found), agreed / len(true)
+
+
+# ------------------------------------------------------------------------------------------------- by a model
+
+
+@dataclass(frozen=True)
+class Demonstrations:
+    """Paragraphs with their facts, in order, and the same facts in groups."""
+
+    examples: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+
+    @classmethod
+    def load(cls, path: str | Path | None = None) -> Demonstrations:
+        """Read a JSON object {paragraph: [[fact, ...], [fact, ..., "===", fact, ...]]}, MF's form; by default our own.
+
+        Raises `InputError` where the file is missing or of another form.
+        """
+        source = Path(path) if path else files("factaudit.dfactscore") / "group_demos.json"
+        try:
+            found = json.loads(source.read_text(encoding="utf-8"))
+            examples = tuple((text, *_demonstration(*value)) for text, value in found.items())
+        except OSError as error:
+            raise InputError(str(source), [Problem(f"not readable ({error.strerror})")]) from None
+        except (ValueError, TypeError, AttributeError) as error:
+            message = f'expected an object {{paragraph: [[fact, ...], [fact, ..., "===", ...]]}} ({error})'
+            raise InputError(str(source), [Problem(message)]) from None
+        if not examples:
+            raise InputError(str(source), [Problem("expected at least one demonstration")])
+        return cls(examples)
+
+    @property
+    def signature(self) -> str:
+        """A hash of the demonstrations, in order."""
+        return digest(json.dumps(self.examples, ensure_ascii=False))
+
+    def prompt(self, paragraph: str, facts: Sequence[str]) -> str:
+        """The demonstrations, then the paragraph with its facts."""
+        blocks = [_block(text, given) + _listed(groups) for text, given, groups in self.examples]
+        return f"{_TASK}\n\n" + "\n\n".join([*blocks, _block(paragraph, facts).rstrip("\n")]) + "\n"
+
+    def request(self, paragraph: str, facts: Sequence[str]) -> Request:
+        """The prompt as one user message, with room for all facts in the reply."""
+        # A token is at least two characters of an English text, nearly always more.
+        room = max(MIN_TOKENS, sum(map(len, facts)) // 2 + 8 * len(facts))
+        content = self.prompt(paragraph, facts)
+        return Request(({"role": "user", "content": content},), {"temperature": 0.0, "max_tokens": room})
+
+
+_TASK = (
+    "Each paragraph below is followed by the facts that were taken from it, in order. A paragraph may be the biography "
+    "of one person, or say openly that it tells of several people. Write the facts again, unchanged and each exactly "
+    "once. If the paragraph says that it tells of several people, put the facts of each person together and a line "
+    '"- ===" between one person and the next. If it does not say so, write no such line, even where facts seem to '
+    "contradict each other."
+)
+
+
+def _block(paragraph: str, facts: Sequence[str]) -> str:
+    return f"Paragraph: {paragraph.strip()}\nFacts:\n" + "".join(f"- {fact}\n" for fact in facts) + "Facts by person:\n"
+
+
+def _listed(groups: Sequence[Sequence[str]]) -> str:
+    return "\n- ===\n".join("\n".join(f"- {fact}" for fact in group) for group in groups)
+
+
+def _demonstration(facts: list[str], grouped: list[str]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    groups: list[list[str]] = [[]]
+    for one in grouped:
+        if "===" in one:
+            groups.append([])
+        else:
+            groups[-1].append(one)
+    if not facts or Counter(facts) != Counter(fact for group in groups for fact in group):
+        raise ValueError("the grouped facts are not the facts")
+    return tuple(facts), tuple(tuple(group) for group in groups if group)
+
+
+@dataclass(frozen=True)
+class LLMGrouper:
+    """Groups facts with one call per paragraph."""
+
+    llm: LLM
+    demonstrations: Demonstrations
+
+    @property
+    def signature(self) -> str:
+        """Model and demonstrations on one line."""
+        return signature("llm", {"llm": self.llm.signature, "demonstrations": self.demonstrations.signature})
+
+    async def group(self, paragraph: str, facts: Sequence[str]) -> Grouping:
+        """Ask, parse and reconcile; a call that fails leaves the facts without groups, with the reason."""
+        reply: Reply = await self.llm.ask(self.demonstrations.request(paragraph, facts))
+        if reply.status != "ok":
+            return Grouping(None, status=reply.status, raw=reply.error or reply.text or None)
+        found = reconcile(facts, parse_groups(reply.text))
+        if found.n_dropped == len(facts) and facts:
+            # The reply has none of the facts: it is no answer.
+            return Grouping(None, status="unparsed", raw=reply.text)
+        return Grouping(
+            found.groups, found.n_changed, found.n_dropped, found.n_invented, found.n_repeated, "ok", reply.text
+        )
+
+
+def _normal(text: str) -> str:
+    return " ".join(text.casefold().split()).rstrip(" .!;,")
+
+
+def _similar(facts: Sequence[tuple[str, int]], lines: Sequence[tuple[str, int]]) -> list[tuple[int, int]]:
+    """(position of a fact, index of a line) of the most similar pairs, one to one, the best first."""
+    pairs = []
+    matcher = SequenceMatcher(autojunk=False)
+    for number, (line, _) in enumerate(lines):
+        matcher.set_seq2(line)
+        for text, position in facts:
+            matcher.set_seq1(text)
+            if matcher.real_quick_ratio() >= SIMILAR and matcher.quick_ratio() >= SIMILAR:
+                ratio = matcher.ratio()
+                if ratio >= SIMILAR:
+                    pairs.append((-ratio, position, number))
+    taken_facts: set[int] = set()
+    taken_lines: set[int] = set()
+    matched = []
+    for _, position, number in sorted(pairs):
+        if position not in taken_facts and number not in taken_lines:
+            taken_facts.add(position)
+            taken_lines.add(number)
+            matched.append((position, number))
+    return matched
+
+
+# ---------------------------------------------------------------------------------------------- without a model
+
+
+_YEAR = re.compile(r"\b(1\d{3}|20\d{2})\b")
+_LIFE = re.compile(
+    r"\(\s*(?:born\b|b\.)?[^()]*?\b(1\d{3}|20\d{2})\b(?:\s*[–—-]\s*[^()]*?\b(1\d{3}|20\d{2})\b)?[^()]*\)"
+)
+_BORN = re.compile(r"\bborn\b[^.;()]*?\b(1\d{3}|20\d{2})\b")
+_DIED = re.compile(r"\b(?:died|death|passed away|killed)\b[^.;()]*?\b(1\d{3}|20\d{2})\b")
+_IS_A = re.compile(r"\b(?:is|was) (?:an?|the) ([^.,;()]+)")
+# "a painter who lived in Ghent": what comes after these words is no longer the occupation.
+_OCCUPATION_ENDS = re.compile(r"\b(?:who|whose|which|that|known|born|from|best|active|remembered|noted|of|in|at|for)\b")
+_NO_OCCUPATION = frozenset(
+    ("member", "part", "native", "founder", "resident", "citizen", "graduate", "student", "recipient", "winner", "son")
+    + ("daughter", "child", "brother", "sister", "cousin", "friend", "supporter", "first", "only")
+)
+_OTHER = re.compile(
+    r"\b(?:another|other|second|third|different|namesakes?|unrelated|not to be confused|same name|also (?:an?|the)\b)",
+    re.IGNORECASE,
+)
+
+
+def heuristic_groups(
+    name: str, sentences: Sequence[str], facts: Sequence[str], sentence_of: Sequence[int | None] | None = None
+) -> Grouping:
+    """Group facts without a model. A heuristic, of which nothing is published: compare it before you trust it.
+
+    A sentence that names the person in full opens a new group where it says that this is another one ("another",
+    "a second", "a different", ...), or where a key fact in it contradicts the group that is open: the year of birth
+    or of death, or the occupation after "is a", "was a". It goes back to an earlier group whose key facts agree with
+    it. All other sentences, and so what "he" and "she" did, belong to the group that is open. A fact belongs where
+    its sentence does.
+
+    name: as asked for; what stands in parentheses is not part of it.
+    sentences: of the paragraph, in order. sentence_of: of each fact the number of its sentence; where it is not given,
+    or is None, the sentence that has most of the fact's words, of equals the nearest after the fact before it.
+    """
+    if not facts:
+        return Grouping(())
+    sentences = list(sentences) or [" ".join(facts)]
+    mention = _mention(name)
+    people: list[dict[str, Any]] = []
+    current = -1
+    where = []
+    for sentence in sentences:
+        named = mention.search(sentence)
+        keys = _keys(sentence, named is not None)
+        if current < 0:
+            people.append(keys)
+            current = 0
+        elif named is None or named.start() > len(sentence) // 2:
+            # A name late in the sentence is seldom its subject.
+            _learn(people[current], keys)
+        else:
+            other = _OTHER.search(sentence[: named.end() + 40]) is not None
+            if _contradicts(people[current], keys) or (other and people[current]):
+                agreeing = [n for n, known in enumerate(people) if n != current and not other and _agrees(known, keys)]
+                if agreeing:
+                    current = agreeing[0]
+                else:
+                    people.append({})
+                    current = len(people) - 1
+            _learn(people[current], keys)
+        where.append(current)
+    owners = _sentences_of(facts, sentences, sentence_of)
+    return Grouping(number_groups([where[owner] for owner in owners]))
+
+
+def _mention(name: str) -> re.Pattern[str]:
+    words = re.sub(r"\([^)]*\)", " ", name).split()
+    if len(words) < 2:
+        return re.compile(rf"\b{re.escape(name.strip())}\b")
+    # Middle names may come between: "Miguel A. Suárez", "Miguel Ángel Suárez".
+    return re.compile(rf"\b{re.escape(words[0])}\s+(?:[^\s.,;()]+\.?\s+){{0,3}}?{re.escape(words[-1])}\b")
+
+
+def _keys(sentence: str, named: bool) -> dict[str, Any]:
+    keys: dict[str, Any] = {}
+    life = _LIFE.search(sentence) if named else None
+    for key, pattern, year in (("born", _BORN, life and life[1]), ("died", _DIED, life and life[2])):
+        found = pattern.search(sentence)
+        if year or found:
+            keys[key] = year or (found and found[1])
+    occupation = _IS_A.search(sentence) if named else None
+    if occupation:
+        words = set(re.findall(r"[^\W\d_]+", _OCCUPATION_ENDS.split(occupation[1])[0].casefold())) - {
+            "and",
+            "or",
+            "a",
+            "an",
+        }
+        if words and not words & _NO_OCCUPATION:
+            keys["occupation"] = words
+    return keys
+
+
+def _contradicts(known: Mapping[str, Any], keys: Mapping[str, Any]) -> bool:
+    if any(key in known and key in keys and known[key] != keys[key] for key in ("born", "died")):
+        return True
+    if any(key in known and known.get(key) == keys.get(key) for key in ("born", "died")):
+        return False
+    both = "occupation" in known and "occupation" in keys
+    return both and not known["occupation"] & keys["occupation"]
+
+
+def _agrees(known: Mapping[str, Any], keys: Mapping[str, Any]) -> bool:
+    same = any(key in known and known.get(key) == keys.get(key) for key in ("born", "died"))
+    shared = bool(known.get("occupation", set()) & keys.get("occupation", set()))
+    return (same or shared) and not _contradicts(known, keys)
+
+
+def _learn(known: dict[str, Any], keys: Mapping[str, Any]) -> None:
+    for key, value in keys.items():
+        if key == "occupation":
+            known[key] = known.get(key, set()) | value
+        else:
+            known.setdefault(key, value)
+
+
+def _sentences_of(facts: Sequence[str], sentences: Sequence[str], given: Sequence[int | None] | None) -> list[int]:
+    words = [set(re.findall(r"\w+", sentence.casefold())) for sentence in sentences]
+    owners: list[int] = []
+    for position, fact in enumerate(facts):
+        number = given[position] if given is not None else None
+        if number is None or not 0 <= number < len(sentences):
+            own = set(re.findall(r"\w+", fact.casefold()))
+            last = owners[-1] if owners else 0
+            # Facts come in the order of their sentences, nearly always.
+            number = max(range(len(sentences)), key=lambda n: (len(own & words[n]), n >= last, -abs(n - last)))
+        owners.append(number)
+    return owners
