@@ -96,9 +96,14 @@ def test_chunks_take_as_many_sentences_as_fit() -> None:
 
 
 def test_a_sentence_longer_than_a_chunk_is_split() -> None:
-    assert chunk("a b c d e f g. H i j.", 3) == ["a b c", "d e f", "g.", "H i j."]
+    assert chunk("The old cat sat there all day. It was grey.", 3) == [
+        "The old cat",
+        "sat there all",
+        "day.",
+        "It was grey.",
+    ]
     # What is left of it takes the next sentences along.
-    assert chunk("a b c d. E f.", 3) == ["a b c", "d. E f."]
+    assert chunk("The old cat sat. It purred.", 3) == ["The old cat", "sat. It purred."]
     # At line breaks where there are any, else between words.
     assert chunk("Title of it\nsome more words here and there", 5) == [
         "Title of it",

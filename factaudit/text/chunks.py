@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable
 from itertools import islice
+from string import whitespace
 
 import numpy as np
 
@@ -83,16 +84,26 @@ def _last_break(text: str, start: int, ends: list[int], first: int, last: int) -
     limit = ends[last]
     # Punkt decides on each full stop by the words around it alone, so it need not read more than the chunk's last
     # words, and one more to see what follows, unless no sentence ends among them.
+    stop = ends[_whole_word(text, ends, min(_whole_word(text, ends, last) + 1, len(ends) - 1))]
     reach = 32
     while True:
         begin = max(first, last - reach)
-        offset = _next_word(text, ends[begin - 1]) if begin else 0
-        found = [offset + end for _, end in sentence_spans(text[offset : ends[last + 1]])]
+        while begin and text[ends[begin - 1]] not in whitespace:
+            begin -= 1
+        offset = ends[begin - 1] if begin else 0
+        found = [offset + end for _, end in sentence_spans(text[offset:stop])]
         complete = [end for end in found if start < end <= limit]
         if complete:
             return complete[-1]
-        if begin == first:
+        if begin <= first:
             break
         reach *= 4
     line = text.rfind("\n", start, limit)
     return start + len(text[start:line].rstrip()) if line > 0 else limit
+
+
+def _whole_word(text: str, ends: list[int], word: int) -> int:
+    """The last word of what is one word to NLTK, which knows no white space but ASCII's."""
+    while word + 1 < len(ends) and text[ends[word]] not in whitespace:
+        word += 1
+    return word
