@@ -1,0 +1,67 @@
+"""The report of a run: tables, figures, one HTML file and Markdown, made from ``results.json`` alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from factaudit.errors import InputError, Problem
+from factaudit.files import write_text
+from factaudit.report.tables import write_csv
+
+SCHEMA = "factaudit.results/1"
+_FINDINGS = ("id", "severity", "evaluator", "dataset", "statement", "evidence")
+_CALLS = ("evaluator", "calls", "cached_calls", "prompt_tokens", "completion_tokens", "cost")
+
+
+def render(run_dir: Path) -> list[Path]:
+    """Render the ``results.json`` of a run folder; returns the files that were written.
+
+    Writes ``tables/*.csv`` (one per audit, ``findings.csv`` and ``calls.csv``), ``figures/*.svg`` and ``*.png``,
+    ``report.html`` and ``report.md``; other files are left alone. Each file is whole or absent, and the same results
+    give the same bytes. Raises `InputError` where there is no ``results.json`` of this schema.
+    """
+    # matplotlib and jinja2 are slow to import, and `factaudit --help` reaches this module.
+    from factaudit.report.content import build
+    from factaudit.report.figures import save_figure
+    from factaudit.report.html import to_html
+    from factaudit.report.markdown import to_markdown
+
+    run_dir = Path(run_dir)
+    results = _read(run_dir)
+    written = [write_csv(rows, run_dir / "tables" / f"{name}.csv") for name, rows in results["audits"].items()]
+    written.append(write_csv(results.get("findings") or [], run_dir / "tables" / "findings.csv", _FINDINGS))
+    written.append(write_csv(results.get("calls") or [], run_dir / "tables" / "calls.csv", _CALLS))
+    document = build(results, run_dir)
+    figures = run_dir / "figures"
+    for section in document.sections:
+        for picture in section.pictures:
+            if picture.draw is not None:
+                written += save_figure(picture.draw(), figures / picture.stem, picture.caption.split(".")[0])
+    for path, text in (
+        (run_dir / "report.html", to_html(document, figures)),
+        (run_dir / "report.md", to_markdown(document)),
+    ):
+        write_text(path, text)
+        written.append(path)
+    return written
+
+
+def _read(run_dir: Path) -> Mapping[str, Any]:
+    path = run_dir / "results.json"
+    try:
+        results = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
+    except FileNotFoundError:
+        raise InputError(str(run_dir), [Problem("not a run folder: it has no results.json")]) from None
+    except ValueError as error:
+        raise InputError(str(path), [Problem(f"not JSON: {error}")]) from None
+    schema = results.get("schema") if isinstance(results, dict) else None
+    if schema != SCHEMA:
+        raise InputError(str(path), [Problem(f"expected the schema {SCHEMA!r}, found {schema!r}")])
+    return {"signature": "", "about": {}, "audits": {}} | results
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no figure: an undefined one is null")

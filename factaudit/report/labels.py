@@ -79,11 +79,90 @@ def group_columns(rows: Sequence[Row], known: Iterable[str]) -> list[str]:
 
 def group_label(row: Row, columns: Sequence[str]) -> str:
     """One label for a row's group: ``MediaSum`` or ``MediaSum · numbers``."""
-    if is_total(row.get("dataset")):
-        return name("dataset", row["dataset"])
     return " · ".join(name(column, row.get(column)) for column in columns)
 
 
 def unique(values: Iterable[Any]) -> list[Any]:
     """Distinct values in order of first appearance."""
     return list(dict.fromkeys(values))
+
+
+# --- figures in words ------------------------------------------------------------------------------------------------
+
+_PERCENT = {"tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "labelled", "predicted", "detectable"}
+_POINTS = {"bias", "gap", "difference"}
+_LABELS = {
+    "tpr": "TPR",
+    "tnr": "TNR",
+    "fpr": "FPR",
+    "fnr": "FNR",
+    "bacc": "BAcc",
+    "ppr": "PPR",
+    "iou": "IoU",
+    "kappa": "Cohen's κ",
+    "kendall_tau": "Kendall τ-b",
+    "pearson_r": "Pearson r",
+    "r2_diff": "R2-diff",
+    "r2_low": "ROUGE-2 from",
+    "r2_high": "ROUGE-2 to",
+    "mean_abs_bias": "mean |bias|",
+    "worst_abs_bias": "worst |bias|",
+    "flip_1_to_0": "flips 1 → 0",
+    "flip_0_to_1": "flips 0 → 1",
+}
+
+
+def is_percent(key: str) -> bool:
+    """Whether a column holds shares, which are shown in percent."""
+    return key in _PERCENT or key.endswith(("_rate", "_share")) or key.startswith(("flip_", "detectable_", "power_"))
+
+
+def is_points(key: str) -> bool:
+    """Whether a column holds differences of shares, which are shown in percentage points."""
+    return key in _POINTS or key.endswith("_bias")
+
+
+def column_label(key: str) -> str:
+    """A column's heading, with its unit: ``TPR (%)``, ``bias (points)``, ``labelled error rate (%)``."""
+    label = _LABELS.get(key, key.removeprefix("n_") if key != "n" and key.startswith("n_") else key)
+    unit = " (%)" if is_percent(key) else " (points)" if is_points(key) else ""
+    return label.replace("_", " ") + unit
+
+
+def figure(key: str, value: Any) -> str:
+    """A figure as it is printed: percent and points with one decimal, counts with thousands separators, null as "–"."""
+    if value is None:
+        return UNDEFINED
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not (is_percent(key) or is_points(key)):
+        return f"{value:,}".replace("-", "−")
+    if is_percent(key):
+        text = f"{100 * value:.1f}"
+    elif is_points(key):
+        text = f"{100 * value:.1f}" if "abs" in key else f"{100 * value:+.1f}"
+    elif key.startswith("p_"):
+        text = "<0.001" if value < 0.001 else f"{value:.3f}"
+    elif key in ("iou", "kappa", "kendall_tau", "pearson_r"):
+        text = f"{value:.2f}"
+    elif key.startswith("r2_") or key == "threshold":
+        text = f"{value:.3f}"
+    else:
+        text = f"{value:.4g}"
+    # A rounded zero has no sign.
+    if float(text.lstrip("<")) == 0:
+        text = text.lstrip("+-")
+    return text.replace("-", "−")
+
+
+def span(key: str, low: Any, high: Any) -> str:
+    """A range: ``71.2–80.4``, or with "to" where a sign would read like the dash."""
+    first, last = figure(key, low), figure(key, high)
+    return f"{first} to {last}" if "−" in first + last or "+" in first + last else f"{first}–{last}"
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 claim``, ``1,200 claims``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

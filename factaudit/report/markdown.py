@@ -1,0 +1,76 @@
+"""The report as GitHub Markdown, for a repository."""
+
+from __future__ import annotations
+
+import re
+
+from factaudit.report.content import Document, Picture, Section
+from factaudit.report.labels import UNDEFINED
+from factaudit.report.summary import evidence
+from factaudit.report.tables import Cell, Table
+
+#: A Markdown table shows so many rows; its CSV has all.
+MAX_ROWS = 50
+
+
+def to_markdown(document: Document) -> str:
+    """The whole document; figures by relative path, all text escaped."""
+    parts = [f"# {escape(document.title)}", *map(escape, document.lead)]
+    if document.glance:
+        parts.append(_table(document.glance))
+    if document.findings:
+        parts.append("## Findings")
+        parts.append(
+            "\n".join(
+                f"- **{escape(str(each.get('severity', '')))}** {escape(str(each.get('statement', '')))}"
+                + (f" ({escape(evidence(each))})" if each.get("evidence") else "")
+                for each in document.findings[:MAX_ROWS]
+            )
+        )
+        if len(document.findings) > MAX_ROWS:
+            parts.append(f"{len(document.findings):,} findings in all: [tables/findings.csv](tables/findings.csv)")
+    for section in document.sections:
+        parts += _section(section)
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(section: Section) -> list[str]:
+    parts = [f"## {escape(section.title)}", *map(escape, section.text)]
+    parts += [_picture(picture) for picture in section.pictures]
+    parts += [_table(table) for table in section.tables]
+    return parts
+
+
+def _picture(picture: Picture) -> str:
+    return f"![{escape(picture.alt)}](figures/{picture.stem}.svg)\n\n*{escape(picture.caption)}*"
+
+
+def _table(table: Table) -> str:
+    lines = [
+        "| " + " | ".join(map(escape, table.columns)) + " |",
+        "|" + "|".join("---:" if numeric else "---" for numeric in table.numeric) + "|",
+    ]
+    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows[:MAX_ROWS]]
+    text = "\n".join(lines) + f"\n\n*{escape(' '.join([table.caption, *_notes(table)]))}*"
+    if table.file:
+        shown = min(len(table.rows), MAX_ROWS)
+        first = f"The first {shown} of {table.total:,} rows; all: " if shown < table.total else "As a file: "
+        text += f"\n\n{first}[{escape(table.file)}]({table.file})"
+    return text
+
+
+def _notes(table: Table) -> list[str]:
+    return [note.split(";")[0].rstrip(".") + "." for note in table.notes]
+
+
+def _cell(cell: Cell) -> str:
+    text = escape(cell.text) + (f" <sub>{escape(cell.note)}</sub>" if cell.note else "")
+    return f"{text} <sub>{escape(cell.why)}</sub>" if cell.text == UNDEFINED and cell.why else text
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is: no markup, no HTML, no table cell ends, one line."""
+    text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    text = re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", text)
+    # At the start of a line these would be a heading, a list or a rule.
+    return re.sub(r"^([#+=-]|\d+[.)])", r"\\\1", text)

@@ -1,0 +1,236 @@
+"""The report's opening in plain language: which evaluator, how far to trust it, on what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from factaudit.report.labels import Row, column_label, count, figure, is_total, name, span, unique
+from factaudit.report.tables import Cell, Table
+
+#: A gap between TPR and TNR of so much is called a leaning (VC §3.1).
+LEANING = 0.20
+#: Findings are listed in this order.
+SEVERITIES = ("fail", "warn", "ok")
+
+
+def overall(rates: Sequence[Row]) -> dict[str, Row]:
+    """Each evaluator's one row that stands for all claims: the mean over datasets, else its only row."""
+    found: dict[str, Row] = {}
+    for evaluator in unique(row["evaluator"] for row in rates):
+        mine = [row for row in rates if row["evaluator"] == evaluator]
+        for kind in ("__macro__", "__all__"):
+            total = [row for row in mine if row.get("dataset") == kind]
+            if len(total) == 1:
+                found[evaluator] = total[0]
+                break
+        else:
+            if len(mine) == 1:
+                found[evaluator] = mine[0]
+    return found
+
+
+def lead(results: Mapping[str, Any]) -> list[str]:
+    """A few sentences that answer the question; one string per paragraph."""
+    audits = results["audits"]
+    rates = audits.get("rates", [])
+    paragraphs = [_about(results["about"])]
+    best = _ranked(overall(rates))
+    if best:
+        paragraphs.append(" ".join([*_which(best), *_where(rates, best[0])]))
+        paragraphs.append(" ".join(_for_what(audits, best[0]["evaluator"])))
+    elif rates:
+        paragraphs.append(
+            "No evaluator has one balanced accuracy for all claims here (labels of both classes are needed); "
+            "the tables below say what can be said of each part."
+        )
+    missing = [
+        f"{each['name']} ({sum(each.get(f'n_{s}') or 0 for s in _FAILED):,} of {each.get('n_verdicts') or 0:,})"
+        for each in results["about"].get("evaluators", [])
+        if any(each.get(f"n_{status}") for status in _FAILED)
+    ]
+    if missing:
+        paragraphs.append(
+            f"Verdicts without a prediction: {', '.join(missing)}. They count as unscored: they leave no denominator, "
+            "and each figure that they could change comes with the bounds between which it would lie."
+        )
+    return [text for text in paragraphs if text]
+
+
+_FAILED = ("unparsed", "refused", "error", "skipped")
+
+
+def _about(about: Mapping[str, Any]) -> str:
+    claims = about.get("claims") or []
+    evaluators = about.get("evaluators") or []
+    labelled = sum(row.get("n_labelled") or 0 for row in claims)
+    attributable = sum(row.get("n_attributable") or 0 for row in claims)
+    total = sum(row.get("n_claims") or 0 for row in claims)
+    text = f"{count(len(evaluators), 'evaluator')}, {count(total, 'claim')} from {count(len(claims), 'dataset')}"
+    if not labelled:
+        return f"{text}; none of the claims is labelled, so that evaluators can be compared with each other only."
+    share = figure("labelled", attributable / labelled)
+    which = "all labelled" if labelled == total else f"{labelled:,} of them labelled"
+    return f"{text}, {which}: {share} % of the labels say attributable."
+
+
+def _ranked(rows: Mapping[str, Row]) -> list[Row]:
+    scored = [row for row in rows.values() if row.get("bacc") is not None]
+    return sorted(scored, key=lambda row: -row["bacc"])
+
+
+def _percent(row: Row, key: str) -> str:
+    """``78.3 % (75.1–81.2)``: a figure with its interval, where it has one."""
+    text = f"{figure(key, row[key])} %"
+    if row.get(f"{key}_low") is not None and row.get(f"{key}_high") is not None:
+        text += f" ({span(key, row[f'{key}_low'], row[f'{key}_high'])})"
+    return text
+
+
+def _which(best: Sequence[Row]) -> list[str]:
+    first = best[0]
+    over = " as the mean over datasets" if first.get("dataset") == "__macro__" else ""
+    wrong = round(100 * (1 - first["bacc"]))
+    said = [
+        f"Of these evaluators, {first['evaluator']} has the highest balanced accuracy: {_percent(first, 'bacc')}{over}."
+    ]
+    low = first.get("bacc_low")
+    if first["bacc"] <= 0.5 or (low is not None and low <= 0.5):
+        said.append("That cannot be told from guessing (50 %): no evaluator here should be relied on.")
+    else:
+        said.append(
+            f"On as many attributable as unattributable claims it would judge about {wrong} of 100 wrongly: it finds "
+            f"{figure('tpr', first['tpr'])} % of the attributable (TPR) and {figure('tnr', first['tnr'])} % of the "
+            "unattributable ones (TNR)."
+        )
+        gap = first["tpr"] - first["tnr"]
+        if gap >= LEANING:
+            said.append(
+                "It leans towards “attributable”: errors slip through, and a predicted error rate tends to be low."
+            )
+        elif gap <= -LEANING:
+            said.append("It leans towards “unattributable”: many of the errors that it reports are none.")
+    if len(best) > 1:
+        second = best[1]
+        text = f"{second['evaluator']} follows with {_percent(second, 'bacc')}"
+        limits = first.get("bacc_low"), second.get("bacc_high")
+        if limits[0] is not None and limits[1] is not None and limits[0] <= limits[1]:
+            text += "; their intervals overlap, so which of the two is better is not settled by these claims"
+        said.append(text + ".")
+    return said
+
+
+def _where(rates: Sequence[Row], best: Row) -> list[str]:
+    parts = [
+        row
+        for row in rates
+        if row["evaluator"] == best["evaluator"] and not is_total(row.get("dataset")) and row.get("bacc") is not None
+    ]
+    if len({row["dataset"] for row in parts}) != len(parts) or len(parts) < 2:
+        return []
+    parts.sort(key=lambda row: row["bacc"])
+    worst, top = parts[0], parts[-1]
+    return [
+        f"It does best on {top['dataset']} ({figure('bacc', top['bacc'])} %) and worst on {worst['dataset']} "
+        f"({figure('bacc', worst['bacc'])} %)."
+    ]
+
+
+def _for_what(audits: Mapping[str, Sequence[Row]], evaluator: str) -> list[str]:
+    said = []
+    biases = _biases(audits.get("quantification", []), evaluator)
+    if biases:
+        worst = max(biases, key=lambda row: abs(row["bias"]))
+        mean = sum(abs(row["bias"]) for row in biases) / len(biases)
+        where = f"{name('system', worst['system'])} on {name('dataset', worst['dataset'])}"
+        said.append(
+            f"As a measure of systems, the claim error rates that {evaluator} predicts are off by "
+            f"{figure('mean_abs_bias', mean)} points on average over {count(len(biases), 'system and dataset', 'systems and datasets')}, "
+            f"at worst by {figure('mean_abs_bias', abs(worst['bias']))} ({where}: labelled "
+            f"{figure('labelled_error_rate', worst['labelled_error_rate'])} %, predicted "
+            f"{figure('predicted_error_rate', worst['predicted_error_rate'])} %)."
+        )
+    ranking = _ranking(audits.get("ranking", []), evaluator)
+    if ranking is not None:
+        share, pairs = ranking
+        said.append(
+            f"It orders {figure('error_rate', share)} % of {count(pairs, 'pair')} of systems otherwise than the labels do."
+        )
+    return said
+
+
+def _biases(rows: Sequence[Row], evaluator: str) -> list[Row]:
+    return [
+        row
+        for row in rows
+        if row["evaluator"] == evaluator
+        and row.get("level", "claim") == "claim"
+        and not is_total(row.get("system"))
+        and row.get("bias") is not None
+    ]
+
+
+def _ranking(rows: Sequence[Row], evaluator: str) -> tuple[float, int] | None:
+    """The share of pairs ordered wrongly at claim level, over all datasets, and the number of pairs."""
+    mine = [
+        row
+        for row in rows
+        if row["evaluator"] == evaluator and row.get("level", "claim") == "claim" and row.get("error_rate") is not None
+    ]
+    pairs = sum(row.get("n_pairs") or 0 for row in mine)
+    return (sum(row["error_rate"] * row["n_pairs"] for row in mine) / pairs, pairs) if pairs else None
+
+
+def glance(results: Mapping[str, Any]) -> Table | None:
+    """One line per evaluator: what to know before trusting it."""
+    audits = results["audits"]
+    rows = overall(audits.get("rates", []))
+    if not rows:
+        return None
+    ranked = [row["evaluator"] for row in _ranked(rows)]
+    order = [*ranked, *(each for each in rows if each not in ranked)]
+    biased = {each: _biases(audits.get("quantification", []), each) for each in order}
+    ordered = {each: _ranking(audits.get("ranking", []), each) for each in order}
+    findings = results.get("findings") or []
+    columns = ["evaluator", *(column_label(key) for key in ("bacc", "tpr", "tnr"))]
+    columns += ["mean |bias| of system error rates (points)"] * any(biased.values())
+    columns += ["system pairs ordered wrongly (%)"] * any(ordered.values())
+    columns += ["findings: fail", "findings: warn"] * bool(findings)
+    body = []
+    for evaluator in order:
+        row = rows[evaluator]
+        cells = [Cell(evaluator)]
+        for key in ("bacc", "tpr", "tnr"):
+            low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
+            note = span(key, low, high) if low is not None and high is not None and row[key] is not None else ""
+            cells.append(
+                Cell(figure(key, row[key]), note, "" if row[key] is not None else str(row.get("reason") or ""))
+            )
+        if any(biased.values()):
+            of = [abs(each["bias"]) for each in biased[evaluator]]
+            cells.append(Cell(figure("mean_abs_bias", sum(of) / len(of) if of else None)))
+        if any(ordered.values()):
+            pairs = ordered[evaluator]
+            cells.append(Cell(figure("error_rate", pairs[0] if pairs else None)))
+        if findings:
+            for severity in ("fail", "warn"):
+                mine = [f for f in findings if f.get("evaluator") == evaluator and f.get("severity") == severity]
+                cells.append(Cell(str(len(mine))))
+        body.append(cells)
+    first = next(iter(rows.values()))
+    over = {"__macro__": "Rates are means over datasets. ", "__all__": "Rates are over all claims. "}
+    caption = "The evaluators at a glance, by balanced accuracy. " + over.get(str(first.get("dataset")), "")
+    return Table(caption.strip(), columns, [False] + [True] * (len(columns) - 1), body, len(body))
+
+
+def ordered_findings(results: Mapping[str, Any]) -> list[Row]:
+    """Findings, gravest first, otherwise as they come."""
+    order = {severity: position for position, severity in enumerate(SEVERITIES)}
+    return sorted(results.get("findings") or [], key=lambda each: order.get(each.get("severity"), len(order)))
+
+
+def evidence(finding: Row) -> str:
+    """A finding's figures in one line: ``TPR (%) 91.0, TNR (%) 48.2``."""
+    return ", ".join(
+        f"{column_label(key)} {figure(key, value)}" for key, value in (finding.get("evidence") or {}).items()
+    )
