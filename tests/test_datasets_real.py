@@ -1,0 +1,266 @@
+"""The converters on the files that their authors publish: labelled error rates to the printed digit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from factaudit.datasets import convert
+from factaudit.datasets.lfqa import EVIDENCE
+from factaudit.datasets.registry import find
+
+SYSTEMS = ("Model-Extra", "Model-A", "Model-B", "Model-C", "Model-D", "Model-E")
+# Verify with Caution, Tables 11, 13, 14 and 16.
+TOFUEVAL = {
+    "TofuEval-MediaSum": {
+        "claims": (395, 274, 284, 290, 269, 301),
+        "claim": (19.2, 19.7, 20.4, 20.0, 18.6, 19.3),
+        "response": (49.0, 38.1, 41.9, 39.4, 37.5, 38.5),
+    },
+    "TofuEval-MeetingBank": {
+        "claims": (285, 256, 286, 259, 279, 259),
+        "claim": (14.0, 19.9, 22.4, 20.1, 11.8, 19.3),
+        "response": (29.8, 35.2, 45.2, 34.6, 26.0, 34.4),
+    },
+}
+
+
+def error_rates(claims: pd.DataFrame) -> dict[str, float]:
+    """Per system, in per cent with one decimal, by plain pandas."""
+    rates = 100 * (1 - claims.groupby("system")["label"].mean().astype(float))
+    return {str(system): float(rate) for system, rate in rates.round(1).items()}
+
+
+@pytest.fixture(scope="module")
+def tofueval(shared: Path) -> pd.DataFrame:
+    return convert("tofueval", [shared / "tofueval"]).claims
+
+
+@pytest.mark.parametrize("dataset", TOFUEVAL)
+def test_tofueval_claims_and_their_error_rates_are_the_papers(tofueval: pd.DataFrame, dataset: str) -> None:
+    claims = tofueval[tofueval["dataset"] == dataset]
+    printed = TOFUEVAL[dataset]
+    assert claims["system"].value_counts().to_dict() == dict(zip(SYSTEMS, printed["claims"], strict=True))
+    assert error_rates(claims) == dict(zip(SYSTEMS, printed["claim"], strict=True))
+
+
+@pytest.mark.parametrize("dataset", TOFUEVAL)
+def test_tofueval_response_error_rates_are_the_papers(tofueval: pd.DataFrame, dataset: str) -> None:
+    claims = tofueval[tofueval["dataset"] == dataset]
+    responses = claims.groupby(["system", "response_id"])["label"].min().reset_index()
+    assert error_rates(responses) == dict(zip(SYSTEMS, TOFUEVAL[dataset]["response"], strict=True))
+
+
+def test_tofueval_keeps_documents_topics_and_error_types(tofueval: pd.DataFrame) -> None:
+    assert len(tofueval) == 1813 + 1624
+    assert tofueval["claim_id"].is_unique
+    assert tofueval["doc"].isna().all()
+    assert tofueval.groupby("dataset")["doc_id"].nunique().to_dict() == dict.fromkeys(TOFUEVAL, 35)
+    assert set(tofueval["split"]) == {"dev"}
+    assert (tofueval["error_type"].notna() == (tofueval["label"] == 0)).all()
+    registered = find("TofuEval-MediaSum")
+    assert registered is not None
+    assert set(registered.systems) == set(tofueval["system"])
+
+
+def test_lfqa_error_rates_are_the_papers(shared: Path) -> None:
+    converted = convert("lfqa", [shared / "lfqa"])
+    claims = converted.claims
+    assert len(claims) == 3993
+    printed = {"alpaca": 78.6, "alpaca_wdoc": 41.7, "gpt3": 79.2, "gpt3_wdoc": 16.8, "gpt3_whudoc": 29.0, "webgpt": 5.7}
+    assert error_rates(claims) == printed
+    assert claims.groupby("system")["response_id"].nunique().to_dict() == dict.fromkeys(printed, 100)
+    # Chen et al. leave out the sentences with three different labels: their Table 2 has 3,857.
+    assert any(note.startswith(f"{3993 - 3857} claims on which three annotators") for note in converted.notes)
+    assert not claims["claim"].str.contains("</s>").any()
+
+
+def test_lfqa_documents_are_those_that_answers_were_written_from(shared: Path) -> None:
+    """Supported sentences share more words with their own evidence than with the other set (of the same questions)."""
+    claims = convert("lfqa", [shared / "lfqa"]).claims
+    assert claims["doc"].notna().all()
+    docs = claims.drop_duplicates("doc_id").set_index("doc_id")["doc"].to_dict()
+    supported = claims[claims["label"] == 1]
+    for system in ("webgpt", "gpt3_wdoc", "alpaca_wdoc", "gpt3_whudoc"):
+        other = {"webgpt": "human", "human": "webgpt"}[EVIDENCE[system]]
+        rows = supported[supported["system"] == system]
+        questions = rows["doc_id"].str.split("/").str[1]
+        own = np.mean([_shared(claim, doc) for claim, doc in zip(rows["claim"], rows["doc"], strict=True)])
+        others = np.mean(
+            [
+                _shared(claim, docs[f"{other}/{question}"])
+                for claim, question in zip(rows["claim"], questions, strict=True)
+            ]
+        )
+        assert own > others + 0.15, system
+
+
+def _shared(claim: str, doc: str) -> float:
+    words = set(doc.lower().split())
+    own = claim.lower().split()
+    return sum(word in words for word in own) / len(own)
+
+
+def test_wice_error_rate_is_the_papers(shared: Path) -> None:
+    claims = convert("wice", [shared / "wice"]).claims
+    assert len(claims) == 349
+    assert round(100 * (1 - float(claims["label"].mean())), 1) == 67.0
+    assert round(claims["doc"].map(lambda doc: len(doc.split())).mean()) == pytest.approx(1375, abs=1)
+    assert claims["system"].isna().all()
+
+
+QA_RATES = {
+    "gpt-4-0613": 0.7,
+    "gpt-3.5-turbo-0613": 3.3,
+    "mistral-7B-instruct": 20.7,
+    "llama-2-7b-chat": 34.7,
+    "llama-2-13b-chat": 24.0,
+    "llama-2-70b-chat": 23.3,
+}
+
+
+def test_ragtruth_scores_hallucination_rates(shared: Path) -> None:
+    converted = convert("ragtruth-scores", [shared / "ragtruth" / "responses_test_scores.jsonl"])
+    claims, verdicts = converted.claims, converted.verdicts
+    assert claims.groupby("dataset").size().to_dict() == {"RAGTruth-QA": 900, "RAGTruth-Summary": 900}
+    assert claims.groupby(["dataset", "system"]).size().eq(150).all()
+    assert error_rates(claims[claims["dataset"] == "RAGTruth-QA"]) == QA_RATES
+    assert claims["task"].groupby(claims["dataset"]).first().to_dict() == {
+        "RAGTruth-QA": "long-form QA",
+        "RAGTruth-Summary": "summarization",
+    }
+    assert verdicts is not None
+    assert verdicts.groupby("evaluator").size().to_dict() == dict.fromkeys(
+        ("deberta", "modernbert_a", "modernbert_b", "nli_baseline"), 1800
+    )
+
+
+def test_ragtruth_verdicts_are_support_and_join_the_claims_with_text(shared: Path) -> None:
+    path = shared / "ragtruth" / "responses_test_scores.jsonl"
+    verdicts = convert("ragtruth-scores", [path]).verdicts
+    texts = convert("ragtruth", [shared / "ragtruth" / "qa_test_text.jsonl"]).claims
+    assert verdicts is not None
+    joined = verdicts[verdicts["evaluator"] == "deberta"].merge(texts, on="claim_id")
+    assert len(joined) == 600
+    published = {
+        row["response_id"]: row["scores"]["deberta"] for row in map(json.loads, path.read_text("utf-8").splitlines())
+    }
+    assert np.allclose(joined["score"], 1 - joined["response_id"].map(published))
+    assert (joined["prediction"] == (joined["score"] > 0.5)).all()
+
+
+def test_ragtruth_text_agrees_with_the_scores_file(shared: Path) -> None:
+    folder = shared / "ragtruth"
+    texts = convert("ragtruth", [folder / "qa_test_text.jsonl"]).claims
+    scored = convert("ragtruth-scores", [folder / "responses_test_scores.jsonl"], text=folder / "qa_test_text.jsonl")
+    both = texts.merge(scored.claims, on="claim_id", suffixes=("", "_scored"))
+    assert len(both) == 600
+    for column in ("label", "claim", "doc", "system", "doc_id", "dataset", "response_id"):
+        assert (both[column] == both[f"{column}_scored"]).all(), column
+    assert any(note.startswith("1,200 claims without text") for note in scored.notes)
+
+
+def test_ragtruth_sentences_add_up_to_their_response(shared: Path) -> None:
+    path = shared / "ragtruth" / "qa_test_text.jsonl"
+    responses = convert("ragtruth", [path]).claims.set_index("response_id")
+    sentences = convert("ragtruth", [path], level="sentence").claims
+    assert sentences["label"].notna().all()
+    worst = sentences.groupby("response_id")["label"].min()
+    assert (worst == responses["label"].reindex(worst.index)).all()
+    assert len(worst) == 600
+    assert len(sentences) > 4000
+    # Nothing but white space lies between the sentences.
+    joined = sentences.groupby("response_id")["claim"].agg("".join).str.replace(r"\s", "", regex=True)
+    assert (joined == responses["claim"].str.replace(r"\s", "", regex=True).reindex(joined.index)).all()
+
+
+def test_every_marked_span_lies_in_unattributable_sentences(shared: Path) -> None:
+    """Independently of the converter: by text, each marked span's words are in sentences with label 0."""
+    path = shared / "ragtruth" / "qa_test_text.jsonl"
+    sentences = convert("ragtruth", [path], level="sentence").claims
+    bad = sentences[sentences["label"] == 0].groupby("response_id")["claim"].agg("".join)
+    squeezed = bad.str.replace(r"\s", "", regex=True).to_dict()
+    spans = 0
+    for row in map(json.loads, path.read_text("utf-8").splitlines()):
+        for span in row["labels"]:
+            assert "".join(span["text"].split()) in squeezed[row["response_id"]]
+            spans += 1
+    assert spans == 226
+
+
+def test_aggrefact_scores_rows_labels_and_scores(shared: Path) -> None:
+    folder = shared / "aggrefact_scores"
+    converted = convert("aggrefact-scores", [folder])
+    claims, verdicts = converted.claims, converted.verdicts
+    assert verdicts is not None
+    sizes = (558, 558, 726, 772, 358, 1710, 1088, 1566, 3702, 1911, 16371)
+    assert tuple(claims.groupby("dataset", sort=False).size()) == sizes
+    assert [find(name).test_claims for name in claims["dataset"].unique()] == list(sizes)  # type: ignore[union-attr]
+    assert len(claims) == 29320
+    for path in folder.glob("*.json"):
+        published = json.loads(path.read_text("utf-8"))
+        mine = verdicts[verdicts["evaluator"] == path.stem].merge(claims[["claim_id", "dataset", "label"]])
+        for dataset, rows in mine.groupby("dataset"):
+            labels, scores = zip(*published[dataset], strict=True)
+            assert rows["label"].tolist() == list(labels)
+            assert rows["score"].tolist() == list(scores)
+
+
+def test_score_csv_tells_two_folders_of_the_same_names_apart(shared: Path) -> None:
+    converted = convert("score-csv", [shared / "aggrefact_long"], dataset="long documents")
+    assert converted.verdicts is not None
+    assert len(converted.claims) == 6458
+    names = set(converted.verdicts["evaluator"])
+    assert len(names) == 10
+    assert {
+        "MiniCheck-RoBERTa-Large (without_sliding)",
+        "MiniCheck-RoBERTa-Large (with_sliding_stride=3)",
+    } <= names
+    plain = pd.read_csv(shared / "aggrefact_long" / "without_sliding" / "MiniCheck-RoBERTa-Large.csv")
+    mine = converted.verdicts[converted.verdicts["evaluator"] == "MiniCheck-RoBERTa-Large (without_sliding)"]
+    assert mine["score"].tolist() == plain["y_score"].tolist()
+    assert converted.claims["label"].tolist() == plain["y_true"].tolist()
+
+
+def test_aggrefact_joins_recover_systems_from_the_originals(shared: Path, tmp_path: Path) -> None:
+    """LLM-AggreFact's own columns, made of the originals' text, get their systems and responses back."""
+    tofueval = convert("tofueval", [shared / "tofueval"]).claims.assign(doc="a dialogue")
+    lfqa = convert("lfqa", [shared / "lfqa"]).claims
+    ragtruth = convert("ragtruth", [shared / "ragtruth" / "qa_test_text.jsonl"], level="sentence").claims
+    names = {
+        "TofuEval-MediaSum": "TofuEval-MediaS",
+        "TofuEval-MeetingBank": "TofuEval-MeetB",
+        "LFQA": "Lfqa",
+        "RAGTruth-QA": "RAGTruth",
+    }
+    originals = pd.concat([tofueval, lfqa, ragtruth], ignore_index=True)
+    table = originals[["dataset", "doc", "claim", "label"]].replace({"dataset": names})
+    table["claim"] = table["claim"].str.replace(" ", "  ") + "\n"
+    table.to_parquet(tmp_path / "test-00000-of-00001.parquet")
+    specs = [f"tofueval:{shared}/tofueval", f"lfqa:{shared}/lfqa", f"ragtruth:{shared}/ragtruth/qa_test_text.jsonl"]
+    joined = convert("aggrefact", [tmp_path], join=specs)
+    claims = joined.claims
+    known = claims["system"].notna().to_numpy()
+    assert (claims["system"][known] == originals["system"][known]).all()
+    whole = claims["response_id"].notna().to_numpy()
+    assert (claims["response_id"][whole] == originals["response_id"][whole]).all()
+    # What stays without a system is what several systems wrote word for word.
+    key = originals["dataset"] + originals["claim"].str.split().str.join(" ")
+    several = originals.groupby(key)["system"].transform("nunique") > 1
+    assert (known == ~several.to_numpy()).all()
+    counts = {
+        name: (int((known & part).sum()), int((~known & part).sum()))
+        for name, part in (
+            ("tofueval", originals["dataset"].str.startswith("TofuEval").to_numpy()),
+            ("lfqa", (originals["dataset"] == "LFQA").to_numpy()),
+            ("ragtruth", (originals["dataset"] == "RAGTruth-QA").to_numpy()),
+        )
+    }
+    for name, (matched, ambiguous) in counts.items():
+        note = next(note for note in joined.notes if note.startswith(f"join {name}:"))
+        assert f"{matched:,} matched, {ambiguous:,} ambiguous, 0 not matched" in note
+    assert claims["claim_id"].tolist() == convert("aggrefact", [tmp_path]).claims["claim_id"].tolist()
