@@ -114,7 +114,7 @@ class Demonstrations:
         return [self._sentences[i] for i in np.argsort(scores, kind="stable")[::-1][:k]]
 
     def prompt(self, sentence: str) -> str:
-        """The original's prompt, byte for byte: the fixed demonstrations, then the nearest, even if it is one of them."""
+        """The original's prompt, byte for byte: the fixed demonstrations, then the nearest (it may be among them)."""
         shown = [*self._sentences[:FIXED], *self.nearest(sentence)]
         blocks = [f"{_TASK}{one}\n" + "".join(f"- {fact}\n" for fact in self.facts[one]) + "\n" for one in shown]
         return "".join(blocks) + f"{_TASK}{sentence}\n"

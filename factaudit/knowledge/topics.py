@@ -1,0 +1,51 @@
+"""From a topic to its page: the knowledge source, then what to do where it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from factaudit.errors import FactauditError, InputError, Problem, UsageError, hint
+from factaudit.knowledge.docdb import DocDB, Page
+from factaudit.knowledge.wikipedia import Wikipedia
+
+#: `error`: stop before anything is paid for; `skip`: the facts stay unscored; `wikipedia`: ask Wikipedia.
+POLICIES = ("error", "skip", "wikipedia")
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """A knowledge source with a policy for the topics that it lacks. Safe to use from several threads."""
+
+    db: DocDB
+    missing: str = "skip"
+    wikipedia: Wikipedia | None = None
+
+    def __post_init__(self) -> None:
+        if self.missing not in POLICIES:
+            raise UsageError(f"unknown policy for missing topics {self.missing!r}{hint(self.missing, POLICIES)}")
+        if self.missing == "wikipedia" and self.wikipedia is None:
+            raise UsageError("the policy 'wikipedia' needs a side file to keep its pages in")
+
+    def check(self, topics: Iterable[str]) -> None:
+        """Under the policy `error`, raise an `InputError` that names the topics without a page; else nothing."""
+        if self.missing == "error":
+            lost = [topic for topic in dict.fromkeys(topics) if self.db.find(topic) is None]
+            if lost:
+                problems = [Problem(f"no page for the topic {topic!r}") for topic in lost]
+                raise InputError(str(self.db.path), problems)
+
+    def find(self, topic: str) -> tuple[Page | None, str, str | None]:
+        """The page, or None with the status of its facts' verdicts and the reason. Never raises for one topic."""
+        page = self.db.find(topic)
+        if page is not None:
+            return page, "ok", None
+        if self.missing != "wikipedia" or self.wikipedia is None:
+            return None, "skipped", f"no page for the topic {topic!r} in the knowledge source"
+        try:
+            page = self.wikipedia.find(topic)
+        except FactauditError as error:
+            return None, "error", str(error)
+        if page is None:
+            return None, "skipped", f"no page for the topic {topic!r} in the knowledge source or on Wikipedia"
+        return page, "ok", None

@@ -1,0 +1,504 @@
+"""The knowledge source: files that are refused, look-ups, building, retrieval, Wikipedia."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.knowledge import docdb
+from factaudit.knowledge.build import build, word_passages
+from factaudit.knowledge.docdb import SEPARATOR, DocDB, Page, resolve
+from factaudit.knowledge.retrieval import Retriever
+from factaudit.knowledge.topics import Knowledge
+from factaudit.knowledge.wikipedia import Wikipedia
+
+
+def original(path: Path, pages: dict[str, list[str]], schema: str = "title PRIMARY KEY, text") -> Path:
+    """A file as the original's `build_db` makes it."""
+    with sqlite3.connect(path) as connection:
+        connection.execute(f"CREATE TABLE documents ({schema});")
+        rows = [(title, SEPARATOR.join(passages)) for title, passages in pages.items()]
+        connection.executemany("INSERT INTO documents VALUES (?,?)", rows)
+    connection.close()
+    return path
+
+
+PAGES = {"Ada Fenn": ["<s>Ada Fenn was a miller.</s>", "<s>She died.</s>"], "ADA FENN": ["loud"], "Émile Oru": ["one"]}
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[DocDB]:
+    with DocDB(original(tmp_path / "wiki.db", PAGES)) as opened:
+        yield opened
+
+
+# ---------------------------------------------------------------------------------------------------- docdb
+
+
+def test_an_original_file_is_read_as_it_is(db: DocDB) -> None:
+    assert db.passages("Ada Fenn") == ("<s>Ada Fenn was a miller.</s>", "<s>She died.</s>")
+    assert db.find("Ada Fenn") == Page("Ada Fenn", tuple(PAGES["Ada Fenn"]), "exact")
+    assert db.indexed
+    assert db.info()["n_pages"] == 3
+    assert list(db.titles()) == sorted(PAGES)
+
+
+@pytest.mark.parametrize(
+    ("topic", "title"),
+    [("Ada_Fenn", "Ada Fenn"), (" ada  fenn ", "Ada Fenn"), ("ada fEnn", "Ada Fenn"), ("émile_oru", "Émile Oru")],
+)
+def test_a_topic_is_found_by_its_normalised_title(db: DocDB, topic: str, title: str) -> None:
+    page = db.find(topic)
+    assert page is not None
+    assert (page.title, page.matched) == (title, "normalised")
+
+
+def test_case_is_ignored_where_no_usual_form_fits(tmp_path: Path) -> None:
+    with DocDB(original(tmp_path / "wiki.db", {"Life of iPad McDuff": ["x"]})) as opened:
+        page = opened.find("life of ipad mcduff")
+        assert page is not None
+        assert page.title == "Life of iPad McDuff"
+        assert opened.find("life of ipad") is None
+
+
+def test_redirects_are_followed_where_there_is_a_table_of_them(tmp_path: Path) -> None:
+    path = original(tmp_path / "wiki.db", PAGES)
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE redirects (title, target)")
+        connection.executemany("INSERT INTO redirects VALUES (?, ?)", [("A. Fenn", "Ada Fenn"), ("Lost", "Nowhere")])
+    connection.close()
+    with DocDB(path) as opened:
+        assert opened.find("A._Fenn") == Page("Ada Fenn", tuple(PAGES["Ada Fenn"]), "redirect")
+        assert opened.find("Lost") is None
+
+
+def test_the_file_is_never_written_and_serves_several_processes_and_threads(tmp_path: Path) -> None:
+    path = original(tmp_path / "wiki.db", {f"T{i}": [f"p{i}"] for i in range(500)})
+    before = path.read_bytes()
+    os.chmod(path, 0o444)
+    code = "import sys; from factaudit.knowledge.docdb import DocDB; print(DocDB(sys.argv[1]).passages('T7')[0])"
+    with DocDB(path) as opened:
+        other = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+        assert other.stdout == "p7\n"
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(lambda i: opened.passages(f"T{i}"), range(500)))
+        assert found == [(f"p{i}",) for i in range(500)]
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            opened._connection.execute("DELETE FROM documents")
+    assert path.read_bytes() == before
+    assert [one.name for one in tmp_path.iterdir()] == ["wiki.db"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "an empty file"),
+        (b"  <!DOCTYPE html><html><title>Google Drive - Virus scan warning</title>", "an HTML page"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS pointer"),
+        (b'{"title": "A"}\n', "not an SQLite file"),
+        (b"SQLite format 3\x00abc", "cut off"),
+    ],
+)
+def test_what_is_no_knowledge_source_is_refused_with_the_reason(tmp_path: Path, content: bytes, said: str) -> None:
+    path = tmp_path / "wiki.db"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=said) as caught:
+        DocDB(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_truncated_download_is_refused_with_both_sizes(tmp_path: Path) -> None:
+    path = original(tmp_path / "wiki.db", {f"T{i}": ["word " * 300] for i in range(50)})
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match=rf"cut off: {len(whole) // 2:,} of {len(whole):,} bytes"):
+        DocDB(path)
+
+
+def test_another_schema_and_an_empty_table_are_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        connection.execute("CREATE TABLE pages (name, body)")
+    with pytest.raises(InputError, match=r"expected a table documents\(title, text\), found pages"):
+        DocDB(tmp_path / "other.db")
+    with pytest.raises(InputError, match=r"found documents\(id, text\)"):
+        DocDB(original(tmp_path / "columns.db", {}, "id, text"))
+    with pytest.raises(InputError, match="without a page"):
+        DocDB(original(tmp_path / "none.db", {}))
+    with pytest.raises(InputError, match="no such knowledge source"):
+        DocDB(tmp_path / "absent.db")
+    with pytest.raises(InputError, match="this is a folder"):
+        DocDB(tmp_path)
+
+
+def test_a_large_file_without_an_index_is_refused_with_the_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = original(tmp_path / "wiki.db", PAGES, "title, text")
+    with DocDB(path) as opened:
+        assert not opened.indexed
+        assert opened.passages("Émile Oru") == ("one",)
+    monkeypatch.setattr(docdb, "MAX_UNINDEXED_BYTES", 100)
+    with pytest.raises(InputError, match="CREATE UNIQUE INDEX"):
+        DocDB(path)
+
+
+def test_the_path_is_the_argument_else_the_environment_else_the_original_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTSCORE_DB_PATH", raising=False)
+    with pytest.raises(FactauditError, match=r"FACTSCORE_DB_PATH is not set.*enwiki-20230401\.db"):
+        resolve()
+    default = tmp_path / ".cache/factscore/enwiki-20230401.db"
+    default.parent.mkdir(parents=True)
+    default.touch()
+    assert resolve() == Path(".cache/factscore/enwiki-20230401.db")
+    monkeypatch.setenv("FACTSCORE_DB_PATH", "/env.db")
+    assert resolve() == Path("/env.db")
+    assert resolve("/given.db") == Path("/given.db")
+
+
+# ---------------------------------------------------------------------------------------------------- build
+
+
+def write_pages(path: Path, rows: list[dict[str, Any]]) -> Path:
+    data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    return path
+
+
+@pytest.mark.parametrize("name", ["pages.jsonl", "pages.jsonl.gz"])
+def test_build_cuts_texts_keeps_passages_and_records_how(tmp_path: Path, name: str) -> None:
+    words = [f"w{i}" for i in range(600)]
+    source = write_pages(
+        tmp_path / name,
+        [
+            {"title": "Long", "text": " ".join(words)},
+            {"title": "Parts", "text": ["one two", "three"]},
+            {"title": "Given", "passages": ["<s>a</s>", "b", " "]},
+            {"title": "Long", "text": "a second one"},
+            {"title": "The long one", "redirect": "Long"},
+        ],
+    )
+    told = build(source, tmp_path / "wiki.db")
+    assert {key: told[key] for key in ("n_pages", "n_passages", "n_duplicates", "n_redirects")} == {
+        "n_pages": 3,
+        "n_passages": 6,
+        "n_duplicates": 1,
+        "n_redirects": 1,
+    }
+    with DocDB(tmp_path / "wiki.db") as opened:
+        assert opened.passages("Long") == (
+            " ".join(words[:256]),
+            " ".join(words[256:512]),
+            " ".join(words[512:]),
+        )
+        assert opened.passages("Parts") == ("one two three",)
+        assert opened.passages("Given") == ("<s>a</s>", "b")
+        found = opened.find("The long one")
+        assert found is not None
+        assert found.title == "Long"
+        info = opened.info()
+        assert (info["tokenizer"], info["passage_tokens"], info["n_passages"]) == ("white space", 256, 6)
+        assert opened._rows("EXPLAIN QUERY PLAN SELECT title FROM documents WHERE title = ? COLLATE NOCASE", "x")[0][
+            -1
+        ].startswith("SEARCH")
+    assert sorted(one.name for one in tmp_path.iterdir()) == sorted([name, "wiki.db"])
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"title": "B", "text": "x"', "line 2: the line is cut off"),
+        ('["B"]\n', "line 2: expected a JSON object, found list"),
+        ('{"text": "x"}\n', "line 2, column 'title': expected a title"),
+        ('{"title": "B"}\n', "line 2: expected one of text, passages and redirect, found none"),
+        ('{"title": "B", "text": "x", "passages": ["y"]}\n', "found text, passages"),
+        ('{"title": "B", "passages": "y"}\n', "line 2, column 'passages': expected a list of texts"),
+        ('{"title": "B", "text": "  "}\n', "line 2, column 'text': expected text, found none"),
+        (json.dumps({"title": "B", "text": SEPARATOR}) + "\n", "holds the separator"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
+    source = tmp_path / "pages.jsonl"
+    source.write_text('{"title": "A", "text": "x"}\n' + line)
+    with pytest.raises(InputError, match=said):
+        build(source, tmp_path / "wiki.db")
+    assert not (tmp_path / "wiki.db").exists()
+
+
+def test_an_empty_source_and_a_cut_gzip_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "none.jsonl").write_text("\n")
+    with pytest.raises(InputError, match="has no page"):
+        build(tmp_path / "none.jsonl", tmp_path / "wiki.db")
+    whole = write_pages(tmp_path / "p.jsonl.gz", [{"title": str(i), "text": os.urandom(200).hex()} for i in range(99)])
+    whole.write_bytes(whole.read_bytes()[:5000])
+    with pytest.raises(InputError, match="not a whole gzip file"):
+        build(whole, tmp_path / "wiki.db")
+
+
+def test_a_killed_build_goes_on_where_it_was(tmp_path: Path) -> None:
+    rows = [{"title": f"T{i % 9000}", "text": f"text {i}"} for i in range(10_000)]
+    source = write_pages(tmp_path / "pages.jsonl", rows)
+    build(source, tmp_path / "whole.db")
+    code = (
+        "import os, signal, sys\n"
+        "from factaudit.knowledge.build import build\n"
+        "def kill(offset, pages):\n"
+        "    if pages >= 4000: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "build(sys.argv[1], sys.argv[2], progress=kill)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, str(source), str(tmp_path / "wiki.db")], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "wiki.db").exists()
+    seen: list[int] = []
+    told = build(source, tmp_path / "wiki.db", progress=lambda offset, pages: seen.append(pages))
+    assert seen[0] == 6000  # the first two batches were not read again
+    assert (told["n_pages"], told["n_duplicates"]) == (9000, 1000)
+    with DocDB(tmp_path / "wiki.db") as one, DocDB(tmp_path / "whole.db") as other:
+        query = "SELECT title, text FROM documents ORDER BY title"
+        assert one._rows(query) == other._rows(query)
+        assert one.info() | {"path": ""} == other.info() | {"path": "", "bytes": one.info()["bytes"]}
+
+
+def test_an_unfinished_build_of_another_source_begins_again(tmp_path: Path) -> None:
+    source = write_pages(tmp_path / "pages.jsonl", [{"title": f"T{i}", "text": "old"} for i in range(3000)])
+
+    def stop(offset: int, pages: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(source, tmp_path / "wiki.db", progress=stop)
+    assert (tmp_path / "wiki.db.partial").exists()
+    write_pages(source, [{"title": f"T{i}", "text": "new"} for i in range(3000)])
+    build(source, tmp_path / "wiki.db")
+    with DocDB(tmp_path / "wiki.db") as opened:
+        assert opened.passages("T0") == ("new",)
+
+
+@pytest.mark.hf
+def test_a_roberta_tokenizer_cuts_as_the_original_does(tmp_path: Path) -> None:
+    pytest.importorskip("transformers", reason="needs the [hf] extra")
+    folder = tiny_roberta_tokenizer(tmp_path / "tokenizer")
+    text = ["one two three four five six", "seven eight nine"]
+    source = write_pages(tmp_path / "pages.jsonl", [{"title": "T", "text": text}])
+    told = build(source, tmp_path / "wiki.db", passage_tokens=5, tokenizer=str(folder))
+    assert told["tokenizer"] == str(folder)
+    with DocDB(tmp_path / "wiki.db") as opened:
+        passages = opened.passages("T")
+    assert passages is not None
+    # <s> one two three four | five six </s> <s> seven | eight nine </s>
+    assert [passage.replace(" ", "") for passage in passages] == [
+        "<s>onetwothreefour",
+        "fivesix</s><s>seven",
+        "eightnine</s>",
+    ]
+
+
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+def tiny_roberta_tokenizer(folder: Path) -> Path:
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+    from tokenizers.processors import RobertaProcessing
+    from transformers import PreTrainedTokenizerFast
+
+    words = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *NUMBERS]
+    tokenizer = Tokenizer(WordLevel({word: i for i, word in enumerate(words)}, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        bos_token="<s>",
+        eos_token="</s>",
+        cls_token="<s>",
+        sep_token="</s>",
+        unk_token="<unk>",
+        pad_token="<pad>",
+        mask_token="<mask>",
+    )
+    fast.save_pretrained(folder)
+    return folder
+
+
+def test_passages_of_the_157_entities_become_a_knowledge_source(shared: Path, tmp_path: Path) -> None:
+    source = shared / "factscore/knowledge/passages_157_entities.jsonl"
+    told = build(source, tmp_path / "wiki.db")
+    assert told["n_pages"] == 157
+    rows = [json.loads(line) for line in source.open(encoding="utf-8")]
+    with DocDB(tmp_path / "wiki.db") as opened:
+        for row in rows:
+            assert opened.passages(row["title"]) == tuple(row["passages"])
+
+
+# ---------------------------------------------------------------------------------------------------- retrieval
+
+
+def test_bm25_ranks_as_rank_bm25_with_ties_in_passage_order() -> None:
+    page = Page("Ada", ("<s>the mill burned</s>", "x y", "x y", "she sold the mill in 1901", "x y", "x y", "x y"))
+    found = Retriever(k=4).retrieve(page, "Ada", " She sold it in 1901. ")
+    assert found == ["she sold the mill in 1901", "the mill burned", "x y", "x y"]
+    assert Retriever(k=3).retrieve(Page("T", ("c", "a", "b")), "nothing", "fits") == ["c", "a", "b"]
+
+
+def test_the_query_is_topic_and_fact_between_white_space() -> None:
+    page = Page("T", ("alpha beta", "gamma delta", "Topic delta.", "zeta eta"))
+    assert Retriever(k=1).retrieve(page, "Topic", "delta.") == ["Topic delta."]
+    assert Retriever(k=1).retrieve(page, "", "delta") == ["gamma delta"]  # "delta." is another word
+
+
+@pytest.mark.parametrize("passages", [("only one",), ("",), ("<s></s>", " ")])
+def test_pages_of_one_passage_or_of_none_with_a_word_are_returned_whole(passages: tuple[str, ...]) -> None:
+    cleaned = [one.replace("<s>", "").replace("</s>", "") for one in passages]
+    assert Retriever().retrieve(Page("T", passages), "T", "a fact") == cleaned
+
+
+def test_all_returns_the_page_in_order() -> None:
+    page = Page("T", tuple(f"<s>{i}" for i in range(9)))
+    assert Retriever("all").retrieve(page, "T", "8") == [str(i) for i in range(9)]
+
+
+def test_indexes_are_kept_up_to_a_bound() -> None:
+    retriever = Retriever(pages=2)
+    for title in "ABCA":
+        retriever.retrieve(Page(title, (title, "x")), title, "y")
+    assert [key[0] for key in retriever._indexes] == ["C", "A"]
+
+
+def test_dense_ranks_by_cosine_of_title_and_passage() -> None:
+    asked: list[list[str]] = []
+
+    def encode(texts: list[str]) -> np.ndarray:
+        asked.append(texts)
+        return np.array([[float("sea" in text), float("hill" in text) * 5] for text in texts])
+
+    page = Page("T", ("by the sea", "on a hill", "nowhere"))
+    assert Retriever("dense", k=2, encode=encode).retrieve(page, "Topic", "a hill") == ["on a hill", "by the sea"]
+    assert asked == [["T by the sea", "T on a hill", "T nowhere"], ["Topic a hill"]]
+
+
+def test_wrong_retrieval_options_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"unknown retrieval method 'bm52' \(did you mean 'bm25'\?\)"):
+        Retriever("bm52")
+    with pytest.raises(UsageError, match="at least 1 passage"):
+        Retriever(k=0)
+
+
+# ---------------------------------------------------------------------------------------------------- topics, Wikipedia
+
+
+class FakeWikipedia(BaseHTTPRequestHandler):
+    """The two API calls that are used, over one page; "Busy" answers 429 once, "Broken" always 500."""
+
+    asked: list[dict[str, str]]
+    busy: int
+
+    def do_GET(self) -> None:
+        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query))
+        type(self).asked.append(query)
+        topic = query.get("srsearch", query.get("titles", ""))
+        if topic == "Broken":
+            return self.send(500, b"oops")
+        if topic == "Busy" and type(self).busy:
+            type(self).busy -= 1
+            return self.send(429, b"slow down", {"Retry-After": "0"})
+        if query.get("list") == "search":
+            found = [] if topic == "Nobody" else [{"title": "Ada Fenn (miller)"}]
+            return self.send(200, json.dumps({"query": {"search": found}}).encode())
+        text = " ".join(f"w{i}" for i in range(300))
+        return self.send(200, json.dumps({"query": {"pages": [{"title": topic, "extract": text}]}}).encode())
+
+    def send(self, code: int, body: bytes, headers: dict[str, str] | None = None) -> None:
+        self.send_response(code)
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def api() -> Iterator[str]:
+    FakeWikipedia.asked, FakeWikipedia.busy = [], 1
+    server = ThreadingHTTPServer(("127.0.0.1", 0), FakeWikipedia)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/w/api.php"
+    server.shutdown()
+    server.server_close()
+
+
+def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(api: str, tmp_path: Path) -> None:
+    side = tmp_path / "side.db"
+    for _ in range(2):
+        wikipedia = Wikipedia(side, api=api, pause=0)
+        page = wikipedia.find("Ada Fenn the miller")
+        assert page is not None
+        assert (page.title, page.matched, len(page.passages)) == ("Ada Fenn (miller)", "wikipedia", 2)
+        assert page.passages[0].split()[-1] == "w255"
+        assert wikipedia.find("Nobody") is None
+        wikipedia.close()
+    assert len(FakeWikipedia.asked) == 3  # search and page, and the search that found nothing
+    with DocDB(side) as opened:
+        assert opened.passages("Ada Fenn (miller)") == page.passages
+
+
+def test_a_busy_wikipedia_is_asked_again_and_a_broken_one_said_to_be_so(
+    api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    wikipedia = Wikipedia(tmp_path / "side.db", api=api, pause=0)
+    assert wikipedia.find("Busy") is not None
+    with pytest.raises(FactauditError, match="could not be asked: HTTP 500"):
+        wikipedia.find("Broken")
+    n = len(FakeWikipedia.asked)
+    with pytest.raises(FactauditError, match="HTTP 500"):  # a failure is not remembered
+        wikipedia.find("Broken")
+    assert len(FakeWikipedia.asked) > n
+
+
+def test_policies_for_topics_without_a_page(
+    db: DocDB, api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    assert Knowledge(db, "skip").find("Ada Fenn")[0] is not None
+    page, status, reason = Knowledge(db, "skip").find("Nobody")
+    assert (page, status) == (None, "skipped")
+    assert reason == "no page for the topic 'Nobody' in the knowledge source"
+    Knowledge(db, "skip").check(["Nobody"])
+    with pytest.raises(InputError, match="2 problems\n  no page for the topic 'Nobody'\n  no page for the topic 'No1'"):
+        Knowledge(db, "error").check(["Nobody", "Ada Fenn", "No1", "Nobody"])
+    online = Knowledge(db, "wikipedia", Wikipedia(tmp_path / "side.db", api=api, pause=0))
+    page, status, reason = online.find("Ada Fenn the miller")
+    assert page is not None
+    assert (page.matched, status, reason) == ("wikipedia", "ok", None)
+    assert online.find("Nobody")[1] == "skipped"
+    assert online.find("Broken")[1] == "error"
+    with pytest.raises(UsageError, match="did you mean 'skip'"):
+        Knowledge(db, "skipp")
+
+
+def test_words_make_passages() -> None:
+    assert word_passages(["a b", "c\nd e"], 2) == ["a b", "c d", "e"]
+    assert word_passages([" "], 2) == []
