@@ -1,0 +1,277 @@
+"""The same requests through OpenAI's Batch API: half the price, within a day.
+
+Limits and shapes as documented at developers.openai.com/api/reference/resources/batches: a file holds at most 50,000
+requests and 200 MB; each line has a ``custom_id`` (here the cache's key); results come in any order, in a file of
+outputs and a file of errors. Before a batch is submitted it is noted in the cache, under a digest that is also put into
+the batch's metadata; so a run that was killed at any point finds its batches again and submits none of them twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+from factaudit.errors import FactauditError
+from factaudit.llm.cache import Cache
+from factaudit.llm.cost import BATCH_DISCOUNT
+from factaudit.llm.types import Reply, Request
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+    from factaudit.llm.client import Client
+
+#: Documented limits of one input file; the size with a margin.
+MAX_LINES = 50_000
+MAX_BYTES = 190_000_000
+#: Lines that failed in a way that may pass are submitted again so many times.
+ROUNDS = 3
+#: Where the digest stands in a batch's metadata.
+_TAG = "factaudit"
+_ENDED = ("completed", "failed", "expired", "cancelled")
+
+_log = logging.getLogger("factaudit.batch")
+_Item = TypeVar("_Item")
+
+
+def ask_all(
+    client: Client,
+    pairs: Iterable[tuple[_Item, Request | None]],
+    *,
+    no_request: Reply | None = None,
+    poll: float = 30.0,
+    max_lines: int = MAX_LINES,
+    max_bytes: int = MAX_BYTES,
+    progress: bool = True,
+) -> Iterator[tuple[_Item, Reply]]:
+    """Yield ``(item, reply)``: what is cached at once, the rest when its batch has ended.
+
+    ``pairs`` is read lazily; prompts go straight to a file on disk and only items and keys stay in memory. An item
+    whose request is None gets ``no_request``. ``poll`` is the number of seconds between two looks at the batches.
+    Raises `FactauditError` where the server refuses a batch as a whole.
+    """
+    assert client.cache is not None, "the Batch API needs the cache"
+    run = _Run(client, client.cache, poll, progress)
+    with ExitStack() as stack:
+        if run.cache.open_batches(client.server(), client.model):
+            run.wait()
+        waiting: dict[bytes, list[_Item]] = {}
+        lines = stack.enter_context(tempfile.TemporaryFile(prefix="factaudit-batch-"))
+        for item, request in pairs:
+            if request is None:
+                assert no_request is not None
+                yield item, no_request
+                continue
+            key = client.key(request)
+            if key in waiting:
+                waiting[key].append(item)
+                client.usage.cached()
+            elif (cached := client.cached([request])[0]) is not None:
+                # Counted as a call when its batch was collected, so not once more as a cached one.
+                client.usage.cached(-(key in run.collected))
+                yield item, cached
+            else:
+                reply = run.reserve(key, request)
+                if reply is not None:
+                    yield item, reply
+                    continue
+                waiting[key] = [item]
+                lines.write(run.line(key, request))
+        for round_number in range(ROUNDS):
+            todo = [key for key in waiting if key not in run.final and key not in run.collected]
+            if not todo:
+                break
+            if round_number:
+                client.usage.retries += len(todo)
+                _log.warning("%d lines of the last batches failed: submitting them again", len(todo))
+            run.submit(lines, set(todo), max_lines, max_bytes)
+            run.wait()
+        for key, items in waiting.items():
+            reply = run.final.get(key) or client.cache.get(key) or Reply("error", error=run.reason(key))
+            for item in items:
+                yield item, reply
+
+
+@dataclass
+class _Run:
+    client: Client
+    cache: Cache
+    poll: float
+    progress: bool
+    final: dict[bytes, Reply] = field(default_factory=dict)  # answers that are no reply to keep
+    collected: set[bytes] = field(default_factory=set)
+    failures: dict[bytes, str] = field(default_factory=dict)
+    reserved: dict[bytes, float] = field(default_factory=dict)
+
+    def reserve(self, key: bytes, request: Request) -> Reply | None:
+        """Reserve what a line may cost; the reply that says so where the limit would be passed."""
+        cost = BATCH_DISCOUNT * self.client.budget.most(self.client.price(), request)
+        if not self.client.budget.try_reserve(cost):
+            return Reply(
+                "skipped", error=f"max_cost of {self.client.budget.max_cost} would be passed: raise it to resume"
+            )
+        self.reserved[key] = cost
+        return None
+
+    def line(self, key: bytes, request: Request) -> bytes:
+        """One line of an input file."""
+        record = {
+            "custom_id": key.hex(),
+            "method": "POST",
+            "url": "/v1/chat/completions",
+            "body": self.client.body(request),
+        }
+        return json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+    def reason(self, key: bytes) -> str:
+        return f"gave up after {ROUNDS} batches: {self.failures.get(key, 'no line came back for it')}"
+
+    def submit(self, lines: IO[bytes], keys: set[bytes], max_lines: int, max_bytes: int) -> None:
+        """Put the lines of ``keys`` into as many batches as the limits ask for."""
+        with closing(self.client.sync_client()) as api:
+            lines.seek(0)
+            more: bytes | None = next(lines, None)
+            while more is not None:
+                count, size, digest = 0, 0, hashlib.sha256()
+                with tempfile.TemporaryFile(prefix="factaudit-batch-") as part:
+                    while more is not None and count < max_lines and (count == 0 or size + len(more) <= max_bytes):
+                        key = _key_of(more)
+                        if key in keys:
+                            part.write(more)
+                            digest.update(key)
+                            count, size = count + 1, size + len(more)
+                        more = next(lines, None)
+                    if count:
+                        part.seek(0)
+                        # The time makes a second batch with the same lines another batch.
+                        digest.update(str(time.time_ns()).encode())
+                        self._create(api, part, digest.hexdigest())
+
+    def _create(self, api: OpenAI, part: IO[bytes], digest: str) -> None:
+        import openai
+
+        self.cache.add_batch(digest, self.client.server(), self.client.model)
+        try:
+            uploaded = api.files.create(file=("factaudit.jsonl", part), purpose="batch")
+            try:
+                # Not repeated by the SDK: a repeated POST could submit twice.
+                batch_id = (
+                    api.with_options(max_retries=0)
+                    .batches.create(
+                        input_file_id=uploaded.id,
+                        endpoint="/v1/chat/completions",
+                        completion_window="24h",
+                        metadata={_TAG: digest},
+                    )
+                    .id
+                )
+            except (openai.APIConnectionError, openai.InternalServerError) as error:
+                found = _find(api, digest)
+                if found is None:
+                    raise FactauditError(f"{self.client.server()}: the batch was not submitted: {error}") from error
+                batch_id = found
+        except openai.APIStatusError as error:
+            self.cache.drop_batch(digest)
+            self._refused(error)
+        self.cache.name_batch(digest, batch_id)
+
+    def _refused(self, error: Any) -> None:
+        self.client.read(error.response.status_code, error.response.headers, error.response.text)
+        raise FactauditError(f"{self.client.server()} refuses the batch: HTTP {error.response.status_code}")
+
+    def wait(self) -> None:
+        """Wait until every open batch has ended, collecting each as it does."""
+        import openai
+        from tqdm import tqdm
+
+        server, model = self.client.server(), self.client.model
+        with closing(self.client.sync_client()) as api:
+            for digest, batch_id in self.cache.open_batches(server, model).items():
+                if batch_id is None:
+                    # Killed between the note and the server's answer: the server knows whether it was submitted.
+                    if (found := _find(api, digest)) is None:
+                        self.cache.drop_batch(digest)
+                    else:
+                        self.cache.name_batch(digest, found)
+            with tqdm(desc="batches", unit="request", disable=None if self.progress else True) as bar:
+                done = 0
+                while open_ := self.cache.open_batches(server, model):
+                    counted, total = 0, 0
+                    for digest, batch_id in open_.items():
+                        assert batch_id is not None
+                        try:
+                            batch = api.batches.retrieve(batch_id)
+                        except openai.NotFoundError:
+                            _log.warning("batch %s is unknown to %s: its lines are submitted again", batch_id, server)
+                            self.cache.drop_batch(digest)
+                            continue
+                        counts = batch.request_counts
+                        counted += counts.completed + counts.failed if counts else 0
+                        total += counts.total if counts else 0
+                        if batch.status in _ENDED:
+                            self._collect(api, batch)
+                            self.cache.drop_batch(digest)
+                    bar.total = max(bar.total or 0, done + total)
+                    bar.n = max(bar.n, done + counted)
+                    bar.refresh()
+                    if self.cache.open_batches(server, model):
+                        time.sleep(self.poll)
+
+    def _collect(self, api: OpenAI, batch: Any) -> None:
+        if batch.status in ("failed", "cancelled") and not (batch.output_file_id or batch.error_file_id):
+            told = "; ".join(str(error.message) for error in (batch.errors.data or ())) if batch.errors else ""
+            for digest, batch_id in self.cache.open_batches(self.client.server(), self.client.model).items():
+                if batch_id == batch.id:
+                    self.cache.drop_batch(digest)
+            raise FactauditError(
+                f"{self.client.server()}: batch {batch.id} {batch.status}: {told or 'no reason given'}"
+            )
+        for name in filter(None, (batch.output_file_id, batch.error_file_id)):
+            with api.files.with_streaming_response.content(name) as response:
+                for line in response.iter_lines():
+                    if line.strip():
+                        self._result(line)
+
+    def _result(self, line: str) -> None:
+        try:
+            record = json.loads(line)
+            key = bytes.fromhex(record["custom_id"])
+            response, error = record.get("response"), record.get("error")
+            status = int(response["status_code"]) if response else 0
+            body = response["body"] if response else None
+        except (ValueError, TypeError, LookupError):
+            _log.warning("a line of the results cannot be read: %.200s", line)
+            return
+        if not response:
+            self.failures[key] = str((error or {}).get("message") or "no response")
+            return
+        answer = self.client.read(status, {}, body if isinstance(body, str) else json.dumps(body))
+        if not isinstance(answer, Reply):
+            self.failures[key] = answer.reason
+        elif answer.status in ("ok", "refused"):
+            spent = self.client.keep(key, answer, BATCH_DISCOUNT) if self.cache.get(key) is None else 0.0
+            self.client.budget.settle(self.reserved.pop(key, 0.0), spent)
+            self.collected.add(key)
+        else:
+            self.final[key] = answer
+            self.client.budget.settle(self.reserved.pop(key, 0.0), 0.0)
+
+
+def _find(api: OpenAI, digest: str) -> str | None:
+    """The id of the batch that carries ``digest``; the newest come first."""
+    for batch in api.batches.list(limit=100):
+        if (batch.metadata or {}).get(_TAG) == digest:
+            return batch.id
+    return None
+
+
+def _key_of(line: bytes) -> bytes:
+    start = line.index(b'"custom_id": "') + len(b'"custom_id": "')
+    return bytes.fromhex(line[start : start + 64].decode())

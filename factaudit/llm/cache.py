@@ -1,0 +1,274 @@
+"""Replies are bought once: one SQLite file that several processes may use at the same time.
+
+The key is the SHA-256 of everything that can change a reply: the model, every sampling parameter, the messages, and a
+revision that the user sets. The value is the whole reply. Errors are never kept, and neither are keys or addresses.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from factaudit.errors import FactauditError
+from factaudit.files import atomic
+from factaudit.llm.types import Reply, Request, Token
+
+_SCHEMA_VERSION = 1
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (
+  key BLOB PRIMARY KEY, model TEXT NOT NULL, revision TEXT NOT NULL, created INTEGER NOT NULL,
+  status TEXT NOT NULL, text TEXT NOT NULL, finish_reason TEXT, tokens TEXT,
+  prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL
+);
+CREATE TABLE IF NOT EXISTS batches (
+  digest TEXT PRIMARY KEY, server TEXT NOT NULL, model TEXT NOT NULL, batch_id TEXT, created INTEGER NOT NULL
+);
+"""
+_COLUMNS = "key, status, text, finish_reason, tokens, prompt_tokens, completion_tokens"
+#: Only what is an answer is kept; an error or a prompt that was never sent is asked again.
+_KEPT = ("ok", "refused")
+_SELECT_SIZE = 500
+_DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+_log = logging.getLogger("factaudit.cache")
+_T = TypeVar("_T")
+
+
+def default_path() -> Path:
+    """``$FACTAUDIT_CACHE``, else ``.cache/factaudit/llm.sqlite`` under the working directory."""
+    return Path(os.environ.get("FACTAUDIT_CACHE") or ".cache/factaudit/llm.sqlite")
+
+
+def request_key(model: str, request: Request, revision: str = "") -> bytes:
+    """The 32 bytes under which a reply is kept."""
+    header = json.dumps([model, revision, dict(request.params)], sort_keys=True, separators=(",", ":"), default=str)
+    hashed = hashlib.sha256(header.encode("utf-8", "surrogatepass"))
+    for message in request.messages:
+        for name in sorted(message):
+            data = message[name].encode("utf-8", "surrogatepass")
+            hashed.update(b"%s\x00%d\x00" % (name.encode(), len(data)))
+            hashed.update(data)
+        hashed.update(b"\x01")
+    return hashed.digest()
+
+
+class Cache:
+    """Replies by key. Every write is its own transaction: what was answered survives a killed process.
+
+    A damaged file is renamed to ``NAME.damaged-TIME``, reported through the log, and a new one begun. Safe to use from
+    several threads and processes. Raises `FactauditError` where the file cannot be made or is of another version.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+        self._inode: int | None = None
+        self._guarded(lambda connection: None)
+
+    def get(self, key: bytes) -> Reply | None:
+        """The reply under one key, marked as cached, or None."""
+        return self.get_many([key])[0]
+
+    def get_many(self, keys: Sequence[bytes]) -> list[Reply | None]:
+        """The replies under many keys, None where there is none; a few hundred to a query."""
+
+        def read(connection: sqlite3.Connection) -> dict[bytes, Reply | None]:
+            found: dict[bytes, Reply | None] = {}
+            for start in range(0, len(keys), _SELECT_SIZE):
+                part = keys[start : start + _SELECT_SIZE]
+                marks = ",".join("?" * len(part))
+                rows = connection.execute(f"SELECT {_COLUMNS} FROM replies WHERE key IN ({marks})", part)
+                for row in rows:
+                    found[row[0]] = _reply(row)
+            return found
+
+        found = self._guarded(read)
+        return [found.get(key) for key in keys]
+
+    def put(self, key: bytes, model: str, revision: str, reply: Reply) -> bool:
+        """Keep a reply where its status is ok or refused; True where it is new. The first reply to a key stays."""
+        if reply.status not in _KEPT:
+            return False
+        tokens = None if reply.tokens is None else _dump(reply.tokens)
+        row = (
+            key,
+            model,
+            revision,
+            int(time.time()),
+            reply.status,
+            reply.text,
+            reply.finish_reason,
+            tokens,
+            reply.prompt_tokens,
+            reply.completion_tokens,
+        )
+        sql = f"INSERT INTO replies VALUES ({','.join('?' * len(row))}) ON CONFLICT(key) DO NOTHING"
+        return self._guarded(lambda connection: connection.execute(sql, row).rowcount == 1)
+
+    # Batches that were submitted and not yet collected: their state must survive a kill as the replies do.
+
+    def add_batch(self, digest: str, server: str, model: str) -> None:
+        """Note, before it is submitted, that a batch of this digest is about to be."""
+        row = (digest, server, model, None, int(time.time()))
+        self._guarded(lambda c: c.execute("INSERT OR REPLACE INTO batches VALUES (?,?,?,?,?)", row))
+
+    def name_batch(self, digest: str, batch_id: str) -> None:
+        """Note the server's id of a batch."""
+        self._guarded(lambda c: c.execute("UPDATE batches SET batch_id = ? WHERE digest = ?", (batch_id, digest)))
+
+    def drop_batch(self, digest: str) -> None:
+        """Forget a batch: its results are in the cache, or it will never have any."""
+        self._guarded(lambda c: c.execute("DELETE FROM batches WHERE digest = ?", (digest,)))
+
+    def open_batches(self, server: str, model: str) -> dict[str, str | None]:
+        """Digest to id (None where the submission was cut off) of what was submitted to ``server`` for ``model``."""
+        sql = "SELECT digest, batch_id FROM batches WHERE server = ? AND model = ? ORDER BY created, digest"
+        return self._guarded(lambda c: dict(c.execute(sql, (server, model)).fetchall()))
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def __enter__(self) -> Cache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _guarded(self, work: Any) -> Any:
+        """Run ``work(connection)``; where the file proves damaged, set it aside and run once more on a new one."""
+        with self._lock:
+            try:
+                return work(self._open())
+            except sqlite3.DatabaseError as error:
+                if getattr(error, "sqlite_errorcode", None) not in _DAMAGE:
+                    raise FactauditError(f"cache {self.path}: {error}") from error
+                self._set_aside(error)
+                return work(self._open())
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            try:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise FactauditError(f"cache {self.path}: cannot make its folder: {error.strerror}") from error
+            connection = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
+            self._inode = self.path.stat().st_ino
+            self._connection = connection
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version not in (0, _SCHEMA_VERSION):
+                self.close()
+                raise FactauditError(f"cache {self.path}: made by another version ({version}); give another path")
+            connection.execute("PRAGMA journal_mode = WAL")
+            # In WAL mode, NORMAL loses nothing when the process dies; only a power cut may lose the last replies.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            if version == 0:
+                connection.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {_SCHEMA_VERSION};COMMIT;")
+        return self._connection
+
+    def _set_aside(self, error: sqlite3.DatabaseError) -> None:
+        self.close()
+        if self.path.exists() and self.path.stat().st_ino == self._inode:
+            aside = self.path.with_name(f"{self.path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
+            for suffix in ("", "-wal", "-shm"):
+                part = self.path.with_name(self.path.name + suffix)
+                if part.exists():
+                    part.rename(aside.with_name(aside.name + suffix))
+            _log.warning("cache %s is damaged (%s): set aside as %s, a new one begun", self.path, error, aside.name)
+
+
+def info(path: str | Path) -> dict[str, Any]:
+    """What a cache holds: ``{"path", "bytes", "replies", "open_batches", "models": [row]}``.
+
+    A row is ``{"model", "revision", "replies", "prompt_tokens", "completion_tokens", "oldest", "newest"}``, the last
+    two as ISO dates. Raises `FactauditError` where there is no such file.
+    """
+    with _existing(path) as cache:
+        rows = cache._guarded(
+            lambda c: c.execute(
+                "SELECT model, revision, COUNT(*), SUM(prompt_tokens), SUM(completion_tokens),"
+                " date(MIN(created), 'unixepoch'), date(MAX(created), 'unixepoch')"
+                " FROM replies GROUP BY model, revision ORDER BY model, revision"
+            ).fetchall()
+        )
+        (batches,) = cache._guarded(lambda c: c.execute("SELECT COUNT(*) FROM batches").fetchone())
+        names = ("model", "revision", "replies", "prompt_tokens", "completion_tokens", "oldest", "newest")
+        return {
+            "path": str(cache.path),
+            "bytes": sum(part.stat().st_size for part in cache.path.parent.glob(f"{cache.path.name}*")),
+            "replies": sum(row[2] for row in rows),
+            "open_batches": batches,
+            "models": [dict(zip(names, row, strict=True)) for row in rows],
+        }
+
+
+def export(path: str | Path, out: str | Path) -> int:
+    """Write every reply as one line of JSONL (atomically); the number of lines."""
+    with _existing(path) as cache, atomic(out) as temporary, temporary.open("w", encoding="utf-8") as file:
+        count = 0
+        for row in _rows(cache):
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            count += 1
+        return count
+
+
+def prune(path: str | Path, *, older_than: float | None = None, model: str | None = None) -> int:
+    """Remove replies older than so many days and, or, of one model; with neither, all. The number removed."""
+    conditions, values = ["1"], []
+    if older_than is not None:
+        conditions.append("created < ?")
+        values.append(time.time() - older_than * 86400)
+    if model is not None:
+        conditions.append("model = ?")
+        values.append(model)  # type: ignore[arg-type]
+    with _existing(path) as cache:
+        sql = f"DELETE FROM replies WHERE {' AND '.join(conditions)}"
+        removed = cache._guarded(lambda c: c.execute(sql, values).rowcount)
+        cache._guarded(lambda c: c.execute("VACUUM"))
+        return removed
+
+
+def _existing(path: str | Path) -> Cache:
+    if not Path(path).is_file():
+        raise FactauditError(f"cache {path}: there is no such file")
+    return Cache(path)
+
+
+def _rows(cache: Cache) -> Iterator[dict[str, Any]]:
+    cursor = cache._guarded(
+        lambda c: c.execute(
+            "SELECT hex(key), model, revision, created, status, text, finish_reason, tokens, prompt_tokens,"
+            " completion_tokens FROM replies ORDER BY created, key"
+        )
+    )
+    for row in cursor:
+        record = dict(zip((item[0] for item in cursor.description), row, strict=True))
+        record["key"] = record.pop("hex(key)").lower()
+        record["tokens"] = None if record["tokens"] is None else json.loads(record["tokens"])
+        yield record
+
+
+def _reply(row: tuple[Any, ...]) -> Reply | None:
+    _, status, text, finish_reason, tokens, prompt_tokens, completion_tokens = row
+    try:
+        parsed = None if tokens is None else tuple(Token(*token) for token in json.loads(tokens))
+    except (ValueError, TypeError):
+        return None  # a row that cannot be read is as good as none
+    return Reply(status, text, finish_reason, parsed, prompt_tokens, completion_tokens, cached=True)
+
+
+def _dump(tokens: Sequence[Token]) -> str:
+    rows = [[token.text, token.logprob, dict(token.top)] for token in tokens]
+    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,134 @@
+"""From plain loops to the event loop and back: many requests under way, results as they come, nothing read ahead."""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from itertools import islice
+from typing import Generic, TypeVar
+
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+#: How many items are looked up in the cache at a time.
+_LOOKUP = 256
+
+
+def stream(
+    ask: Callable[[_Item], Awaitable[_Result]],
+    items: Iterable[_Item],
+    *,
+    in_flight: int,
+    now: Callable[[Sequence[_Item]], Sequence[_Result | None]] | None = None,
+    session: AbstractAsyncContextManager[object] | None = None,
+) -> Iterator[tuple[_Item, _Result]]:
+    """Yield ``(item, await ask(item))`` in the order of completion, with at most ``in_flight`` under way.
+
+    ``items`` is read lazily and in the caller's thread. ``now`` answers at once what needs no waiting (None: it does),
+    many items at a time. ``session`` is entered before the first `ask` and left at the end; the event loop runs in a
+    thread of its own, so this also works inside a notebook's. An exception from ``ask`` is raised here; leaving the
+    iteration by it, by Ctrl-C or by closing cancels what is under way at once.
+    """
+    source = iter(items)
+    waiting: deque[_Item] = deque()
+    loop: _Loop[_Item, _Result] | None = None
+    under_way, more = 0, True
+    try:
+        while True:
+            ready: list[tuple[_Item, _Result]] = []
+            if more and not waiting and under_way < in_flight:
+                batch = list(islice(source, _LOOKUP if now else in_flight - under_way))
+                more = bool(batch)
+                answers: Sequence[_Result | None] = now(batch) if now and batch else [None] * len(batch)
+                for item, answer in zip(batch, answers, strict=True):
+                    if answer is None:
+                        waiting.append(item)
+                    else:
+                        ready.append((item, answer))
+            if start := [waiting.popleft() for _ in range(min(len(waiting), in_flight - under_way))]:
+                loop = loop or _Loop(ask, session)
+                loop.start(start)
+                under_way += len(start)
+            if not ready and loop is not None and under_way and (waiting or not more or under_way >= in_flight):
+                ready = loop.take()
+                under_way -= len(ready)
+            elif not ready and not more:
+                return
+            yield from ready
+    finally:
+        if loop is not None:
+            loop.stop()
+
+
+class _Loop(Generic[_Item, _Result]):
+    """An event loop in a thread."""
+
+    def __init__(
+        self, ask: Callable[[_Item], Awaitable[_Result]], session: AbstractAsyncContextManager[object] | None
+    ) -> None:
+        self._ask = ask
+        self._session = session
+        self._done: queue.SimpleQueue[tuple[_Item | None, _Result | BaseException]] = queue.SimpleQueue()
+        self._ready = threading.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="factaudit-llm", daemon=True)
+        self._thread.start()
+        self._ready.wait()
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._stopped = asyncio.Event()
+        self._ready.set()
+        try:
+            if self._session is None:
+                await self._until_stopped()
+            else:
+                async with self._session:
+                    await self._until_stopped()
+        except BaseException as error:
+            self._done.put((None, error))
+
+    async def _until_stopped(self) -> None:
+        await self._stopped.wait()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def start(self, items: Sequence[_Item]) -> None:
+        self._loop.call_soon_threadsafe(self._start, items)
+
+    def _start(self, items: Sequence[_Item]) -> None:
+        for item in items:
+            task = asyncio.ensure_future(self._run(item))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, item: _Item) -> None:
+        try:
+            self._done.put((item, await self._ask(item)))
+        except Exception as error:
+            self._done.put((item, error))
+
+    def take(self) -> list[tuple[_Item, _Result]]:
+        """Wait for a result and return all that have come; raise the first exception among them."""
+        taken = [self._done.get()]
+        while True:
+            try:
+                taken.append(self._done.get_nowait())
+            except queue.Empty:
+                break
+        results = []
+        for item, result in taken:
+            if isinstance(result, BaseException):
+                raise result
+            results.append((item, result))
+        return results  # type: ignore[return-value]
+
+    def stop(self) -> None:
+        """Cancel what is under way and end the thread."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopped.set)
+        self._thread.join(timeout=10)
