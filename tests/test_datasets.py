@@ -97,8 +97,8 @@ def test_the_registry_has_the_benchmarks_datasets() -> None:
         "RAGTruth-QA",
         "RAGTruth-Data2txt",
     }
-    names = [name.casefold() for row in rows.values() for name in (row.dataset, *row.aliases)]
-    assert len(names) == len(set(names))
+    for row in rows.values():
+        assert all(registry.find(name) is row for name in (row.dataset, *row.aliases)), row.dataset
     for row in rows.values():
         assert row.source, row.dataset
         assert bool(row.systems) == bool(row.systems_source), row.dataset
@@ -487,7 +487,8 @@ def test_conversions_survive_being_written_and_read(write: Write, tmp_path: Path
         claims = read_claims(tmp_path / f"claims{suffix}")
         verdicts = read_verdicts(tmp_path / f"verdicts{suffix}", claims=claims)
         pd.testing.assert_frame_equal(claims, converted.claims)
-        pd.testing.assert_frame_equal(verdicts, converted.verdicts, check_dtype=False)
+        columns = ["claim_id", "evaluator", "score", "prediction", "status"]
+        pd.testing.assert_frame_equal(verdicts[columns], converted.verdicts[columns])
 
 
 # --------------------------------------------------------------------------------------------------- AggreFact
@@ -556,9 +557,26 @@ def test_aggrefact_join_matches_within_a_dataset_and_leaves_ambiguity_alone(writ
     assert converted.claims["label"].tolist() == [1] * 6
     assert converted.notes[-1] == (
         "join tofueval: of 5 claims, 3 matched, 1 ambiguous, 1 not matched; 1 matched several responses of one system "
-        "(response_id left empty); 1 matched have another label in tofueval's files"
+        "(response_id left empty); 1 of the matched have another label there"
     )
     assert converted.claims["claim_id"].tolist() == convert("aggrefact", [path]).claims["claim_id"].tolist()
+
+
+def test_aggrefact_keeps_a_files_own_ids(write: Write) -> None:
+    path = write("a.jsonl", [claim("d", "A.") | {"claim_id": "mine"}])
+    assert convert("aggrefact", [path]).claims["claim_id"].tolist() == ["mine"]
+    again = write("b.jsonl", [claim("d", "B.") | {"claim_id": "mine"}])
+    assert "row 2, column 'claim_id': expected unique ids, but 'mine' is also in row 1" in fails(
+        "aggrefact", [path, again]
+    )
+
+
+def test_aggrefact_join_with_nothing_to_join(write: Write) -> None:
+    path = write("test.csv", [claim("Wice", "The budget passed.")])
+    original = write("mediasum_factual_eval_dev.csv", [SENTENCE])
+    converted = convert("aggrefact", [path], join=f"tofueval:{original}")
+    assert converted.claims["system"].isna().all()
+    assert converted.notes[-1] == "join tofueval: of 0 claims, 0 matched, 0 ambiguous, 0 not matched"
 
 
 def test_aggrefact_join_of_ragtruth_is_by_sentence_and_gives_the_task(write: Write, tmp_path: Path) -> None:

@@ -44,14 +44,19 @@ def convert(
     if revision is not None and not provenance:
         raise UsageError(f"option 'revision' is for the source {HUB}; files have no revision")
     tables = []
+    own_ids = True
     for path, name in files:
         table = read_table(path)
+        own_ids = own_ids and "claim_id" in table
         if "split" not in table:
             table["split"] = name
         tables.append(validate_claims(table, source=str(path), unit=unit(path)))
-    claims = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
-    # Made over all files together, so that equal rows of two files get two ids.
-    claims["claim_id"] = make_claim_ids(claims)
+    claims = pd.concat(tables, ignore_index=True)
+    if not own_ids:
+        # Made over all files together, so that equal rows of two files get two ids.
+        claims["claim_id"] = make_claim_ids(claims)
+    elif len(tables) > 1:
+        claims = validate_claims(claims, source=", ".join(str(path) for path, _ in files))
     claims["task"] = claims["task"].fillna(claims["dataset"].map(registry.task)).astype("str")
     notes = [f"{count(len(claims), 'claim')} of {count(claims['dataset'].nunique(), 'dataset')}"]
     if provenance:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from factaudit.datasets import FORMATS, convert, registry
+from factaudit.datasets import convert, registry
 from factaudit.datasets.sources import count
 from factaudit.errors import UsageError, hint
 
@@ -65,7 +65,7 @@ def _fill(claims: pd.DataFrame, reference: pd.DataFrame, name: str) -> str:
     if again:
         text += f"; {again:,} matched several responses of one system (response_id left empty)"
     if differ:
-        text += f"; {differ:,} matched have another label in {FORMATS[name].name}'s files"
+        text += f"; {differ:,} of the matched have another label there"
     return text
 
 

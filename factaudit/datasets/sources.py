@@ -139,7 +139,7 @@ def _problem(error: Any, unit: str, positions: Sequence[int] | None) -> Problem:
     if error["type"] == "missing":
         message = "the field is missing"
     else:
-        expected = error["msg"].replace("Input should be", "expected").replace("Field required", "expected a value")
+        expected = error["msg"].replace("Input should be", "expected")
         found = repr(error["input"])
         message = f"{expected}, found {found if len(found) <= 60 else found[:57] + '...'}"
     return Problem(message, row, column or None, unit)
