@@ -7,10 +7,21 @@ import random
 from typing import Any
 
 TASKS = ("summarization", "long-form QA", "response verification", "data-to-text")
-DATASETS = tuple(
-    "AggreFact-CNN AggreFact-XSum TofuEval-MediaSum TofuEval-MeetingBank WiCE Reveal ClaimVerify FactCheck-GPT "
-    "ExpertQA LFQA RAGTruth-Summary RAGTruth-QA RAGTruth-Data2txt a-very-long-name-of-a-dataset-with-many-parts"
-    .split()
+DATASETS = (
+    "AggreFact-CNN",
+    "AggreFact-XSum",
+    "TofuEval-MediaSum",
+    "TofuEval-MeetingBank",
+    "WiCE",
+    "Reveal",
+    "ClaimVerify",
+    "FactCheck-GPT",
+    "ExpertQA",
+    "LFQA",
+    "RAGTruth-Summary",
+    "RAGTruth-QA",
+    "RAGTruth-Data2txt",
+    "a-very-long-name-of-a-dataset-with-many-parts",
 )
 EVALUATORS = (
     "rouge2",
@@ -49,18 +60,21 @@ def make_results(
 
     def spread(row: dict[str, Any], *keys: str, by: float = 0.04) -> dict[str, Any]:
         for key in keys:
-            value = row[key]
+            value, floor = row[key], -1.0 if key == "bias" else 0.0
             if intervals:
-                row[f"{key}_low"] = None if value is None else value - by * rng.uniform(0.6, 1.2)
-                row[f"{key}_high"] = None if value is None else value + by * rng.uniform(0.6, 1.2)
+                row[f"{key}_low"] = None if value is None else max(floor, value - by * rng.uniform(0.6, 1.2))
+                row[f"{key}_high"] = None if value is None else min(1.0, value + by * rng.uniform(0.6, 1.2))
             slack = 0.05 if row.get("n_unscored") else 0.0
-            row[f"{key}_min"] = None if value is None else value - slack * 0.4
-            row[f"{key}_max"] = None if value is None else value + slack
+            row[f"{key}_min"] = None if value is None else max(floor, value - slack * 0.4)
+            row[f"{key}_max"] = None if value is None else min(1.0, value + slack)
         row.setdefault("reason", None)
         return row
 
     def rates(dataset: str, evaluator: str) -> dict[str, Any]:
-        a, b = near(tpr[evaluator.removesuffix("+chunked")] + hard.get(dataset, 0)), near(tnr[evaluator.removesuffix("+chunked")] + hard.get(dataset, 0))
+        a, b = (
+            near(tpr[evaluator.removesuffix("+chunked")] + hard.get(dataset, 0)),
+            near(tnr[evaluator.removesuffix("+chunked")] + hard.get(dataset, 0)),
+        )
         row: dict[str, Any] = {"dataset": dataset, "evaluator": evaluator, "n": rng.randint(200, 1500)}
         row["n_unscored"] = rng.randint(1, 40) if unscored and evaluator == evaluators[-1] else 0
         row |= {"tpr": a, "tnr": b, "fpr": 1 - b, "fnr": 1 - a, "bacc": (a + b) / 2, "ppr": near(0.6), "gap": a - b}
@@ -208,7 +222,8 @@ def make_results(
             "severity": "fail",
             "evaluator": evaluators[0],
             "dataset": datasets[0],
-            "statement": f"{evaluators[0]} finds 91.0 % of the attributable but 48.2 % of the unattributable claims of {datasets[0]}: do not use it to find errors there.",
+            "statement": f"{evaluators[0]} finds 91.0 % of the attributable but 48.2 % of the unattributable claims of "
+            f"{datasets[0]}: do not use it to find errors there.",
             "evidence": {"tpr": 0.91, "tnr": 0.482},
         },
         {
@@ -216,7 +231,8 @@ def make_results(
             "severity": "warn",
             "evaluator": best,
             "dataset": datasets[-1],
-            "statement": "Two evaluators of like BAcc agree on fewer than half of the errors they report: look at claims, not only at rates.",
+            "statement": "Two evaluators of like BAcc agree on fewer than half of the errors that they report: "
+            "look at claims, not only at rates.",
             "evidence": {"iou": 0.41},
         },
         {
@@ -230,7 +246,7 @@ def make_results(
     ]
     return {
         "schema": "factaudit.results/1",
-        "signature": "factaudit|audits:0123456789abcdef|confidence:0.95|replicates:2000|seed:0|tables:fedcba9876543210|version:0.1.0",
+        "signature": "factaudit|audits:0123456789abcdef|confidence:0.95|replicates:2000|seed:0|version:0.1.0",
         "about": {
             "title": "Evaluators compared on a made-up benchmark",
             "factaudit": "0.1.0",

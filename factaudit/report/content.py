@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of the report: ``figures/<stem>.svg`` and ``.png``; ``draw`` is None where the files are there already."""
+    """A figure of the report: ``figures/<stem>.svg`` and ``.png``; ``draw`` is None where they are there already."""
 
     stem: str
     caption: str
@@ -61,8 +61,8 @@ _AUDITS: dict[str, _Audit] = {
         "How often each evaluator is right",
         "Against the labels, on claims that people judged. A high TPR with a low TNR is an evaluator that says yes too "
         "readily; the same balanced accuracy can hide opposite habits (VC §3.1).",
-        "TPR = P(prediction 1 | label 1); TNR = P(prediction 0 | label 0); BAcc = (TPR + TNR) / 2; PPR = share predicted "
-        "1; gap = TPR − TNR. FPR = 1 − TNR and FNR = 1 − TPR are in the CSV.",
+        "TPR = P(prediction 1 | label 1); TNR = P(prediction 0 | label 0); BAcc = (TPR + TNR) / 2; PPR = share "
+        "predicted 1; gap = TPR − TNR. FPR = 1 − TNR and FNR = 1 − TPR are in the CSV.",
     ),
     "consistency": _Audit(
         "Whether evaluators agree on the same claims",
@@ -73,8 +73,8 @@ _AUDITS: dict[str, _Audit] = {
     "differences": _Audit(
         "Differences between evaluators on the same claims",
         "Paired: both evaluators judge the same claims, so that a difference can be clear where intervals overlap.",
-        "Difference = the first evaluator's figure − the second's, with a paired cluster bootstrap and, for one dataset, "
-        "a paired permutation test.",
+        "Difference = the first evaluator's figure − the second's, with a paired cluster bootstrap and, for one "
+        "dataset, a paired permutation test.",
     ),
     "quantification": _Audit(
         "Error rates of systems, predicted and labelled",
@@ -102,10 +102,10 @@ _AUDITS: dict[str, _Audit] = {
     ),
     "surface_bias": _Audit(
         "Leaning on word overlap",
-        "An evaluator that leans on shared words accepts more, right or wrong, as a claim repeats more of the document: "
-        "TPR rises and TNR falls (VC §4.1).",
-        "ROUGE-2 precision = clipped share of the claim's bigrams found in the document; five bins by percentile within "
-        "a task group; TPR and TNR within a bin.",
+        "An evaluator that leans on shared words accepts more, right or wrong, as a claim repeats more of the "
+        "document: TPR rises and TNR falls (VC §4.1).",
+        "ROUGE-2 precision = clipped share of the claim's bigrams found in the document; five bins by percentile "
+        "within a task group; TPR and TNR within a bin.",
     ),
     "chunking": _Audit(
         "What cutting documents into chunks changes",
@@ -135,9 +135,8 @@ def build(results: Mapping[str, Any], run_dir: Path) -> Document:
     about = results["about"]
     evaluators = [row["name"] for row in about.get("evaluators", [])]
     audits: Mapping[str, list[Row]] = results["audits"]
-    sections = []
-    for audit in [*(a for a in _AUDITS if a in audits), *(a for a in audits if a not in _AUDITS)]:
-        sections.append(_audit_section(audit, audits[audit], evaluators, results))
+    order = [*(audit for audit in _AUDITS if audit in audits), *(audit for audit in audits if audit not in _AUDITS)]
+    sections = [_audit_section(audit, audits[audit], evaluators, results) for audit in order]
     sections += [_given_section(i, given, run_dir) for i, given in enumerate(results.get("sections") or [])]
     sections += [_calls(results["calls"])] if results.get("calls") else []
     sections.append(_provenance(results))
@@ -163,10 +162,11 @@ def _audit_section(audit: str, rows: list[Row], evaluators: Sequence[str], resul
             [row for row in rows if row.get("calibration_system") == "__cv__"],
             " Each calibration is in the CSV.",
         )
-    table = result_table(shown, f"{words.title}. {words.formula}{note}".replace("..", "."), f"tables/{audit}.csv")
-    return Section(
-        slug, words.title, [words.text] if words.text else [], _pictures(audit, rows, evaluators, results), [table]
-    )
+    pictures = _pictures(audit, rows, evaluators, results)
+    # The figure's caption has the formula already.
+    formula = "" if pictures or not words.formula else f" {words.formula}"
+    table = result_table(shown, f"{words.title}.{formula}{note}", f"tables/{audit}.csv")
+    return Section(slug, words.title, [words.text] if words.text else [], pictures, [table])
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
@@ -183,7 +183,6 @@ class _Kind:
     shape: str = "Dot plot"
 
 
-_LINES = " Thin lines: {interval}."
 _KINDS: dict[str, _Kind] = {
     "rates": _Kind("TPR, TNR and BAcc of evaluators across datasets", ("evaluator",), lambda k: 16),
     "chunking_rates": _Kind(
@@ -224,7 +223,7 @@ _KINDS: dict[str, _Kind] = {
         "Line plots",
     ),
     "chunking": _Kind(
-        "Predictions that chunking flips, where one chunk holds all overlapping bigrams (R2-diff = 0) and where none does",
+        "Predictions that chunking flips, where one chunk holds all shared bigrams (R2-diff = 0) and where none does",
         ("evaluator", "chunked_evaluator", "r2_diff"),
         lambda k: 14,
     ),
@@ -314,7 +313,7 @@ def _counts(rows: Sequence[Row]) -> str:
     low, high = min(counts), max(counts)
     each = f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
     unscored = sum(row.get("n_unscored") or 0 for row in rows if not is_total(row.get("dataset")))
-    return f"{each} per figure" + (f"; {unscored:,} verdicts in all are unscored." if unscored else ".")
+    return f"{each} behind each point" + (f"; {unscored:,} unscored in all." if unscored else ".")
 
 
 # --- what is not an audit --------------------------------------------------------------------------------------------

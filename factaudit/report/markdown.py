@@ -64,7 +64,7 @@ def _notes(table: Table) -> list[str]:
 
 
 def _cell(cell: Cell) -> str:
-    text = escape(cell.text) + (f" <sub>{escape(cell.note)}</sub>" if cell.note else "")
+    text = escape(cell.text) + "".join(f" <sub>{escape(note)}</sub>" for note in cell.notes)
     return f"{text} <sub>{escape(cell.why)}</sub>" if cell.text == UNDEFINED and cell.why else text
 
 

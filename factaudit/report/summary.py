@@ -143,18 +143,18 @@ def _for_what(audits: Mapping[str, Sequence[Row]], evaluator: str) -> list[str]:
         worst = max(biases, key=lambda row: abs(row["bias"]))
         mean = sum(abs(row["bias"]) for row in biases) / len(biases)
         where = f"{name('system', worst['system'])} on {name('dataset', worst['dataset'])}"
+        labelled, predicted = (figure(key, worst[key]) for key in ("labelled_error_rate", "predicted_error_rate"))
         said.append(
             f"As a measure of systems, the claim error rates that {evaluator} predicts are off by "
-            f"{figure('mean_abs_bias', mean)} points on average over {count(len(biases), 'system and dataset', 'systems and datasets')}, "
-            f"at worst by {figure('mean_abs_bias', abs(worst['bias']))} ({where}: labelled "
-            f"{figure('labelled_error_rate', worst['labelled_error_rate'])} %, predicted "
-            f"{figure('predicted_error_rate', worst['predicted_error_rate'])} %)."
+            f"{figure('mean_abs_bias', mean)} points on average over "
+            f"{count(len(biases), 'system and dataset', 'systems and datasets')}, at worst by "
+            f"{figure('mean_abs_bias', abs(worst['bias']))} ({where}: labelled {labelled} %, predicted {predicted} %)."
         )
     ranking = _ranking(audits.get("ranking", []), evaluator)
     if ranking is not None:
         share, pairs = ranking
         said.append(
-            f"It orders {figure('error_rate', share)} % of {count(pairs, 'pair')} of systems otherwise than the labels do."
+            f"It orders {figure('error_rate', share)} % of {count(pairs, 'pair')} of systems otherwise than the labels."
         )
     return said
 
@@ -202,9 +202,9 @@ def glance(results: Mapping[str, Any]) -> Table | None:
         cells = [Cell(evaluator)]
         for key in ("bacc", "tpr", "tnr"):
             low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-            note = span(key, low, high) if low is not None and high is not None and row[key] is not None else ""
+            notes = [span(key, low, high)] if None not in (low, high, row[key]) else []
             cells.append(
-                Cell(figure(key, row[key]), note, "" if row[key] is not None else str(row.get("reason") or ""))
+                Cell(figure(key, row[key]), notes, "" if row[key] is not None else str(row.get("reason") or ""))
             )
         if any(biased.values()):
             of = [abs(each["bias"]) for each in biased[evaluator]]

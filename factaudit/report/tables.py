@@ -21,10 +21,10 @@ _SUFFIXES = ("_low", "_high", "_min", "_max")
 
 @dataclass(frozen=True)
 class Cell:
-    """What a cell says; ``note`` is its interval and bounds, ``why`` the reason of an undefined figure."""
+    """What a cell says; ``notes`` are its interval and its bounds, ``why`` the reason of an undefined figure."""
 
     text: str
-    note: str = ""
+    notes: list[str] = field(default_factory=list)
     why: str = ""
 
 
@@ -52,16 +52,16 @@ def result_table(rows: Sequence[Row], caption: str, file: str | None = None) -> 
     shown = [key for key in present if key not in {*keys, *merged, *_COMPLEMENTS, "dataset", "reason"}]
     shown = [key for key in shown if not (key == "n_unlabelled" and not any(row.get(key) for row in rows))]
     columns = [*keys, *shown]
-    # One key column whose every cell says the same says nothing.
     numeric = [
-        key not in keys and not any(isinstance(row.get(key), str | bool) for row in rows) or key == "bin"
+        key == "bin" or (key not in keys and not any(isinstance(row.get(key), str | bool) for row in rows))
         for key in columns
     ]
     body = [[_cell(row, key, key in keys) for key in columns] for row in rows[:MAX_ROWS]]
     notes = []
-    if any(cell.note and not cell.note.startswith("[") for line in body for cell in line):
+    small = [note for line in body for cell in line for note in cell.notes]
+    if any(not note.startswith("[") for note in small):
         notes.append("Small figures: interval.")
-    if any("[" in cell.note for line in body for cell in line):
+    if any(note.startswith("[") for note in small):
         notes.append("In brackets: the least and the greatest value that the unscored claims leave possible.")
     if any(row.get("reason") for row in rows[:MAX_ROWS]):
         notes.append("A dash is an undefined figure; point at it for the reason.")
@@ -92,7 +92,7 @@ def _cell(row: Row, key: str, is_key: bool) -> Cell:
     least, greatest = row.get(f"{key}_min"), row.get(f"{key}_max")
     if least is not None and greatest is not None and least != greatest:
         notes.append(f"[{span(key, least, greatest)}]")
-    return Cell(figure(key, value), " ".join(notes))
+    return Cell(figure(key, value), notes)
 
 
 def write_csv(rows: Sequence[Row], path: Path, columns: Sequence[str] = ()) -> Path:
