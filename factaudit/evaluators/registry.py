@@ -85,6 +85,22 @@ _OURS = (
         example="bespoke-minicheck:base_url=http://localhost:11434/v1",
     ),
     Entry(
+        "minicheck",
+        "factaudit.evaluators.minicheck:MiniCheck",
+        "a MiniCheck model: RoBERTa, DeBERTa or Flan-T5, over chunks of the document",
+        needs="the [hf] extra",
+        source="Tang et al. 2024, MiniCheck §3",
+        example="minicheck:model=flan-t5-large",
+    ),
+    Entry(
+        "nli",
+        "factaudit.evaluators.nli:NLI",
+        "an NLI cross-encoder: the probability that the document entails the claim",
+        needs="the [hf] extra",
+        source="Laban et al. 2022, SummaC §3",
+        example="nli:model=cross-encoder/nli-deberta-v3-base",
+    ),
+    Entry(
         "chunked",
         "factaudit.evaluators.chunked:Chunked",
         "any evaluator over chunks of the document: the maximum over chunks",

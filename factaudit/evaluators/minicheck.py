@@ -1,0 +1,190 @@
+"""The MiniCheck family of fact-checking models (Tang et al. 2024), through transformers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from factaudit.errors import FactauditError, UsageError
+from factaudit.evaluators import hf
+from factaudit.evaluators.base import Claim, Verdict
+from factaudit.signature import signature
+from factaudit.text.chunks import chunk, words
+from factaudit.text.sentences import split_sentences
+
+#: The published models by the names that their authors' code gives them.
+PUBLISHED = {
+    "roberta-large": "lytang/MiniCheck-RoBERTa-Large",
+    "deberta-v3-large": "lytang/MiniCheck-DeBERTa-v3-Large",
+    "flan-t5-large": "lytang/MiniCheck-Flan-T5-Large",
+}
+#: Tokens that a model without a table of positions reads, as published; RoBERTa's table holds 512.
+MAX_LENGTH = 2048
+#: The size of a chunk, as published: tokens for the classifiers, words for Flan-T5.
+CLASSIFIER_TOKENS, SEQ2SEQ_WORDS = 400, 500
+
+
+@dataclass
+class MiniCheck:
+    """Probability of support by a MiniCheck model: the maximum over chunks of the document.
+
+    Args:
+        model: ``roberta-large``, ``deberta-v3-large``, ``flan-t5-large``, or a folder or hub name of such a model (a
+            classifier of two classes, the second one "supported"; or a sequence-to-sequence model that says 0 or 1).
+        revision: the commit, tag or branch on the hub; a commit pins the weights.
+        device: ``auto`` (CUDA, else MPS, else the CPU) or a torch device. batch_size: chunks per batch.
+        size: of a chunk; by default 400 tokens for a classifier, 500 words for a sequence-to-sequence model.
+        max_length: tokens that the model reads at once; by default what its positions allow, at most 2048.
+
+    As the authors' code (github.com/Liyan06/MiniCheck), but where an input is longer than ``max_length``: that code
+    cuts off its end, which is the claim; here the chunk is cut in two or more. A claim that leaves no room is an error.
+    """
+
+    model: str = "flan-t5-large"
+    revision: str | None = None
+    device: str = "auto"
+    batch_size: int = 16
+    size: int | None = None
+    max_length: int | None = None
+
+    def __post_init__(self) -> None:
+        for option in ("batch_size", "size", "max_length"):
+            value = getattr(self, option)
+            if value is not None and value < 1:
+                raise UsageError(f"minicheck: expected a {option} of at least 1, found {value}")
+        self._name = PUBLISHED.get(self.model, self.model)
+        self._loaded: _Loaded | None = None
+
+    @property
+    def signature(self) -> str:
+        """The model (a folder by its checksum), and ``size`` and ``max_length`` where they are not the published."""
+        given = {"size": self.size, "max_length": self.max_length}
+        return signature("minicheck", hf.settings(self._name, self.revision) | {k: v for k, v in given.items() if v})
+
+    @property
+    def provenance(self) -> dict[str, str | None]:
+        """The model's name and the hub commit that it was loaded from (None before `judge`, and for a folder)."""
+        return {"model": self._name, "commit": self._loaded.model.commit if self._loaded else None}
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        """One verdict per claim, in any order; claims of one document are best given one after the other."""
+        if self._loaded is None:
+            self._loaded = _Loaded.of(self._name, self.revision, self.device, self.size, self.max_length)
+        yield from hf.judge(claims, self._loaded.encode, self._loaded.support, self.batch_size)
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A loaded model with what is known of it only then. ``answers``: the tokens for 0 and 1; None: a classifier."""
+
+    model: hf.Model
+    max_length: int
+    boundary: str
+    answers: tuple[int, int] | None
+    chunks: Callable[[str], list[str]]
+
+    @classmethod
+    def of(cls, name: str, revision: str | None, device: str, size: int | None, max_length: int | None) -> _Loaded:
+        model = hf.load(name, revision, device, _loader)
+        tokenizer, config = model.tokenizer, model.model.config
+        positions = model.positions or MAX_LENGTH
+        if max_length is not None and model.positions is not None and max_length > positions:
+            raise UsageError(f"minicheck: the model {name!r} reads {positions} tokens, found max_length {max_length}")
+        boundary = tokenizer.eos_token or tokenizer.sep_token
+        if boundary is None:
+            raise FactauditError(f"the tokenizer of {name!r} has no token to put between document and claim")
+        if _loader(config) == "AutoModelForSequenceClassification":
+            if config.num_labels != 2:
+                raise FactauditError(f"{name!r} is no MiniCheck model: expected 2 classes, found {config.num_labels}")
+            answers, count, published = None, model.count, CLASSIFIER_TOKENS
+        else:
+            answers, count, published = _answers(name, tokenizer), words, SEQ2SEQ_WORDS
+
+        # Claims come document by document.
+        @lru_cache(maxsize=8)
+        def chunks(doc: str) -> list[str]:
+            return published_chunks(doc, size or published, count)
+
+        return cls(model, max_length or min(positions, MAX_LENGTH), boundary, answers, chunks)
+
+    def encode(self, claim: Claim) -> list[hf.Encoding] | str:
+        """The model's inputs for each chunk of the claim's document, or why there are none."""
+        inputs = []
+        doc = (claim.doc or "").replace(self.boundary, " ")
+        said = claim.claim.replace(self.boundary, " ")  # a claim must not bring a document of its own
+
+        def length(part: str) -> int:
+            return len(self._input(part, said)["input_ids"])
+
+        # A blank document is judged too: what it supports is the model's to say.
+        for text in self.chunks(doc) or [""]:
+            encoded = self._input(text, said)
+            if len(encoded["input_ids"]) <= self.max_length:
+                inputs.append(encoded)
+                continue
+            if problem := hf.too_long(self.model, said, length(""), self.max_length):
+                return problem
+            cut = [self._input(part, said) for part in chunk(text, self.max_length, length)]
+            if any(len(part["input_ids"]) > self.max_length for part in cut):
+                return "the document has a word that is longer than the model reads"
+            inputs += cut
+        return inputs
+
+    def support(self, batch: Sequence[hf.Encoding]) -> list[float]:
+        """The probability of support for each input of a batch."""
+        if self.answers is None:
+            logits = self.model.logits(batch)
+        else:
+            import torch
+
+            start = self.model.model.config.decoder_start_token_id
+            first = torch.full((len(batch), 1), start, device=self.model.device)
+            logits = self.model.logits(batch, decoder_input_ids=first)[:, 0, list(self.answers)]
+        return logits.softmax(dim=-1)[:, 1].tolist()
+
+    def _input(self, text: str, claim: str) -> hf.Encoding:
+        prefix = "" if self.answers is None else "predict: "
+        encoded = self.model.tokenizer(f"{prefix}{text}{self.boundary}{claim}", verbose=False)
+        return encoded if self.answers is None else {"input_ids": encoded["input_ids"]}
+
+
+def published_chunks(doc: str, size: int, count: Callable[[str], int]) -> list[str]:
+    """Chunks as MiniCheck makes them: whole sentences, line by line, while their counts sum to at most ``size``.
+
+    Sentences are joined by one space, lines by their break. A sentence longer than ``size`` is a chunk of its own.
+    (`factaudit.text.chunks.chunk` cuts the document as it stands and never passes ``size``; the models were published
+    with this.)
+    """
+    parts: list[str] = []
+    for number, line in enumerate(doc.split("\n")):
+        parts += ["\n"] * (number > 0) + split_sentences(line)
+    groups: list[list[str]] = [[]]
+    total = 0
+    for part in parts:
+        length = count(part)
+        if total + length > size:
+            groups.append([])
+            total = 0
+        groups[-1].append(part)
+        total += length
+    texts = (" ".join(group).replace(" \n ", "\n").strip() for group in groups)
+    return [text for text in texts if text]
+
+
+def _loader(config: Any) -> str:
+    built = (config.architectures or [""])[0]
+    if built.endswith("ForSequenceClassification"):
+        return "AutoModelForSequenceClassification"
+    if config.is_encoder_decoder:
+        return "AutoModelForSeq2SeqLM"
+    raise FactauditError(f"minicheck: expected a sequence classifier or a sequence-to-sequence model, found {built!r}")
+
+
+def _answers(name: str, tokenizer: Any) -> tuple[int, int]:
+    """The first tokens of the answers "0" (not supported) and "1" (supported): 3 ("▁") and 209 ("▁1") in T5."""
+    no, yes = (tokenizer.encode(answer, add_special_tokens=False) for answer in "01")
+    if not no or not yes or no[0] == yes[0] or tokenizer.unk_token_id in (no[0], yes[0]):
+        raise FactauditError(f"the tokenizer of {name!r} cannot tell the answers '0' and '1' by their first token")
+    return no[0], yes[0]

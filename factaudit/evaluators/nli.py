@@ -1,0 +1,147 @@
+"""Any cross-encoder for natural language inference: does the document entail the claim?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from factaudit.errors import FactauditError, UsageError
+from factaudit.evaluators import hf
+from factaudit.evaluators.base import Claim, Verdict
+from factaudit.signature import signature
+from factaudit.text.chunks import chunk
+
+#: A model that states no length reads so many tokens.
+MAX_LENGTH = 512
+# The room for a chunk is rounded down to these, so that claims of about one length share a document's chunks.
+_STEP = 32
+
+
+@dataclass
+class NLI:
+    """P(entailment) with the document as the premise and the claim as the hypothesis, the maximum over chunks.
+
+    Args:
+        model: a folder or hub name of a sequence classifier of text pairs.
+        label: which of the model's labels is support, whatever its case.
+        chunks: cut a long document into chunks of complete sentences; else its end is cut off.
+        size: tokens of a chunk; by default as many as the model can read beside the claim.
+        revision, device, batch_size, max_length: as in `factaudit.evaluators.minicheck.MiniCheck`.
+    """
+
+    model: str
+    label: str = "entailment"
+    chunks: bool = True
+    size: int | None = None
+    revision: str | None = None
+    device: str = "auto"
+    batch_size: int = 16
+    max_length: int | None = None
+
+    def __post_init__(self) -> None:
+        for option in ("batch_size", "size", "max_length"):
+            value = getattr(self, option)
+            if value is not None and value < 1:
+                raise UsageError(f"nli: expected a {option} of at least 1, found {value}")
+        if self.size is not None and not self.chunks:
+            raise UsageError("nli: size is of chunks, and chunks=false")
+        self._loaded: _Loaded | None = None
+
+    @property
+    def signature(self) -> str:
+        """The model (a folder by its checksum), label and chunks; ``size`` and ``max_length`` where given."""
+        own = {"label": self.label.casefold(), "chunks": self.chunks}
+        given = {"size": self.size, "max_length": self.max_length}
+        return signature("nli", hf.settings(self.model, self.revision) | own | {k: v for k, v in given.items() if v})
+
+    @property
+    def provenance(self) -> dict[str, str | None]:
+        """The model's name and the hub commit that it was loaded from (None before `judge`, and for a folder)."""
+        return {"model": self.model, "commit": self._loaded.model.commit if self._loaded else None}
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        """One verdict per claim, in any order; claims of one document are best given one after the other."""
+        if self._loaded is None:
+            self._loaded = self._load()
+        yield from hf.judge(claims, self._loaded.encode, self._loaded.support, self.batch_size)
+
+    def _load(self) -> _Loaded:
+        model = hf.load(self.model, self.revision, self.device, _loader)
+        config = model.model.config
+        stated = (model.positions, model.tokenizer.model_max_length, getattr(config, "max_position_embeddings", None))
+        # A tokenizer that knows no length states an absurd one.
+        limit = min((length for length in stated if length and 0 < length < 1_000_000), default=MAX_LENGTH)
+        if self.max_length is not None and model.positions is not None and self.max_length > model.positions:
+            raise UsageError(
+                f"nli: the model {self.model!r} reads {model.positions} tokens, found max_length {self.max_length}"
+            )
+
+        # Claims come document by document.
+        @lru_cache(maxsize=8)
+        def cut(doc: str, size: int) -> list[str]:
+            return chunk(doc, size, model.count)
+
+        target = entailment(config.id2label, self.label, self.model)
+        return _Loaded(model, target, self.max_length or limit, self.size, cut if self.chunks else None)
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A loaded model with what is known of it only then. ``cut``: from document and size to chunks; None: no chunks."""
+
+    model: hf.Model
+    label: int
+    max_length: int
+    size: int | None
+    cut: Callable[[str, int], list[str]] | None
+
+    def encode(self, claim: Claim) -> list[hf.Encoding] | str:
+        """The model's inputs for each chunk of the claim's document, or why there are none."""
+        tokenizer = self.model.tokenizer
+        separator = tokenizer.sep_token or tokenizer.eos_token
+        doc, said = claim.doc or "", claim.claim
+        if separator is not None:  # a claim must not bring a document of its own
+            doc, said = doc.replace(separator, " "), said.replace(separator, " ")
+        taken = len(tokenizer("", said, verbose=False)["input_ids"])
+        room = self.max_length - taken
+        if self.model.count(doc) <= (room if self.size is None else min(self.size, room)):
+            # A blank document is judged too: what it supports is the model's to say.
+            return [tokenizer(doc, said, verbose=False)]
+        if problem := hf.too_long(self.model, said, taken, self.max_length):
+            return problem
+        if self.cut is None:
+            return [tokenizer(doc, said, max_length=self.max_length, truncation="only_first")]
+        room = room // _STEP * _STEP
+        inputs = [
+            tokenizer(part, said, verbose=False)
+            for part in self.cut(doc, room if self.size is None else min(self.size, room)) or [""]
+        ]
+        if any(len(encoded["input_ids"]) > self.max_length for encoded in inputs):
+            return "the document has a word that is longer than the model reads"
+        return inputs
+
+    def support(self, batch: Sequence[hf.Encoding]) -> list[float]:
+        """The label's probability for each input of a batch."""
+        return self.model.logits(batch).softmax(dim=-1)[:, self.label].tolist()
+
+
+def entailment(labels: dict[int, str], wanted: str, model: str) -> int:
+    """The index of a model's label by its whole name: "not_entailment" is no "entailment".
+
+    >>> entailment({0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}, "entailment", "a-model")
+    2
+    """
+    found = [index for index, name in labels.items() if str(name).strip().casefold() == wanted.strip().casefold()]
+    if len(found) != 1:
+        have = ", ".join(str(name) for name in labels.values())
+        raise FactauditError(f"the model {model!r} has no label {wanted!r}: choose one with label=NAME (has: {have})")
+    return int(found[0])
+
+
+def _loader(config: Any) -> str:
+    built = (config.architectures or [""])[0]
+    if not built.endswith("ForSequenceClassification"):
+        raise FactauditError(f"nli: expected a sequence classifier, found {built!r}")
+    return "AutoModelForSequenceClassification"
