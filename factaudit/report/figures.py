@@ -198,7 +198,7 @@ def quantification_figure(
         axis.grid(True)
         axis.set_title("\n".join(_wrap(title, (side - 0.35) * 72, bold=True)), loc="left", pad=4)
         if not seen:
-            axis.text(0.5, 0.5, "no defined\nfigures", ha="center", va="center", transform=axis.transAxes)
+            axis.text(0.5, 0.5, "undefined", ha="center", va="center", transform=axis.transAxes)
     for axis in axes[len(titles) :]:
         axis.set_visible(False)
     figure.supxlabel("Labelled error rate (%)")
@@ -436,6 +436,8 @@ def _dot_plot(
             _segments(axis, one, [((p.least, v), (p.greatest, v)) for p, v in zip(drawn, y, strict=True)], bounds=True)
             _segments(axis, one, [((p.low, v), (p.high, v)) for p, v in zip(drawn, y, strict=True)])
             axis.plot([p.value for p in drawn], y, **_marker(one, one.size), zorder=3)
+        if all(p.value is None for p in mine):
+            axis.text(0.5, 0.5, "undefined", ha="center", va="center", transform=axis.transAxes, fontsize=_SMALL)
         limits = panel.limits or _limits([end for p in mine for end in p.ends()])
         axis.set(xlim=limits, ylim=(len(groups) - 0.5, -0.5))
         ticks = _ticks(*limits)

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import jinja2
 
@@ -38,9 +39,9 @@ def to_html(document: Document, figures: Path) -> str:
     )
 
 
-def _images(pictures: list[Picture], figures: Path) -> dict[str, str]:
-    """``data:`` addresses by stem, within `MAX_FIGURES` bytes; a figure that does not fit has none."""
-    images: dict[str, str] = {}
+def _images(pictures: list[Picture], figures: Path) -> dict[str, dict[str, Any]]:
+    """Attributes of ``<img>`` by stem, within `MAX_FIGURES` bytes; a figure that does not fit has none."""
+    images: dict[str, dict[str, Any]] = {}
     room = MAX_FIGURES
     for picture in pictures:
         vector, raster = (figures / f"{picture.stem}.{kind}" for kind in ("svg", "png"))
@@ -50,5 +51,15 @@ def _images(pictures: list[Picture], figures: Path) -> dict[str, str]:
         data = base64.b64encode(chosen.read_bytes()).decode("ascii")
         if len(data) <= room:
             room -= len(data)
-            images[picture.stem] = f"data:image/{'svg+xml' if chosen == vector else 'png'};base64,{data}"
+            kind = "svg+xml" if chosen == vector else "png"
+            images[picture.stem] = {"src": f"data:image/{kind};base64,{data}", "width": _screen_width(raster)}
     return images
+
+
+def _screen_width(raster: Path) -> int:
+    """The width to show a figure at, in CSS pixels: a third larger than on paper, so that 7 pt can be read."""
+    if not raster.is_file():
+        return 640
+    # A PNG's width stands at byte 16; it is drawn at 200 dpi.
+    width = int.from_bytes(raster.read_bytes()[16:20], "big")
+    return round(width / 200 * 96 * 4 / 3)

@@ -91,12 +91,16 @@ def _which(best: Sequence[Row]) -> list[str]:
     first = best[0]
     over = " as the mean over datasets" if first.get("dataset") == "__macro__" else ""
     wrong = round(100 * (1 - first["bacc"]))
-    said = [
-        f"Of these evaluators, {first['evaluator']} has the highest balanced accuracy: {_percent(first, 'bacc')}{over}."
-    ]
+    if len(best) > 1:
+        head = f"{first['evaluator']} has the highest balanced accuracy of these evaluators: {_percent(first, 'bacc')}"
+    else:
+        head = f"{first['evaluator']} has a balanced accuracy of {_percent(first, 'bacc')}"
+    said = [f"{head}{over}."]
     low = first.get("bacc_low")
     if first["bacc"] <= 0.5 or (low is not None and low <= 0.5):
-        said.append("That cannot be told from guessing (50 %): no evaluator here should be relied on.")
+        said.append(
+            "That cannot be told from guessing (50 %): do not rely on it to tell attributable claims from others."
+        )
     else:
         said.append(
             f"On as many attributable as unattributable claims it would judge about {wrong} of 100 wrongly: it finds "
