@@ -181,6 +181,79 @@ def convert_command(
         click.echo("the source has verdicts too: name a file for them with --verdicts")
 
 
+# -------------------------------------------------------------------------------------------------- estimate
+
+
+@cli.command(epilog=_example("factaudit estimate experiments/compare_evaluators.yaml"))
+@click.argument("experiment", type=_PATH)
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML.")
+@click.option("--prices", type=_PATH, help="A price table of your own: CSV with model, input, output per 1M tokens.")
+def estimate(experiment: Path, settings: Sequence[str], prices: Path | None) -> None:
+    """Say what an experiment's calls will cost at the most, before any is made. Nothing is sent."""
+    from factaudit.experiment import estimate as estimate_experiment
+    from factaudit.experiment import load
+
+    rows = estimate_experiment(load(experiment, _settings(settings)), prices)
+    if not rows:
+        click.echo("no evaluator of this experiment asks a language model: nothing to pay")
+        return
+    total: float | None = 0.0
+    for row in rows:
+        money = "unknown" if row["cost"] is None else f"at most ${row['cost']:,.2f}"
+        total = None if total is None or row["cost"] is None else total + row["cost"]
+        click.echo(f"{row['evaluator']}: {row['calls']:,} calls ({row['cached_calls']:,} more are cached)")
+        most = row["max_completion_tokens"]
+        replies = "replies of any length" if most is None else f"at most {most:,} completion tokens"
+        click.echo(f"    {row['prompt_tokens']:,} prompt tokens ({row['counted']}), {replies}")
+        dated = f" (prices of {row['price_date']})" if row["price_date"] else ""
+        click.echo(f"    cost: {money}{dated}{'; ' + row['reason'] if row['reason'] else ''}")
+    click.echo(f"total: {'unknown' if total is None else f'at most ${total:,.2f}'}")
+
+
+# ----------------------------------------------------------------------------------------------------- cache
+
+
+@cli.group(cls=_Group)
+def cache() -> None:
+    """The replies that language models have given: kept in one SQLite file, never bought twice."""
+
+
+_CACHE = click.option("--file", "file", type=_PATH, help="The cache.  [default: $FACTAUDIT_CACHE or .cache/factaudit]")
+
+
+@cache.command("info", epilog=_example("factaudit cache info"))
+@_CACHE
+def cache_info(file: Path | None) -> None:
+    """How many replies of which models the cache holds."""
+    from factaudit.llm import cache as store
+
+    click.echo(yaml.safe_dump(store.info(file or store.default_path()), sort_keys=False, allow_unicode=True).rstrip())
+
+
+@cache.command("export", epilog=_example("factaudit cache export replies.jsonl"))
+@click.argument("out", type=_PATH)
+@_CACHE
+def cache_export(out: Path, file: Path | None) -> None:
+    """Write every reply as a line of JSON."""
+    from factaudit.llm import cache as store
+
+    click.echo(f"{out}: {store.export(file or store.default_path(), out):,} replies")
+
+
+@cache.command("prune", epilog=_example("factaudit cache prune --older-than 90 --model gpt-4o-mini"))
+@click.option("--older-than", type=float, metavar="DAYS", help="Only replies older than so many days.")
+@click.option("--model", help="Only replies of this model.")
+@_CACHE
+def cache_prune(older_than: float | None, model: str | None, file: Path | None) -> None:
+    """Delete replies, and give the space back."""
+    from factaudit.llm import cache as store
+
+    if older_than is None and model is None:
+        raise UsageError("say which replies to delete: --older-than DAYS, --model NAME, or both")
+    removed = store.prune(file or store.default_path(), older_than=older_than, model=model)
+    click.echo(f"{removed:,} replies deleted")
+
+
 # ---------------------------------------------------------------------------------------------------- report
 
 

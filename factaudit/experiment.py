@@ -23,7 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from factaudit import __version__
 from factaudit.datasets import convert
 from factaudit.errors import FactauditError, InputError, UsageError
-from factaudit.evaluators.judging import NamedEvaluator, check_names, judge, name_evaluator, parts
+from factaudit.evaluators.judging import NamedEvaluator, as_claims, check_names, judge, name_evaluator, parts
 from factaudit.files import write_json, write_text
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, file_checksum
@@ -110,10 +110,11 @@ def run(
         for note in notes:
             say(note)
         say(f"claims    {len(claims):>9,} in {claims['dataset'].nunique()} datasets")
+        calls: list[Row] = []
         if evaluators:
             check_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
-            _set_budget(evaluators, experiment.max_cost)
-            judged = judge(claims, evaluators, journal=work / "journal", progress=progress)
+            with _counted(evaluators, experiment.max_cost, work / "calls.json") as calls:
+                judged = judge(claims, evaluators, journal=work / "journal", progress=progress)
             verdicts = judged if verdicts is None else merge_verdicts([verdicts, judged])
         if verdicts is None:
             raise UsageError("nothing to audit: expected verdicts, evaluators, or a claims format that brings verdicts")
@@ -147,12 +148,28 @@ def run(
         for path in (work / "audits").glob("*.json"):
             if path.name not in kept:
                 path.unlink()
-        results.calls.extend(_calls(evaluators))
+        results.calls.extend(calls)
         say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
         write_text(folder / "experiment.lock.yaml", _lock(experiment, results, provenance))
         results.save(folder)
         say(f"report    {folder / 'report.html'}")
     return results
+
+
+def estimate(experiment: Experiment, prices: str | Path | None = None) -> list[Row]:
+    """What the calls of an experiment would cost at the most, a row per evaluator that asks a language model.
+
+    Nothing is sent. ``prices`` is a price table of the user's; the rows are those of `factaudit.llm.cost.estimate`.
+    """
+    from factaudit.llm import cost
+
+    table = None if prices is None else cost.load_prices(prices)
+    claims = list(as_claims(_read_inputs(experiment)[0]))
+    rows = []
+    for one in map(name_evaluator, experiment.evaluators):
+        for part, asked in parts(one.evaluator, claims):
+            rows += cost.estimate({one.name: part}, list(asked), prices=table)
+    return rows
 
 
 def _read_inputs(
@@ -169,7 +186,7 @@ def _read_inputs(
         claim_tables.append(converted.claims)
         if converted.verdicts is not None:
             verdict_tables.append(converted.verdicts)
-        paths.extend(item.source)
+        paths.extend([*item.source, *_paths_in(item.options)])
         notes.extend(converted.notes)
         if converted.provenance:
             provenance.append({"format": item.format, **converted.provenance})
@@ -182,6 +199,14 @@ def _read_inputs(
     return claims, verdicts, list(_checksums(paths)), provenance, notes
 
 
+def _paths_in(options: Mapping[str, Any]) -> Iterator[str]:
+    """The files that a format's options name."""
+    for value in options.values():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and Path(text := re.sub(r"^[\w-]+:(?=/)", "", text)).is_absolute():
+                yield text
+
+
 def _checksums(paths: Sequence[str]) -> Iterator[Row]:
     for path in map(Path, paths):
         files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
@@ -190,25 +215,42 @@ def _checksums(paths: Sequence[str]) -> Iterator[Row]:
                 yield {"path": str(file), "checksum": file_checksum(file)}
 
 
-def _set_budget(evaluators: Sequence[NamedEvaluator], max_cost: float | None) -> None:
-    spending = [part for one in evaluators for part in parts(one.evaluator) if hasattr(part, "budget")]
-    if max_cost is None or not spending:
-        return
-    from factaudit.llm.cost import Budget
+@contextmanager
+def _counted(evaluators: Sequence[NamedEvaluator], max_cost: float | None, path: Path) -> Iterator[list[Row]]:
+    """Count what the evaluators call and spend, together with what earlier runs into this folder did.
 
-    budget = Budget(max_cost)
-    for evaluator in spending:
-        evaluator.budget = budget  # type: ignore[attr-defined]
+    The list that this gives is filled at the end, however that comes; ``max_cost`` is the limit of all the runs.
+    """
+    before: dict[str, Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    rows: list[Row] = []
+    if max_cost is not None:
+        from factaudit.llm.cost import Budget
+
+        budget = Budget(max_cost)
+        budget.spent = sum(row["cost"] or 0.0 for row in before.values())
+        for one in evaluators:
+            for part, _ in parts(one.evaluator):
+                if hasattr(part, "budget"):
+                    part.budget = budget
+    try:
+        yield rows
+    finally:
+        after = dict(before)
+        for one in evaluators:
+            for number, (part, _) in enumerate(parts(one.evaluator)):
+                if (usage := getattr(part, "usage", None)) is not None:
+                    key = f"{one.signature}#{number}"
+                    after[key] = _sum(usage.row(), before.get(key))
+                    rows.append({"evaluator": one.name, **after[key]})
+        if after != before:
+            write_json(path, after)
 
 
-def _calls(evaluators: Sequence[NamedEvaluator]) -> list[Row]:
-    rows = []
-    for one in evaluators:
-        for part in parts(one.evaluator):
-            usage = getattr(part, "usage", None)
-            if usage is not None:
-                rows.append({"evaluator": one.name, **usage.to_row()})
-    return rows
+def _sum(now: Row, before: Row | None) -> Row:
+    """Figures added up; one that is unknown (a cost without a price) leaves the sum unknown."""
+    if before is None:
+        return now
+    return {key: None if value is None or before[key] is None else value + before[key] for key, value in now.items()}
 
 
 def _lock(experiment: Experiment, results: Results, provenance: list[Row]) -> str:
@@ -273,6 +315,17 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
             problems.append(file.problem(f"no such file: {full} (paths are relative to {base})", place))
         return str(full)
 
+    def option(value: Any, place: Place) -> Any:
+        if isinstance(value, list):
+            return [option(one, (*place, at)) for at, one in enumerate(value)]
+        if not isinstance(value, str):
+            return value
+        # A path, or a path behind a word: aggrefact's "join: [tofueval:../tofueval]".
+        word, _, rest = value.rpartition(":")
+        if re.fullmatch(r"[\w-]+", word) and _is_path(rest):
+            return f"{word}:{path(rest, place)}"
+        return path(value, place) if _is_path(value) else value
+
     claims: list[str | Source] = []
     for number, item in enumerate(experiment.claims):
         place: Place = ("claims", number)
@@ -282,10 +335,7 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
             sources = [
                 text if _is_hub(text) else path(text, (*place, "source", n)) for n, text in enumerate(item.source)
             ]
-            options = {
-                key: path(value, (*place, "options", key)) if isinstance(value, str) and _is_path(value) else value
-                for key, value in item.options.items()
-            }
+            options = {key: option(value, (*place, "options", key)) for key, value in item.options.items()}
             claims.append(item.model_copy(update={"source": sources, "options": options}))
     verdicts = [path(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
     evaluators: list[str | dict[str, dict[str, Any] | None]] = []
@@ -293,10 +343,7 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
         place = ("evaluators", number)
         if isinstance(spec, dict):
             spec = {
-                name: {
-                    key: path(value, (*place, name, key)) if isinstance(value, str) and _is_path(value) else value
-                    for key, value in (options or {}).items()
-                }
+                name: {key: option(value, (*place, name, key)) for key, value in (options or {}).items()}
                 for name, options in spec.items()
             }
         evaluators.append(spec)

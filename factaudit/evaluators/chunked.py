@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.judging import NamedEvaluator, name_evaluator
 from factaudit.signature import signature
+from factaudit.tables import DEFAULT_THRESHOLD
 from factaudit.text.chunks import chunk, words
 
 #: So many claims of one document are held at once, to ask about its first chunk, then its second: a server's prefix
@@ -40,6 +41,8 @@ class Chunked:
         if (self.unit == "tokens") != (self.tokenizer is not None):
             raise UsageError("chunked: unit=tokens and tokenizer=FOLDER-OR-NAME go together")
         self._inner: NamedEvaluator = name_evaluator(self.evaluator)
+        if self._inner.threshold != DEFAULT_THRESHOLD:
+            raise UsageError("chunked: the maximum over chunks has the threshold: give it to chunked, not inside")
 
     @property
     def members(self) -> list[Evaluator]:
@@ -59,9 +62,8 @@ class Chunked:
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim; claims of one document are best given one after the other."""
-        count = self._counter()
         waiting: dict[str, _Pending] = {}
-        for verdict in self._inner.evaluator.judge(self._pieces(claims, count, waiting)):
+        for verdict in self._inner.evaluator.judge(self.pieces(claims, waiting)):
             key, _, position = verdict.claim_id.rpartition("#")
             pending = waiting[key]
             pending.verdicts[int(position)] = verdict
@@ -69,16 +71,16 @@ class Chunked:
                 del waiting[key]
                 yield pending.combined(key)
 
-    def _pieces(
-        self, claims: Iterable[Claim], count: Callable[[str], int], waiting: dict[str, _Pending]
-    ) -> Iterator[Claim]:
+    def pieces(self, claims: Iterable[Claim], waiting: dict[str, _Pending] | None = None) -> Iterator[Claim]:
+        """What the inner evaluator is given: each claim with each chunk; ``waiting`` is told how many there are."""
+        count = self._counter()
         for doc, group in groupby(claims, key=lambda claim: claim.doc):
             # A claim without a document goes to the inner evaluator as it is: what that means is its to say.
-            chunks: list[str | None] = list(chunk(doc, self.size, count)) if doc is not None else [None]
+            chunks = [doc] if doc is None else [*chunk(doc, self.size, count)] or [doc]
             while block := list(islice(group, _BLOCK)):
-                for claim in block:
-                    waiting[claim.claim_id] = _Pending(max(1, len(chunks)), {}, self._inner.threshold)
-                for position, part in enumerate(chunks or [doc]):
+                if waiting is not None:
+                    waiting |= {claim.claim_id: _Pending(len(chunks)) for claim in block}
+                for position, part in enumerate(chunks):
                     for claim in block:
                         yield Claim(f"{claim.claim_id}#{position}", claim.claim, part, claim.topic)
 
@@ -96,8 +98,7 @@ class _Pending:
     """The verdicts of one claim's chunks, as they come."""
 
     chunks: int
-    verdicts: dict[int, Verdict]
-    threshold: float
+    verdicts: dict[int, Verdict] = field(default_factory=dict)
 
     def combined(self, claim_id: str) -> Verdict:
         ordered = [self.verdicts[position] for position in range(self.chunks)]

@@ -101,11 +101,18 @@ def judge(
     return merge_verdicts([_judge_one(claims, one, journal, progress) for one in named])
 
 
-def parts(evaluator: Evaluator) -> Iterator[Evaluator]:
-    """An evaluator and, where it wraps others (``members``), those too, and theirs."""
-    yield evaluator
+def parts(evaluator: Evaluator, claims: Iterable[Claim] = ()) -> Iterator[tuple[Evaluator, Iterable[Claim]]]:
+    """An evaluator with the claims that it judges and, where it wraps others (``members``), those with theirs."""
+    yield evaluator, claims
+    inner = evaluator.pieces(claims) if hasattr(evaluator, "pieces") else claims
     for member in getattr(evaluator, "members", ()):
-        yield from parts(member)
+        yield from parts(member, inner)
+
+
+def as_claims(table: pd.DataFrame) -> Iterator[Claim]:
+    """The rows of a claims table as evaluators see them."""
+    inputs = _Inputs(table)
+    return inputs.claims(inputs.order)
 
 
 def _judge_one(claims: pd.DataFrame, named: NamedEvaluator, journal: str | Path | None, progress: bool) -> pd.DataFrame:
