@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from factaudit.audit import consistency, differences, headroom, quantification, ranking, rates
+from factaudit.audit import adjustment, consistency, differences, headroom, quantification, ranking, rates
 from factaudit.audit.rows import Row
 
 #: The audits in the order of the report. Each takes a `factaudit.audit.judged.Judged`, its options and ``intervals``.
@@ -16,4 +16,5 @@ AUDITS: dict[str, Callable[..., list[Row]]] = {
     "headroom": headroom.headroom,
     "ranking": ranking.ranking,
     "ranking_pairs": ranking.ranking_pairs,
+    "adjustment": adjustment.adjustment,
 }

@@ -75,15 +75,16 @@ class Intervals:
             done += len(weights)
         return out
 
-    def weights(self, times: np.ndarray, stratum: str) -> Iterator[np.ndarray]:
+    def weights(self, times: np.ndarray, stratum: str, width: int = 0) -> Iterator[np.ndarray]:
         """How often each kind of cluster is drawn: blocks (b, U) that add up to ``replicates`` rows.
 
         ``times`` int (U,): how many clusters there are of each kind. Clusters of one kind are exchangeable: drawing
-        ``times.sum()`` clusters with replacement and counting kinds is one multinomial draw.
+        ``times.sum()`` clusters with replacement and counting kinds is one multinomial draw. Blocks are smaller where
+        the caller makes rows of ``width`` numbers of them; the draws don't depend on it.
         """
         random = np.random.default_rng([self.seed, int(digest(stratum), 16)])
         n_clusters = int(times.sum())
-        block = max(1, _BLOCK // max(1, len(times)))
+        block = max(1, _BLOCK // max(1, len(times), width))
         for start in range(0, self.replicates, block):
             length = min(block, self.replicates - start)
             if len(times) * _MULTINOMIAL_PAYS < n_clusters:

@@ -1,0 +1,379 @@
+"""Can one labelled system mend the error rates of the others? Adjusted counts and threshold tuning (VC §5, A.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from factaudit.audit.intervals import Intervals, low_high
+from factaudit.audit.judged import LEVELS, Judged
+from factaudit.audit.quantification import by_system
+from factaudit.audit.rows import Row, number, ratio, reasons
+from factaudit.errors import UsageError, hint
+
+#: Predictions counted, plainly or corrected; then thresholds on the score.
+METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
+#: The calibration_system of a row that is the mean over all calibrations.
+CV = "__cv__"
+
+
+def adjustment(
+    judged: Judged,
+    *,
+    levels: Sequence[str] = LEVELS,
+    methods: Sequence[str] = METHODS,
+    intervals: Intervals | None = None,
+) -> list[Row]:
+    """Each system of a dataset calibrates in turn; what bias is left in the error rates of the others?
+
+    A row per dataset, level, evaluator, method and calibration_system: calibration_error_rate (its labelled one),
+    threshold (of the threshold methods), mean_abs_bias and worst_abs_bias over the n_systems others, change
+    (= mean_abs_bias - that of method ``none``: negative where the method helps), unidentifiable (1 where the
+    calibration system cannot give what the method needs; reason says why). Row ``__cv__``: the means over the n_systems
+    calibrations that could be made, and the number of those that could not. n, n_unscored: labelled claims (or
+    responses) of all systems that the method could use and could not. Without scores there are no threshold rows.
+
+    With intervals, ``_low`` and ``_high`` of calibration_error_rate, both biases and the change: each replicate
+    calibrates again, choosing among the observed candidates. A mean of absolute values is pushed up by noise and never
+    reaches 0, so read the interval of the change. There are no bounds.
+    """
+    for method in methods:
+        if method not in METHODS:
+            raise UsageError(f"adjustment: unknown method {method!r}{hint(method, METHODS)}")
+    rows: list[Row] = []
+    for level in dict.fromkeys(levels):
+        systems = by_system(judged, level)
+        for evaluator, name in enumerate(judged.evaluators):
+            for dataset in judged.datasets[1]:
+                places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
+                case = _Case.of(judged.at(level), evaluator, systems.codes, places)
+                names = [systems.keys[at]["system"] for at in places]
+                used = [m for m in METHODS if m in methods and (m in METHODS[:2] or case.has_scores)]
+                about: Row = {"dataset": dataset, "level": level, "evaluator": name}
+                rows += [about | row for row in _rows(case, names, used, dataset, intervals)]
+    rows.sort(key=lambda row: row["dataset"])
+    return rows
+
+
+def adjust(
+    claims: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    evaluator: str | None = None,
+    calibrate: str = "",
+    *,
+    levels: Sequence[str] = ("claim",),
+    methods: Sequence[str] = METHODS,
+) -> list[Row]:
+    """Calibrate on one labelled system and correct the predicted error rates of the others, labelled or not.
+
+    A row per dataset (where ``calibrate`` has claims), level, evaluator (all, or the one named), method and other
+    system: threshold, n (its scored claims), n_unscored, predicted_error_rate (as predicted), adjusted_error_rate,
+    labelled_error_rate and bias (= adjusted - labelled) where its scored claims have labels (over those), reason.
+    Raises `UsageError` for an unknown evaluator or system.
+    """
+    judged = Judged.join(claims, verdicts)
+    known = sorted(set(claims["system"].dropna()))
+    if calibrate not in known:
+        raise UsageError(f"unknown system {calibrate!r}{hint(calibrate, known)}" if known else "no claim has a system")
+    if evaluator is not None and evaluator not in judged.evaluators:
+        raise UsageError(f"unknown evaluator {evaluator!r}{hint(evaluator, judged.evaluators)}")
+    for method in methods:
+        if method not in METHODS:
+            raise UsageError(f"unknown method {method!r}{hint(method, METHODS)}")
+    rows: list[Row] = []
+    for level in dict.fromkeys(levels):
+        units, systems = judged.at(level), by_system(judged, level)
+        for place in [at for at, key in enumerate(systems.keys) if key["system"] == calibrate]:
+            dataset = systems.keys[place]["dataset"]
+            others = [(o, k["system"]) for o, k in enumerate(systems.keys) if k["dataset"] == dataset and o != place]
+            for at in [e for e, name in enumerate(judged.evaluators) if evaluator in (None, name)]:
+                case = _Case.of(units, at, systems.codes, [place])
+                for other, system in others:
+                    row: Row = {"dataset": dataset, "level": level, "evaluator": judged.evaluators[at]}
+                    row |= {"calibration_system": calibrate, "system": system}
+                    claims_of = np.flatnonzero(systems.codes == other)
+                    rows += [row | _corrected(units, at, claims_of, case, method) for method in methods]
+    return rows
+
+
+@dataclass(frozen=True)
+class _Case:
+    """The labelled claims (or responses) of the S systems of one dataset, under one evaluator: m of them.
+
+    system: int (m,), 0..n_systems-1; label, prediction, score: (m,), as in `Judged`; cluster: int (m,), 0..n_clusters-1.
+    """
+
+    system: np.ndarray
+    label: np.ndarray
+    prediction: np.ndarray
+    score: np.ndarray
+    cluster: np.ndarray
+    n_clusters: int
+    n_systems: int
+
+    @classmethod
+    def of(cls, units: Judged, evaluator: int, codes: np.ndarray, places: Sequence[int]) -> _Case:
+        place = np.full(int(codes.max(initial=-1)) + 2, -1, dtype=np.int64)  # the last one is that of code -1
+        place[list(places)] = np.arange(len(places))
+        inside = np.flatnonzero((place[codes] >= 0) & (units.label >= 0))
+        found = np.unique(units.clusters[inside], return_inverse=True)
+        return cls(
+            system=place[codes[inside]],
+            label=units.label[inside].astype(np.int64),
+            prediction=units.prediction[evaluator, inside].astype(np.int64),
+            score=units.score[evaluator, inside],
+            cluster=found[1],
+            n_clusters=len(found[0]),
+            n_systems=len(places),
+        )
+
+    @property
+    def has_scores(self) -> bool:
+        return not np.isnan(self.score).all()
+
+    def usable(self, method: str) -> np.ndarray:
+        """bool (m,): the claims that a method can use, those with a prediction or those with a score."""
+        return ~np.isnan(self.score) if method in METHODS[2:] else self.prediction >= 0
+
+
+#: The figures of a calibration that get intervals, and those that have a mean over calibrations.
+_SPREAD = ("calibration_error_rate", "mean_abs_bias", "worst_abs_bias", "change")
+_MEANT = _SPREAD[1:]
+
+
+def _rows(
+    case: _Case, names: Sequence[str], methods: Sequence[str], dataset: str, intervals: Intervals | None
+) -> list[Row]:
+    observed = _figures(case, np.ones((1, len(case.label))), methods)
+    drawn: dict[str, dict[str, np.ndarray]] = {}
+    if intervals is not None and case.n_clusters > 1:
+        drawn_clusters = intervals.weights(np.ones(case.n_clusters, dtype=np.int64), dataset, width=len(case.label))
+        blocks = [_figures(case, weights[:, case.cluster], methods) for weights in drawn_clusters]
+        drawn = {m: {key: np.concatenate([block[m][key] for block in blocks]) for key in _SPREAD} for m in methods}
+    rows: list[Row] = []
+    for method in methods:
+        figures = {key: values[0] for key, values in observed[method].items()}
+        usable = case.usable(method)
+        with_claims = np.bincount(case.system[usable], minlength=len(names)) > 0
+        why = [_unidentifiable(case, at, method) for at in range(len(names))]
+        made = np.flatnonzero(~np.isnan(figures["mean_abs_bias"]))
+        about: Row = {"method": method, "n": int(usable.sum()), "n_unscored": int((~usable).sum())}
+        for at, name in enumerate(names):
+            others = int(with_claims.sum() - with_claims[at])
+            row = about | {"calibration_system": name, "n_systems": others, "unidentifiable": int(why[at] is not None)}
+            row |= {key: number(values[at]) for key, values in figures.items()}
+            if intervals is not None:
+                row |= _ends(intervals, {key: drawn[method][key][:, at] for key in _SPREAD if drawn})
+            reason = [why[at] or "", "" if others else "no other system", _no_threshold(method)]
+            rows.append(row | {"reason": reasons(reason)})
+        row = about | {"calibration_system": CV, "n_systems": len(made)}
+        row["unidentifiable"] = sum(reason is not None for reason in why)
+        row |= {key: number(_mean(values[made])) if key in _MEANT else None for key, values in figures.items()}
+        if intervals is not None:
+            # As the observed mean is over the calibrations that could be made, so is each replicate's.
+            row |= _ends(intervals, {key: _mean(drawn[method][key][:, made].T) for key in _MEANT if drawn})
+        reason = [f"{name}: {reason}" for name, reason in zip(names, why, strict=True) if reason]
+        if len(names) < 2:
+            reason.append(f"{len(names)} systems: one to calibrate on and another to correct are needed")
+        rows.append(row | {"reason": reasons([*reason, "a mean over calibrations has no threshold of its own"])})
+    return rows
+
+
+def _figures(case: _Case, weights: np.ndarray, methods: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
+    """Per method the figures of each of S calibration systems, in each of b weightings of the m claims: (b, S).
+
+    Weights (b, m) are the numbers of times that a claim was drawn; ones give the observed figures.
+    """
+    found: dict[str, dict[str, np.ndarray]] = {}
+    table = _table(case, weights)
+    plain = ratio(table[..., 0].sum(-1), table.sum((-1, -2)))[:, None]
+    usable = np.bincount(case.system[case.usable("none")], minlength=case.n_systems) > 0
+    labelled = ratio(table[..., 0, :].sum(-1), table.sum((-1, -2)))
+    without, _ = _over_others(np.broadcast_to(plain, plain.shape[:1] + (case.n_systems,) * 2), labelled, usable)
+    ranked = [_Ranked.of(case, at, weights) for at in range(case.n_systems)] if set(methods) & set(METHODS[2:]) else []
+    for method in methods:
+        threshold = np.full(labelled.shape, np.nan)
+        if method in METHODS[2:]:
+            if ranked:
+                threshold = np.stack([system.tune(method) for system in ranked], axis=1)
+                estimates = np.stack([system.error_rate(threshold) for system in ranked], axis=2)
+                rates = np.stack([system.labelled_error_rate() for system in ranked], axis=1)
+            else:
+                estimates, rates = np.empty((len(weights), 0, 0)), labelled
+            usable = np.bincount(case.system[case.usable(method)], minlength=case.n_systems) > 0
+        else:
+            rates = labelled
+            estimates = np.broadcast_to(plain, plain.shape[:1] + (case.n_systems,) * 2)
+            if method == "adjusted_counts":
+                estimates = adjusted_counts(estimates, table[:, :, None])
+        mean, worst = _over_others(estimates, rates, usable)
+        found[method] = {
+            "calibration_error_rate": rates,
+            "threshold": threshold,
+            "mean_abs_bias": mean,
+            "worst_abs_bias": worst,
+            "change": mean - without,
+        }
+    return found
+
+
+def adjusted_counts(predicted: np.ndarray, table: np.ndarray) -> np.ndarray:
+    """Forman's adjusted counts with the error as the positive class: clip((p - FNR) / (TNR - FNR), 0, 1).
+
+    predicted: (...) predicted error rates; table: (..., 2, 2) counts [label, prediction] of the calibration system.
+    NaN where that is unidentifiable: no error or nothing else is labelled, or TNR = FNR (Forman 2006; VC A.7).
+    """
+    errors, others = table[..., 0, :].sum(-1), table[..., 1, :].sum(-1)
+    tnr, fnr = ratio(table[..., 0, 0], errors), ratio(table[..., 1, 0], others)
+    # Compared as products of counts, which are exact: equal rates must not differ in the last bit.
+    same = table[..., 0, 0] * others == table[..., 1, 0] * errors
+    return np.clip(ratio(predicted - fnr, np.where(same, 0, tnr - fnr)), 0, 1)
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """The scored claims of one system in the order of their scores.
+
+    scores: (k,), ascending; below: (b, k + 1, 2), [.., i, label] the weight of that label among the i lowest scores.
+    """
+
+    scores: np.ndarray
+    below: np.ndarray
+
+    @classmethod
+    def of(cls, case: _Case, system: int, weights: np.ndarray) -> _Ranked:
+        rows = np.flatnonzero((case.system == system) & ~np.isnan(case.score))
+        rows = rows[np.argsort(case.score[rows], kind="stable")]
+        below = np.zeros((len(weights), len(rows) + 1, 2))
+        for label in (0, 1):
+            np.cumsum(weights[:, rows] * (case.label[rows] == label), axis=1, out=below[:, 1:, label])
+        return cls(case.score[rows], below)
+
+    def labelled_error_rate(self) -> np.ndarray:
+        return ratio(self.below[:, -1, 0], self.below[:, -1].sum(-1))
+
+    def error_rate(self, thresholds: np.ndarray) -> np.ndarray:
+        """The share of scores that are not above the thresholds: (b, T) -> (b, T), NaN where a threshold is."""
+        cut = np.searchsorted(self.scores, thresholds, side="right")
+        errors = np.take_along_axis(self.below.sum(-1), cut, axis=1)
+        return np.where(np.isnan(thresholds), np.nan, ratio(errors, self.below[:, -1:].sum(-1)))
+
+    def tune(self, method: str) -> np.ndarray:
+        """The best threshold by zero bias or BAcc, among `candidates`; ties go to the one nearest 0.5: (b,)."""
+        thresholds, cuts = candidates(self.scores)
+        order = np.lexsort((thresholds, np.abs(thresholds - 0.5)))
+        thresholds, below = thresholds[order], self.below[:, cuts[order]]
+        errors, others = self.below[:, -1:, 0], self.below[:, -1:, 1]
+        # Weights are whole numbers, so both losses are exact, and a tie is one.
+        if method == "zero_bias_threshold":
+            loss, defined = np.abs(below.sum(-1) - errors), errors + others > 0
+        else:
+            loss, defined = -(below[..., 0] * others + (others - below[..., 1]) * errors), errors * others > 0
+        return np.where(defined[:, 0], thresholds[loss.argmin(1)], np.nan)
+
+
+def candidates(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The thresholds worth trying on ascending scores in [0, 1], and how many scores each leaves below or at it.
+
+    Midpoints between neighbouring distinct scores, and both ends: 1 (nothing is above it), and 0, or -1 where a score
+    is 0, since a prediction is 1 only where the score is *above* the threshold.
+    """
+    values, first = np.unique(scores, return_index=True)
+    middle = (values[:-1] + values[1:]) / 2
+    # Of two neighbouring floats the midpoint may be the upper one.
+    middle = np.where(middle < values[1:], middle, values[:-1])
+    lowest = -1.0 if len(values) and values[0] == 0 else 0.0
+    return np.concatenate([[lowest], middle, [1.0]]), np.concatenate([[0], first[1:], [len(scores)]]).astype(np.int64)
+
+
+def _table(case: _Case, weights: np.ndarray) -> np.ndarray:
+    """(b, S, 2, 2): the weight of [system, label, prediction] among the claims that have a prediction."""
+    codes = np.where(case.prediction >= 0, case.system * 4 + case.label * 2 + case.prediction, -1)
+    table = np.zeros((len(weights), case.n_systems * 4))
+    for code in np.unique(codes[codes >= 0]):
+        table[:, code] = weights[:, codes == code].sum(1)
+    return table.reshape(-1, case.n_systems, 2, 2)
+
+
+def _over_others(estimates: np.ndarray, labelled: np.ndarray, usable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and greatest |estimate - labelled| over the systems other than the calibration system: (b, C) each.
+
+    estimates: (b, C, S), by calibration system and system; labelled: (b, S); usable: bool (S,), systems with claims.
+    """
+    error = np.abs(estimates - labelled[:, None])
+    others = ~np.eye(len(usable), dtype=bool) & usable
+    mean = ratio(np.where(others, error, 0).sum(-1), others.sum(-1))
+    worst = np.where(others, error, -1).max(-1, initial=-1)
+    return mean, np.where(others.any(-1), worst, np.nan)
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """The mean along the first axis of what is defined; NaN where nothing is."""
+    return ratio(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
+
+
+def _ends(intervals: Intervals, drawn: Mapping[str, np.ndarray]) -> Row:
+    row: Row = {f"{key}_{end}": None for key in _SPREAD for end in ("low", "high")}
+    return row | {key: number(value) for key, value in low_high(intervals, drawn).items()}
+
+
+def _unidentifiable(case: _Case, system: int, method: str) -> str | None:
+    """Why a system cannot calibrate; None where it can."""
+    usable = case.usable(method) & (case.system == system)
+    if method == "none":
+        return None
+    if not usable.any():
+        return "no labelled claim that the method can use"
+    label, prediction = case.label[usable], case.prediction[usable]
+    errors, others = label == 0, label == 1
+    if method != "zero_bias_threshold" and not (errors.any() and others.any()):
+        return "no labelled error" if others.any() else "labelled errors only"
+    if method == "adjusted_counts":
+        table = np.bincount(label * 2 + prediction, minlength=4).reshape(2, 2)
+        if np.isnan(adjusted_counts(np.array(0.5), table)):
+            return "TNR = FNR"
+    return None
+
+
+def _no_threshold(method: str) -> str:
+    return "" if method in METHODS[2:] else "the method has no threshold"
+
+
+def _corrected(units: Judged, evaluator: int, rows: np.ndarray, calibration: _Case, method: str) -> Row:
+    """One line of `adjust`: the error rate of one system, ``rows`` of ``units``, after a calibration."""
+    label, prediction, score = units.label[rows], units.prediction[evaluator, rows], units.score[evaluator, rows]
+    usable = ~np.isnan(score) if method in METHODS[2:] else prediction >= 0
+    # As in every audit: the labelled ones where there are any, so that the bias is of the same claims.
+    population = label >= 0 if (usable & (label >= 0)).any() else np.ones(len(rows), dtype=bool)
+    used = usable & population
+    predicted = ratio((prediction[used] == 0).sum(), (prediction[used] >= 0).sum())
+    ones = np.ones((1, len(calibration.label)))
+    threshold, adjusted = np.array(np.nan), predicted
+    why = _unidentifiable(calibration, 0, method)
+    if method in METHODS[2:]:
+        threshold = _Ranked.of(calibration, 0, ones).tune(method)[0]
+        adjusted = ratio((score[used] <= threshold).sum(), 0 if why else used.sum())
+    elif method == "adjusted_counts":
+        adjusted = adjusted_counts(predicted, _table(calibration, ones)[0, 0])
+    labelled = ratio((label[used] == 0).sum(), (label[used] >= 0).sum())
+    return {
+        "method": method,
+        "threshold": number(threshold),
+        "n": int(used.sum()),
+        "n_unscored": int((population & ~usable).sum()),
+        "predicted_error_rate": number(predicted),
+        "adjusted_error_rate": number(adjusted),
+        "labelled_error_rate": number(labelled),
+        "bias": number(adjusted - labelled),
+        "reason": reasons(
+            [
+                f"calibration system: {why}" if why else "",
+                "" if used.any() else "no claim that the method can use",
+                "no label" if used.any() and np.isnan(labelled) else "",
+                _no_threshold(method),
+            ]
+        ),
+    }
