@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from factaudit.audit import adjustment, consistency, differences, headroom, quantification, ranking, rates
+from factaudit.audit import (
+    adjustment,
+    chunking,
+    consistency,
+    differences,
+    headroom,
+    quantification,
+    ranking,
+    rates,
+    surface,
+)
 from factaudit.audit.rows import Row
 
 #: The audits in the order of the report. Each takes a `factaudit.audit.judged.Judged`, its options and ``intervals``.
@@ -16,5 +26,9 @@ AUDITS: dict[str, Callable[..., list[Row]]] = {
     "headroom": headroom.headroom,
     "ranking": ranking.ranking,
     "ranking_pairs": ranking.ranking_pairs,
+    "surface_bias": surface.surface_bias,
+    "surface_trend": surface.surface_trend,
+    "chunking": chunking.chunking,
+    "chunking_rates": chunking.chunking_rates,
     "adjustment": adjustment.adjustment,
 }

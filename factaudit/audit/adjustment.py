@@ -103,7 +103,7 @@ def adjust(
 class _Case:
     """The labelled claims (or responses) of the S systems of one dataset, under one evaluator: m of them.
 
-    system: int (m,), 0..n_systems-1; label, prediction, score: (m,), as in `Judged`; cluster: int (m,), 0..n_clusters-1.
+    system, cluster: int (m,), 0..n_systems-1 and 0..n_clusters-1; label, prediction, score: (m,), as in `Judged`.
     """
 
     system: np.ndarray
