@@ -461,6 +461,7 @@ def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(api: st
         wikipedia.close()
     assert len(FakeWikipedia.asked) == 3  # search and page, and the search that found nothing
     with DocDB(side) as opened:
+        assert page is not None
         assert opened.passages("Ada Fenn (miller)") == page.passages
 
 

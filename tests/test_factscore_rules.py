@@ -1,0 +1,418 @@
+"""FActScore's exact rules: sentences, prompts byte for byte, parsers, abstention, penalty, scores."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from factaudit.errors import InputError, UsageError
+from factaudit.factscore.abstain import is_abstained
+from factaudit.factscore.decompose import Demonstrations, distinct, is_boilerplate, parse_facts, sentences
+from factaudit.factscore.score import bootstrap_mean, by_system, penalty, response_score, summarise
+from factaudit.factscore.verify import is_supported, no_context_prompt, p_true, prompt, read, request
+from factaudit.llm.types import Reply, Token
+
+# ---------------------------------------------------------------------------------------------------- sentences
+
+
+def test_sentences_go_paragraph_by_paragraph() -> None:
+    assert sentences("Ada was a miller. She died.\n\n \nHer son lives.\n") == [
+        "Ada was a miller.",
+        "She died.",
+        "Her son lives.",
+    ]
+    assert sentences("") == []
+    assert sentences(" \n\t\n") == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "J. R. R. Oldkirk wrote it.",
+        "The book by J. R. Oldkirk sold well.",
+        "It was filmed by K. V. Anders in 1990.",
+        "He met J.R. Oldkirk there.",
+    ],
+)
+def test_initials_are_kept_together(sentence: str) -> None:
+    assert sentences(f"He was born in Emberlow. {sentence} It rained.") == [
+        "He was born in Emberlow.",
+        sentence,
+        "It rained.",
+    ]
+
+
+def test_a_split_between_initials_is_mended() -> None:
+    from factaudit.factscore.decompose import _mend
+
+    assert _mend(["He read J.", "R. Oldkirk.", "It rained there."]) == ["He read J. R. Oldkirk.", "It rained there."]
+    assert _mend(["She met A.", "B.", "C. Fenn there."]) == ["She met A. B. C. Fenn there."]
+    assert _mend(["He sailed to Port C.", "It rained there."]) == ["He sailed to Port C.", "It rained there."]
+
+
+def test_single_words_and_small_letters_belong_to_their_neighbours() -> None:
+    from factaudit.factscore.decompose import _mend
+
+    assert _mend(["Well.", "She won it."]) == ["Well. She won it."]
+    assert _mend(["She won it.", "Twice.", "He lost it."]) == ["She won it. Twice.", "He lost it."]
+    assert _mend(["She won the prize of St.", "martin in 1990."]) == ["She won the prize of St. martin in 1990."]
+    assert _mend(["Yes."]) == ["Yes."]
+    assert _mend(['"Quoted" it began.', "(Then) it ended."]) == ['"Quoted" it began.', "(Then) it ended."]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "is_one"),
+    [
+        ("Sure, here is a biography.", True),
+        ("Here are some facts about her.", True),
+        ("Please let me know if you need more.", True),
+        ("This sentence does not contain any facts.", True),
+        ("Surendra Oldkirk was a poet.", False),
+        ("Pleased with it, she left.", False),
+        ("She said: Sure.", False),
+    ],
+)
+def test_boilerplate(sentence: str, is_one: bool) -> None:
+    assert is_boilerplate(sentence) is is_one
+
+
+# ---------------------------------------------------------------------------------------------------- demonstrations
+
+TEN = {f"Sentence {word} here.": [f"{word} one.", f"{word} two."] for word in "abcdefghij"}
+
+
+def block(letter: str) -> str:
+    task = "Please breakdown the following sentence into independent facts: "
+    return f"{task}Sentence {letter} here.\n- {letter} one.\n- {letter} two.\n\n"
+
+
+def test_the_prompt_has_seven_demonstrations_the_nearest_and_the_sentence() -> None:
+    assert Demonstrations(TEN).prompt("About i today") == (
+        "".join(map(block, "abcdefgi"))
+        + "Please breakdown the following sentence into independent facts: About i today\n"
+    )
+
+
+def test_the_nearest_is_chosen_among_all_even_if_it_is_shown_already() -> None:
+    assert Demonstrations(TEN).prompt("About b today").startswith("".join(map(block, "abcdefgb")))
+
+
+def test_the_nearest_is_rank_bm25s_over_words_between_white_space() -> None:
+    demonstrations = Demonstrations.load()
+    assert demonstrations.nearest("He died of pneumonia in 1950.") == [
+        "He died of pneumonia on 17 November 1948 at the age of 71."
+    ]
+    # "here." and "here" are two words; nothing fits, and the last of equals is taken.
+    assert Demonstrations(TEN).nearest("here") == ["Sentence j here."]
+    assert Demonstrations(TEN).nearest("Sentence here.", k=2) == ["Sentence j here.", "Sentence i here."]
+
+
+def test_fewer_demonstrations_than_seven_are_all_shown() -> None:
+    two = dict(list(TEN.items())[:2])
+    assert Demonstrations(two).prompt("x").count("Please breakdown") == 2 + 1 + 1
+
+
+def test_our_demonstrations_are_in_the_originals_format(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("FACTSCORE_DEMONS_PATH", raising=False)
+    ours = Demonstrations.load()
+    assert len(ours.facts) >= 12
+    assert all(len(facts) >= 2 for facts in ours.facts.values())
+    own = tmp_path / "demons.json"
+    own.write_text(json.dumps(TEN))
+    monkeypatch.setenv("FACTSCORE_DEMONS_PATH", str(own))
+    assert Demonstrations.load().facts == TEN
+    own.write_text(json.dumps({"A sentence.": "a fact"}))
+    with pytest.raises(InputError, match="expected an object of sentences, each with a list of facts"):
+        Demonstrations.load()
+    with pytest.raises(InputError, match="not a readable file of demonstrations"):
+        Demonstrations.load(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize(("name", "n"), [("demons.json", 21), ("demons_complex.json", 8)])
+def test_the_originals_files_are_read(shared: Path, name: str, n: int) -> None:
+    path = shared / "factscore/demos" / name
+    demonstrations = Demonstrations.load(path)
+    assert len(demonstrations.facts) == n
+    # The prompt as the original's code puts it together.
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    sentence = "He was an American composer, conductor, and painter."
+    expected = ""
+    for shown in [*list(facts)[:7], "He was an American composer, conductor, and musical director."]:
+        expected += f"Please breakdown the following sentence into independent facts: {shown}\n"
+        for fact in facts[shown]:
+            expected += f"- {fact}\n"
+        expected += "\n"
+    expected += f"Please breakdown the following sentence into independent facts: {sentence}\n"
+    assert demonstrations.prompt(sentence) == expected
+    asked = demonstrations.request(sentence)
+    assert asked.messages == ({"role": "user", "content": expected},)
+    assert asked.params["temperature"] == 0
+
+
+# ---------------------------------------------------------------------------------------------------- facts
+
+
+def test_facts_lose_their_numbering_and_bullets() -> None:
+    reply = (
+        "Here are the independent facts:\n"
+        "- She is a miller.\n* She is old.\n• She lives in Emberlow.\n1. She won.\n2) She lost.\n(3) She left.\n"
+        "4. - She came back.\n-She sang.\nShe danced.\n\n- Yes\n- No.\n"
+    )
+    assert parse_facts(reply) == [
+        "She is a miller.",
+        "She is old.",
+        "She lives in Emberlow.",
+        "She won.",
+        "She lost.",
+        "She left.",
+        "She came back.",
+        "She sang.",
+        "She danced.",
+    ]
+
+
+def test_what_only_looks_like_a_bullet_stays() -> None:
+    reply = "1949 was the year of her birth.\n-5 degrees was the record.\n1.5 million came.\n- 1. FC Ember is a club."
+    assert parse_facts(reply) == [
+        "1949 was the year of her birth.",
+        "-5 degrees was the record.",
+        "1.5 million came.",
+        "1. FC Ember is a club.",
+    ]
+
+
+def test_boilerplate_of_a_reply_is_no_fact_but_a_bulleted_title_is() -> None:
+    reply = "Sure!\nFacts:\n- Please Please Me is an album.\nPlease tell me if you need more."
+    assert parse_facts(reply) == ["Please Please Me is an album."]
+    assert parse_facts("") == []
+    assert parse_facts("Yes it is", min_characters=9) == []
+    assert parse_facts("Yes it is", min_characters=8) == ["Yes it is"]
+
+
+def test_duplicates_are_removed_over_the_response_and_facts_beyond_the_cap_cut() -> None:
+    assert distinct([["a", "b", "a"], ["b", "c"], []]) == ([["a", "b"], ["c"], []], 2, 0)
+    many = [[f"fact {i}" for i in range(40)], ["fact 3", *(f"more {i}" for i in range(40))]]
+    kept, n_duplicates, n_cut = distinct(many)
+    assert [len(one) for one in kept] == [40, 10]
+    assert (n_duplicates, n_cut) == (1, 30)
+    assert kept[1] == [f"more {i}" for i in range(10)]
+    assert distinct([["a", "b", "c"]], max_facts=2) == ([["a", "b"]], 0, 1)
+
+
+# ---------------------------------------------------------------------------------------------------- verification
+
+
+def test_the_prompt_has_the_passages_in_reverse_order_byte_for_byte() -> None:
+    assert prompt("Ada Fenn", "Ada Fenn", ["Best one.", "Second one"], " She was a miller. ") == (
+        "Answer the question about Ada Fenn based on the given context.\n\n"
+        "Title: Ada Fenn\nText: Second one\n\nTitle: Ada Fenn\nText: Best one.\n\n"
+        "Input: She was a miller. True or False?\nOutput:"
+    )
+
+
+@pytest.mark.parametrize(
+    ("passage", "end"), [("no stop", "no stop."), ("stop!", "stop!"), ('in "quotes"', 'in "quotes"')]
+)
+def test_a_context_without_punctuation_at_its_end_gets_a_full_stop(passage: str, end: str) -> None:
+    assert f"Text: {end}\n\nInput:" in prompt("T", "T", [passage, "other"], "fact")
+
+
+def test_the_prompt_equals_the_originals_code_on_real_passages(shared: Path) -> None:
+    import string
+
+    from factaudit.knowledge.retrieval import clean
+
+    with (shared / "factscore/knowledge/passages_157_entities.jsonl").open(encoding="utf-8") as file:
+        for row in map(json.loads, file):
+            topic, fact = row["title"], f"{row['title']} is a person."
+            # As in the original's _get_score.
+            definition = f"Answer the question about {topic} based on the given context.\n\n"
+            context = ""
+            for text in reversed(row["passages"][:5]):
+                context += "Title: {}\nText: {}\n\n".format(topic, text.replace("<s>", "").replace("</s>", ""))
+            definition += context.strip()
+            if definition[-1] not in string.punctuation:
+                definition += "."
+            expected = f"{definition.strip()}\n\nInput: {fact.strip()} True or False?\nOutput:"
+            assert prompt(topic, topic, [clean(text) for text in row["passages"][:5]], fact) == expected
+
+
+def test_the_request_is_deterministic_and_short() -> None:
+    asked = request("text")
+    assert asked.messages == ({"role": "user", "content": "text"},)
+    assert asked.params == {"temperature": 0.0, "max_tokens": 50, "logprobs": True, "top_logprobs": 5}
+    assert request("text", logprobs=False).params == {"temperature": 0.0, "max_tokens": 50}
+    assert no_context_prompt(" She won. ") == "She won. True or False?"
+
+
+@pytest.mark.parametrize(
+    ("reply", "supported", "parsed"),
+    [
+        ("True", 1, True),
+        ("TRUE.", 1, True),
+        ("The statement is untrue", 1, True),  # as published: the letters are there
+        ("False", 0, True),
+        ("It is false, not true", 1, True),
+        ("True, not false", 0, True),
+        ("true false true", 0, True),  # the first occurrences count
+        ("I do not know", 0, False),
+        ("It cannot be said", 0, False),
+        ("Unknown.", 0, False),
+        ("There is no information.", 0, False),
+        ("Notable indeed", 1, False),  # "not" must be a word
+        ("Yes", 1, False),
+        ("", 1, False),
+    ],
+)
+def test_the_parsers_truth_table(reply: str, supported: int, parsed: bool) -> None:
+    assert is_supported(reply) == (supported, parsed)
+    original, strict = read(Reply("ok", reply)), read(Reply("ok", reply), "strict")
+    assert original.prediction == supported
+    assert original.status == strict.status == ("ok" if parsed else "unparsed")
+    assert strict.prediction == (supported if parsed else None)
+    assert original.raw == reply
+
+
+@pytest.mark.parametrize("status", ["refused", "error", "skipped"])
+def test_a_reply_that_is_none_leaves_the_fact_unscored(status: str) -> None:
+    support = read(Reply(status, error="why"))
+    assert (support.prediction, support.score, support.status, support.raw) == (None, None, status, "why")
+    with pytest.raises(UsageError, match="did you mean 'strict'"):
+        read(Reply("ok", "True"), "strickt")
+
+
+def test_token_probabilities_become_the_score() -> None:
+    top = {" True": math.log(0.6), " true": math.log(0.1), "False": math.log(0.2), "Maybe": math.log(0.1)}
+    tokens = (Token("Answer", -0.1, {"True": -3.0}), Token(" True", math.log(0.6), top), Token("False", 0.0))
+    assert p_true(tokens) == pytest.approx(0.7 / 0.9)
+    assert read(Reply("ok", "Answer True", tokens=tokens)).score == pytest.approx(0.7 / 0.9)
+    assert p_true((Token("False", math.log(0.9)),)) == 0
+    assert p_true(None) is None
+    assert p_true((Token("Yes", 0.0, {"True": -1.0}),)) is None
+
+
+# ---------------------------------------------------------------------------------------------------- abstention
+
+
+@pytest.mark.parametrize(
+    ("output", "generic", "perplexity"),
+    [
+        ("I'm sorry, I do not know her.", True, False),
+        ("Could you provide more details?", True, False),
+        ("I could not find any information [1] on her.", False, True),
+        ("Ada is a miller [1].\n\nThere is no information on her son.", False, False),
+        ("There are many. But there is no information on Ada.\n\nMore text.", False, True),
+        ("According to [1], the search results do not provide it", False, True),
+        ("", False, True),
+        ("\n\nAda is a miller.", False, True),
+        ("Ada is a miller.", False, False),
+    ],
+)
+def test_abstention(output: str, generic: bool, perplexity: bool) -> None:
+    assert is_abstained(output) is is_abstained(output, "generic") is generic
+    assert is_abstained(output, "perplexity_ai") is perplexity
+    assert not is_abstained(output, "none")
+
+
+def test_an_unknown_detector_is_refused() -> None:
+    with pytest.raises(UsageError, match="did you mean 'generic'"):
+        is_abstained("x", "generik")
+
+
+# ---------------------------------------------------------------------------------------------------- scores
+
+
+@pytest.mark.parametrize(
+    ("n", "gamma", "expected"),
+    [
+        (0, 10, 0.0),
+        (1, 10, math.exp(-9)),
+        (9, 10, math.exp(1 - 10 / 9)),
+        (10, 10, 1.0),
+        (11, 10, 1.0),
+        (0, 0, 1.0),
+        (1, 0, 1.0),
+        (3, 2.5, 1.0),
+        (2, 2.5, math.exp(1 - 1.25)),
+    ],
+)
+def test_the_length_penalty(n: int, gamma: float, expected: float) -> None:
+    assert penalty(n, gamma) == expected
+
+
+def test_a_negative_gamma_is_refused() -> None:
+    with pytest.raises(UsageError, match="gamma"):
+        penalty(1, -1)
+
+
+def test_a_responses_score_and_its_bounds() -> None:
+    row = response_score([1, 0, 1, None], gamma=0)
+    assert (row["init_score"], row["init_score_min"], row["init_score_max"]) == (2 / 3, 0.5, 0.75)
+    assert (row["n_facts"], row["n_supported"], row["n_unscored"], row["reason"]) == (4, 2, 1, None)
+    short = response_score([1] * 5)
+    assert short["init_score"] == 1
+    assert short["score"] == short["score_min"] == short["score_max"] == math.exp(-1)
+    none = response_score([])
+    assert (none["score"], none["init_score"], none["reason"]) == (None, None, "no fact")
+    lost = response_score([None, None], gamma=0)
+    assert (lost["score"], lost["score_min"], lost["score_max"]) == (None, 0, 1)
+    assert lost["reason"] == "no fact has a verdict"
+
+
+def told(predictions: list[int | None], abstained: bool = False, **more: object) -> dict[str, object]:
+    return {"abstained": abstained, "system": "s", **response_score(predictions, gamma=0), **more}
+
+
+def test_the_mean_is_over_responses_and_nothing_leaves_silently() -> None:
+    rows = [told([1, 1, 0, 0]), told([1]), told([], abstained=True), told([]), told([None, None])]
+    row = summarise(rows, replicates=0)
+    assert row["score"] == 0.75
+    assert (row["score_min"], row["score_max"]) == (0.5, (0.5 + 1 + 1) / 3)
+    assert {key: row[key] for key in row if key.startswith("n_")} == {
+        "n_responses": 5,
+        "n_abstained": 1,
+        "n_without_facts": 1,
+        "n_scored": 2,
+        "n_unscored_responses": 1,
+        "n_facts": 7,
+        "n_supported": 3,
+        "n_unscored": 2,
+    }
+    assert row["respond_ratio"] == 3 / 5
+    assert row["num_facts_per_response"] == 2.5
+    assert (row["score_low"], row["score_high"]) == (None, None)
+
+
+def test_a_response_whose_sentences_failed_did_respond() -> None:
+    row = summarise([told([], n_failed_sentences=2), told([1])], replicates=0)
+    assert (row["respond_ratio"], row["n_unscored_responses"], row["n_without_facts"]) == (1, 1, 0)
+    assert (row["score"], row["score_min"], row["score_max"]) == (1, 0.5, 1)
+
+
+def test_all_abstained_is_null_with_a_reason() -> None:
+    row = summarise([told([], abstained=True)])
+    assert (row["score"], row["init_score"], row["num_facts_per_response"]) == (None, None, None)
+    assert (row["respond_ratio"], row["reason"]) == (0, "no response has a scored fact")
+    json.dumps(row, allow_nan=False)
+
+
+def test_systems_are_told_apart() -> None:
+    rows = [told([1], system="a"), told([0], system=None), told([1, 0], system="a")]
+    assert [(row["system"], row["score"], row["n_responses"]) for row in by_system(rows)] == [
+        ("a", 0.75, 2),
+        (None, 0, 1),
+    ]
+
+
+def test_intervals_are_of_a_bootstrap_over_responses() -> None:
+    values = np.array([0.0, 0.5, 1.0, 1.0])
+    low, high = bootstrap_mean(values, replicates=4000, seed=3)
+    assert (low, high) == bootstrap_mean(values, replicates=4000, seed=3)
+    means = [values[[a, b, c, d]].mean() for a in range(4) for b in range(4) for c in range(4) for d in range(4)]
+    assert low == pytest.approx(np.quantile(means, 0.025), abs=0.13)
+    assert high == pytest.approx(np.quantile(means, 0.975), abs=0.13)
+    assert bootstrap_mean(values[:1]) == (None, None)
