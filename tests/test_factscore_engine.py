@@ -1,0 +1,500 @@
+"""The engine over a scripted LLM: what it asks, what it makes of the answers, what it keeps, how it resumes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_llm import ScriptedLLM
+
+from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.factscore.engine import FactScorer, Scored
+from factaudit.factscore.responses import Fact, Response, Sentence, make_response, read_responses
+from factaudit.knowledge.docdb import SEPARATOR, DocDB
+from factaudit.knowledge.retrieval import Retriever
+from factaudit.knowledge.topics import Knowledge
+from factaudit.llm.types import Reply, Token
+from factaudit.tables import validate_claims, validate_verdicts
+
+PAGES = {
+    "Ada Fenn": ["<s>Ada Fenn was a miller</s>", "She was born in Emberlow.", "She won the Quill in 1901."],
+    "Tobin Reyce": ["Tobin Reyce is a painter."],
+}
+
+
+@pytest.fixture
+def knowledge(tmp_path: Path) -> Iterator[Knowledge]:
+    with sqlite3.connect(tmp_path / "wiki.db") as connection:
+        connection.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
+        rows = [(title, SEPARATOR.join(passages)) for title, passages in PAGES.items()]
+        connection.executemany("INSERT INTO documents VALUES (?, ?)", rows)
+    connection.close()
+    with DocDB(tmp_path / "wiki.db") as db:
+        yield Knowledge(db)
+
+
+def answer(prompt: str) -> str:
+    """Two facts a sentence; a fact is true unless it says so."""
+    if prompt.startswith("Please breakdown"):
+        sentence = prompt.rstrip("\n").rsplit("independent facts: ", 1)[1]
+        return f"- {sentence}\n- {sentence[:-1]} indeed."
+    return "False" if "wrong" in prompt.rsplit("Input:", 1)[-1] else "True"
+
+
+def scorer(knowledge: Knowledge, llm: ScriptedLLM | None = None, **options: Any) -> FactScorer:
+    return FactScorer(knowledge, llm or ScriptedLLM(answer), **{"replicates": 50, **options})
+
+
+def facts_of(row: dict[str, Any]) -> list[str]:
+    return [fact["text"] for sentence in row["sentences"] for fact in sentence["facts"]]
+
+
+# -------------------------------------------------------------------------------- what is asked
+
+
+def test_the_calls_of_one_response_byte_for_byte(knowledge: Knowledge, tmp_path: Path) -> None:
+    demos = tmp_path / "demons.json"
+    demos.write_text(json.dumps({"She sang.": ["She sang."]}))
+    llm = ScriptedLLM(answer)
+    scorer(knowledge, llm, demos=demos, retriever=Retriever(k=2)).score(["Ada Fenn"], ["Ada won the Quill."])
+    task = "Please breakdown the following sentence into independent facts: "
+    shown = f"{task}She sang.\n- She sang.\n\n"
+    context = (
+        "Answer the question about Ada Fenn based on the given context.\n\n"
+        "Title: Ada Fenn\nText: She won the Quill in 1901.\n\nTitle: Ada Fenn\nText: Ada Fenn was a miller.\n\n"
+    )
+    assert llm.prompts == [
+        f"{shown}{shown}{task}Ada won the Quill.\n",
+        f"{context}Input: Ada won the Quill. True or False?\nOutput:",
+        f"{context}Input: Ada won the Quill indeed. True or False?\nOutput:",
+    ]
+    assert llm.requests[0].params == {"temperature": 0.0, "max_tokens": 800}
+    assert llm.requests[1].params == {"temperature": 0.0, "max_tokens": 50, "logprobs": True, "top_logprobs": 5}
+
+
+def test_no_context_asks_for_the_fact_alone_and_needs_no_knowledge() -> None:
+    llm = ScriptedLLM(answer)
+    result = FactScorer(None, llm, verifiers=["no-context"]).score(["Anybody"], ["She won."])
+    assert llm.prompts[1:] == ["She won. True or False?", "She won indeed. True or False?"]
+    assert result["init_score"] == 1
+
+
+def test_all_calls_go_out_at_once_and_few_responses_are_in_work(knowledge: Knowledge) -> None:
+    llm = ScriptedLLM(answer, latency=0.005)
+    topics = ["Ada Fenn"] * 12
+    outputs = [f"It is {i}. It was {i}. It will be {i}." for i in range(12)]
+    scorer(knowledge, llm).score(topics, outputs)
+    assert llm.most_under_way >= 36
+    few = ScriptedLLM(answer, latency=0.005)
+    scorer(knowledge, few, window=1).score(topics, outputs)
+    assert few.most_under_way <= 6
+
+
+# -------------------------------------------------------------------------------- what comes of it
+
+
+def test_the_tables_rows_and_summary_fit_together(knowledge: Knowledge) -> None:
+    made = [
+        make_response("Ada Fenn", "Ada was a miller. Ada was wrong.", "one"),
+        make_response("Tobin Reyce", "I'm sorry, I know nothing.", "one"),
+        make_response("Tobin Reyce", "Tobin paints.", "two"),
+    ]
+    scored = scorer(knowledge, gamma=0).score_responses(made)
+    validate_claims(scored.claims)
+    validate_verdicts(scored.verdicts, claims=scored.claims)
+    assert scored.claims["claim_id"].tolist() == [f"{made[0].response_id}.{i}" for i in range(4)] + [
+        f"{made[2].response_id}.{i}" for i in range(2)
+    ]
+    assert scored.claims["claim"].tolist()[:2] == ["Ada was a miller.", "Ada was a miller indeed."]
+    assert scored.claims["sentence"].tolist()[1] == "Ada was a miller."
+    assert set(scored.claims["doc_id"]) == {"Ada Fenn", "Tobin Reyce"}
+    assert scored.claims["doc"].iloc[4] == "Tobin Reyce is a painter."
+    assert "<s>" not in "".join(scored.claims["doc"])
+    assert scored.verdicts["prediction"].tolist() == [1, 1, 0, 0, 1, 1]
+    assert set(scored.verdicts["evaluator"]) == {"retrieval+scripted"}
+    summary = scored.summary
+    assert (summary["score"], summary["init_score"]) == (0.75, 0.75)
+    assert summary["respond_ratio"] == 2 / 3
+    assert (summary["n_facts"], summary["n_supported"], summary["n_unparsed"]) == (6, 4, 0)
+    assert summary["num_facts_per_response"] == 3
+    assert [(one["system"], one["score"]) for one in summary["systems"]] == [("one", 0.5), ("two", 1.0)]
+    assert summary["calls"] == 3 + 6
+    assert [row["abstained"] for row in scored.responses] == [False, True, False]
+    json.dumps([scored.responses, summary], allow_nan=False)
+
+
+def test_the_same_sentence_in_two_responses_keeps_its_facts_in_both(knowledge: Knowledge) -> None:
+    result = scorer(knowledge).score(
+        ["Ada Fenn", "Tobin Reyce", "Ada Fenn"], ["It rained.", "It rained.", "It rained."]
+    )
+    assert [facts_of(row) for row in result["responses"]] == [["It rained.", "It rained indeed."]] * 3
+    assert len({row["response_id"] for row in result["responses"]}) == 3
+
+
+def test_a_repeated_sentence_in_one_response_counts_its_facts_once(knowledge: Knowledge) -> None:
+    row = scorer(knowledge).score(["Ada Fenn"], ["It rained. It rained."])["responses"][0]
+    assert (row["n_facts"], row["n_duplicates"]) == (2, 2)
+    assert [len(sentence["facts"]) for sentence in row["sentences"]] == [2, 0]
+
+
+def test_facts_beyond_the_cap_are_cut_and_counted(knowledge: Knowledge) -> None:
+    llm = ScriptedLLM(lambda p: "\n".join(f"- Fact {i}." for i in range(70)) if p.startswith("Please") else "True")
+    row = scorer(knowledge, llm).score(["Ada Fenn"], ["It rained."])["responses"][0]
+    assert (row["n_facts"], row["n_cut"]) == (50, 20)
+    assert len(llm.prompts) == 1 + 50
+
+
+def test_boilerplate_and_empty_outputs_yield_no_facts_and_cost_no_call(knowledge: Knowledge) -> None:
+    llm = ScriptedLLM(answer)
+    result = scorer(knowledge, llm).score(["Ada Fenn", "Ada Fenn"], ["", "Sure, here is her life."])
+    assert llm.prompts == []
+    assert [row["reason"] for row in result["responses"]] == ["no fact", "no fact"]
+    assert [row["score"] for row in result["responses"]] == [None, None]
+    assert (result["score"], result["respond_ratio"], result["n_without_facts"]) == (None, 0, 2)
+
+
+def test_a_topic_without_a_page_leaves_its_facts_unscored_with_the_reason(knowledge: Knowledge) -> None:
+    scored = scorer(knowledge, verifiers=["retrieval", "rouge2"]).score_responses(
+        [make_response("Nobody", "It rained."), make_response("Ada Fenn", "Ada was a miller.")]
+    )
+    lost = scored.verdicts[scored.verdicts["claim_id"].isin(scored.claims["claim_id"][:2])]
+    assert lost["status"].tolist() == ["skipped"] * 4
+    assert lost["prediction"].isna().all()
+    assert set(lost["raw"]) == {"no page for the topic 'Nobody' in the knowledge source"}
+    row = scored.responses[0]
+    assert (row["n_facts"], row["n_unscored"], row["score"], row["page"]) == (2, 2, None, None)
+    assert row["reason"] == "no page for the topic 'Nobody' in the knowledge source"
+    assert (scored.summary["n_scored"], scored.summary["n_unscored_responses"]) == (1, 1)
+    assert scored.summary["respond_ratio"] == 1
+
+
+def test_topics_without_a_page_stop_a_run_before_any_call_if_asked(knowledge: Knowledge) -> None:
+    llm = ScriptedLLM(answer)
+    with pytest.raises(InputError, match="no page for the topic 'Nobody'"):
+        scorer(Knowledge(knowledge.db, "error"), llm).score(["Ada Fenn", "Nobody"], ["It rained.", "It rained."])
+    assert llm.prompts == []
+
+
+def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: Knowledge) -> None:
+    def flaky(prompt: str) -> str | Reply:
+        if prompt.endswith("facts: It burned.\n"):
+            return Reply("error", error="gave up")
+        if "rained indeed" in prompt:
+            return Reply("refused", "I won't say")
+        return answer(prompt)
+
+    row = scorer(knowledge, ScriptedLLM(flaky), gamma=0).score(["Ada Fenn"], ["It rained. It burned."])
+    response = row["responses"][0]
+    assert (response["n_facts"], response["n_unscored"], response["n_failed_sentences"]) == (2, 1, 1)
+    assert (response["init_score"], response["init_score_min"], response["init_score_max"]) == (1, 0.5, 1)
+    assert response["sentences"][1]["error"] == "gave up"
+    statuses = [f["verdicts"]["retrieval+scripted"]["status"] for f in response["sentences"][0]["facts"]]
+    assert statuses == ["ok", "refused"]
+
+
+@pytest.mark.parametrize(("parser", "score", "unscored"), [("original", 1.0, 0), ("strict", None, 2)])
+def test_unparsed_replies_are_counted_under_both_parsers(
+    knowledge: Knowledge, parser: str, score: float | None, unscored: int
+) -> None:
+    llm = ScriptedLLM(lambda p: answer(p) if p.startswith("Please") else "Certainly")
+    result = scorer(knowledge, llm, parser=parser).score(["Ada Fenn"], ["It rained."])
+    assert (result["init_score"], result["n_unscored"], result["n_unparsed"]) == (score, unscored, 2)
+
+
+def test_token_probabilities_stand_beside_the_verdict(knowledge: Knowledge) -> None:
+    def sure(prompt: str) -> str | Reply:
+        return answer(prompt) if prompt.startswith("Please") else Reply("ok", "True", tokens=(Token("True", -0.1),))
+
+    scored = scorer(knowledge, ScriptedLLM(sure)).score_responses([make_response("Ada Fenn", "It rained.")])
+    assert scored.verdicts["score"].tolist() == [1.0, 1.0]
+    off = ScriptedLLM(sure)
+    scorer(knowledge, off, logprobs=False).score(["Ada Fenn"], ["It rained."])
+    assert off.requests[-1].params == {"temperature": 0.0, "max_tokens": 50}
+
+
+def test_the_penalty_is_of_the_number_of_facts(knowledge: Knowledge) -> None:
+    row = scorer(knowledge).score(["Ada Fenn"], ["It rained."])["responses"][0]
+    assert row["score"] == pytest.approx(row["init_score"] * 2.718281828459045 ** (1 - 10 / 2))
+
+
+# -------------------------------------------------------------------------------- given facts, verifiers
+
+
+def given(topic: str, *facts: tuple[str, str | None]) -> Response:
+    sentence = Sentence("All.", tuple(Fact(text, label) for text, label in facts))
+    return Response(topic, topic, "All.", "human", (sentence,))
+
+
+def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: Knowledge) -> None:
+    made = [given("Ada Fenn", ("She was born in Emberlow.", "S"), ("He likes tea.", "NS"), ("It is so.", "IR"))]
+    scored = FactScorer(knowledge, verifiers=["rouge2", "unigram", "always-no"], gamma=0).score_responses(made)
+    assert scored.claims["label"].astype(object).where(scored.claims["label"].notna(), None).tolist() == [1, 0, None]
+    assert list(dict.fromkeys(scored.verdicts["evaluator"])) == ["rouge2", "unigram", "always-no"]
+    own = {name: scored.verdicts[scored.verdicts["evaluator"] == name] for name in ("rouge2", "always-no")}
+    assert own["rouge2"]["prediction"].tolist() == [1, 0, 0]
+    assert own["rouge2"]["claim_id"].tolist() == scored.claims["claim_id"].tolist()
+    assert scored.summary["evaluator"] == "rouge2"
+    assert [one["score"] for one in scored.summary["evaluators"]][::2] == [1 / 3, 0]
+    assert scored.responses[0]["evaluators"]["always-no"]["n_supported"] == 0
+    strict = FactScorer(knowledge, verifiers=["rouge2"], irrelevant="unsupported").score_responses(made)
+    assert strict.claims["label"].tolist() == [1, 0, 0]
+
+
+def test_given_duplicates_are_kept_each_with_its_own_id(knowledge: Knowledge) -> None:
+    scored = FactScorer(knowledge, verifiers=["rouge2"]).score_responses(
+        [given("Ada Fenn", ("She was born.", "S"), ("She was born.", "NS"))]
+    )
+    assert scored.claims["claim_id"].tolist() == ["Ada Fenn.0", "Ada Fenn.1"]
+
+
+def test_the_whole_page_is_the_document_for_evaluators_that_chunk(knowledge: Knowledge) -> None:
+    scored = FactScorer(knowledge, verifiers=["rouge2"], retriever=Retriever("all")).score_responses(
+        [given("Ada Fenn", ("She was born in Emberlow.", "S"))]
+    )
+    assert scored.claims["doc"].iloc[0] == "\n\n".join(PAGES["Ada Fenn"]).replace("<s>", "").replace("</s>", "")
+
+
+def test_all_abstained_gives_empty_tables(knowledge: Knowledge) -> None:
+    scored = scorer(knowledge).score_responses([make_response("Ada Fenn", "I'm sorry.")])
+    assert (len(scored.claims), len(scored.verdicts)) == (0, 0)
+    assert scored.summary["score"] is None
+    assert (scored.summary["respond_ratio"], scored.summary["n_abstained"]) == (0, 1)
+
+
+class Gate:
+    """Stands in for the masked language model."""
+
+    threshold = 0.3
+    signature = "npm|test"
+
+    def probability(self, page: object, topic: str, fact: str) -> float | None:
+        return None if "burned" in fact else 0.2 if "indeed" in fact else 0.4
+
+
+def test_the_nonparametric_probability_is_combined_by_and(knowledge: Knowledge) -> None:
+    gate: Any = Gate()
+    scored = scorer(knowledge, npm=gate).score_responses(
+        [make_response("Ada Fenn", "It rained. It was wrong. It burned.")]
+    )
+    assert scored.verdicts["prediction"].tolist() == [1, 0, 0, 0, 1, 1]
+    assert scored.verdicts["raw"].tolist()[:3] == ["True\n[npm 0.4000]", "True\n[npm 0.2000]", "False"]
+    assert scored.verdicts["raw"].iloc[4] == "True\n[npm undefined]"
+    assert set(scored.verdicts["evaluator"]) == {"retrieval+scripted+npm"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"llm": None}, "the verifier 'retrieval' needs an LLM"),
+        ({"parser": "orginal"}, "did you mean 'original'"),
+        ({"abstain": "generics"}, "did you mean 'generic'"),
+        ({"verifiers": ["rouge22"]}, "unknown evaluator 'rouge22'"),
+        ({"verifiers": []}, "needs a verifier"),
+        ({"verifiers": ["rouge2", "rouge2"]}, "rouge2"),
+        ({"gamma": -1}, "gamma is at least 0"),
+        ({"max_facts": 0}, "max_facts is at least 1"),
+        ({"verifiers": ["rouge2"], "npm": Gate()}, "nonparametric probability is combined with"),
+    ],
+)
+def test_wrong_options_are_refused_at_once(knowledge: Knowledge, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        FactScorer(knowledge, **{"llm": ScriptedLLM(answer), **options})
+
+
+def test_wrong_calls_are_refused(knowledge: Knowledge) -> None:
+    with pytest.raises(UsageError, match="two lists of the same length"):
+        scorer(knowledge).score(["Ada Fenn"], [])
+    with pytest.raises(UsageError, match="no response"):
+        scorer(knowledge).score([], [])
+    with pytest.raises(UsageError, match="needs an LLM"):
+        FactScorer(knowledge, verifiers=["rouge2"]).score(["Ada Fenn"], ["It rained."])
+
+
+# -------------------------------------------------------------------------------- Python, conversations
+
+
+def test_it_works_inside_a_running_loop(knowledge: Knowledge) -> None:
+    async def notebook() -> dict[str, Any]:
+        return scorer(knowledge).score(["Ada Fenn"], ["It rained."])
+
+    assert asyncio.run(notebook())["init_score"] == 1
+
+
+def test_the_last_assistant_turn_of_a_conversation_is_scored(knowledge: Knowledge) -> None:
+    turns = [
+        {"role": "user", "content": "Who is Ada Fenn?"},
+        {"role": "assistant", "content": "A singer."},
+        {"role": "user", "content": "Sure?"},
+        {"role": "assistant", "content": "Ada was a miller."},
+        {"role": "user", "content": "Thanks."},
+    ]
+    row = scorer(knowledge).score_conversation(turns, topic="Ada Fenn")
+    assert (row["output"], row["topic"], row["page"]) == ("Ada was a miller.", "Ada Fenn", "Ada Fenn")
+    llm = ScriptedLLM(lambda p: '"Ada Fenn".\n' if p.endswith("Title:") else answer(p))
+    assert scorer(knowledge, llm).score_conversation(turns)["topic"] == "Ada Fenn"
+    assert "user: Who is Ada Fenn?\n\nassistant: A singer." in llm.prompts[0]
+    with pytest.raises(UsageError, match="no assistant turn"):
+        scorer(knowledge).score_conversation(turns[:1])
+    with pytest.raises(UsageError, match="named no topic"):
+        scorer(knowledge, ScriptedLLM(lambda p: Reply("error", error="down"))).score_conversation(turns)
+
+
+# -------------------------------------------------------------------------------- killed and resumed
+
+
+class Killed(BaseException):
+    """As SIGKILL: nothing after it is done."""
+
+
+def same(one: Scored, other: Scored) -> bool:
+    return (
+        one.claims.equals(other.claims)
+        and one.verdicts.equals(other.verdicts)
+        and one.responses == other.responses
+        and one.summary == other.summary
+    )
+
+
+def many() -> list[Response]:
+    return [
+        make_response("Ada Fenn", f"It rained {i}. It was wrong {i}. It burned {i}.", f"s{i % 2}") for i in range(12)
+    ]
+
+
+def test_a_run_that_died_ten_times_ends_the_same_and_repeats_no_finished_response(
+    knowledge: Knowledge, tmp_path: Path
+) -> None:
+    whole = scorer(knowledge).score_responses(many())
+    asked: Counter[str] = Counter()
+
+    def dying(after: int) -> Callable[[str], str]:
+        left = [after]
+
+        def reply(prompt: str) -> str:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            asked[prompt] += 1
+            return answer(prompt)
+
+        return reply
+
+    for run in range(10):
+        with pytest.raises(Killed):
+            scorer(knowledge, ScriptedLLM(dying(9 + run)), window=1).score_responses(many(), journal=tmp_path / "j")
+    resumed = scorer(knowledge, window=1).score_responses(many(), journal=tmp_path / "j")
+    assert same(resumed, whole)
+    last = ScriptedLLM(answer)
+    assert same(scorer(knowledge, last).score_responses(many(), journal=tmp_path / "j"), whole)
+    assert last.prompts == []
+    # One response was in work at each death: nine calls a response, so at most that many are repeated.
+    assert sum(n - 1 for n in asked.values()) <= 10 * 9
+
+
+def test_a_torn_journal_is_mended_and_other_settings_have_their_own(knowledge: Knowledge, tmp_path: Path) -> None:
+    whole = scorer(knowledge).score_responses(many(), journal=tmp_path)
+    (path,) = tmp_path.glob("factscore-*.jsonl")
+    path.write_bytes(path.read_bytes()[:-20])
+    llm = ScriptedLLM(answer)
+    assert same(scorer(knowledge, llm).score_responses(many(), journal=tmp_path), whole)
+    assert len(llm.prompts) == 9
+    strict = ScriptedLLM(answer)
+    scorer(knowledge, strict, parser="strict").score_responses(many(), journal=tmp_path)
+    assert len(strict.prompts) == 12 * 9
+    again = ScriptedLLM(answer)
+    scorer(knowledge, again, gamma=0).score_responses(many(), journal=tmp_path)  # arithmetic only: nothing is asked
+    assert again.prompts == []
+
+
+def test_responses_with_failed_calls_are_tried_again(knowledge: Knowledge, tmp_path: Path) -> None:
+    down = ScriptedLLM(lambda p: Reply("error", error="down") if "wrong 3" in p else answer(p))
+    first = scorer(knowledge, down).score_responses(many(), journal=tmp_path)
+    assert first.summary["n_failed_sentences"] == 1
+    up = ScriptedLLM(answer)
+    assert same(
+        scorer(knowledge, up).score_responses(many(), journal=tmp_path), scorer(knowledge).score_responses(many())
+    )
+    assert len(up.prompts) == 9
+
+
+def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge: Knowledge) -> None:
+    def broken(prompt: str) -> str:
+        raise FactauditError("no key")
+
+    with pytest.raises(FactauditError, match=r"^no key$"):
+        scorer(knowledge, ScriptedLLM(broken)).score(["Ada Fenn"], ["It rained."])
+
+
+# -------------------------------------------------------------------------------- reading responses
+
+
+def write(path: Path, *rows: object) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def test_responses_are_read_with_system_and_stable_ids(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "bios.jsonl",
+        {"topic": "A", "output": "x"},
+        {"topic": "A", "output": "x"},
+        {"topic": "B", "output": "", "system": "gpt", "response_id": 7},
+    )
+    one, two, three = read_responses(path)
+    assert one.system == two.system == "bios"
+    assert one.response_id != two.response_id
+    assert (three.system, three.response_id, three.output) == ("gpt", "7", "")
+    assert read_responses(path)[0] == one
+    assert read_responses(path, system="mine", limit=1)[0].system == "mine"
+
+
+def test_all_that_is_wrong_with_a_file_of_responses_is_said(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "r.jsonl",
+        {"output": "x"},
+        {"topic": "A", "output": None},
+        {"topic": "A", "output": "x", "annotations": "S"},
+        {"topic": "A", "output": "x", "facts": ["a", 3]},
+        {"topic": "A", "output": "x", "facts": [{"text": "a", "label": "yes"}]},
+        {"topic": "A", "output": "x", "response_id": "1"},
+        {"topic": "A", "output": "y", "response_id": "1"},
+    )
+    with pytest.raises(InputError) as caught:
+        read_responses(path)
+    said = str(caught.value)
+    for part in (
+        "6 problems",
+        "line 1, column 'topic': expected text, found none",
+        "line 2, column 'output': expected text, found none",
+        "line 3, column 'annotations': expected null or a list",
+        "line 4, column 'facts': expected a fact's text, found 3",
+        "line 5, column 'facts': expected a label S, NS or IR, found 'yes'",
+        "the response_id '1' stands 2 times",
+    ):
+        assert part in said
+    (tmp_path / "cut.jsonl").write_text('{"topic": "A", "output": "x"}\n{"topic": "A", "out')
+    with pytest.raises(InputError, match="line 2: the line is cut off"):
+        read_responses(tmp_path / "cut.jsonl")
+    with pytest.raises(InputError, match="expected annotations, to take the human facts from"):
+        read_responses(write(tmp_path / "plain.jsonl", {"topic": "A", "output": "x"}), facts="human")
+
+
+def test_facts_from_a_file_by_id_or_line_by_line(tmp_path: Path) -> None:
+    path = write(tmp_path / "r.jsonl", {"topic": "A", "output": "x", "response_id": "1"}, {"topic": "B", "output": "y"})
+    lines = write(tmp_path / "f.jsonl", {"facts": ["a"]}, {"facts": [{"text": "b", "label": "NS"}]})
+    found = read_responses(path, facts=lines)
+    assert [one.given[0].facts for one in found if one.given] == [(Fact("a"),), (Fact("b", "NS"),)]
+    ids = write(
+        tmp_path / "i.jsonl", {"response_id": found[1].response_id, "facts": []}, {"response_id": 1, "facts": ["a"]}
+    )
+    assert read_responses(path, facts=ids)[0].given == (Sentence("x", (Fact("a"),)),)
+    with pytest.raises(InputError, match="expected a line per response: 2, found 1"):
+        read_responses(path, facts=write(tmp_path / "one.jsonl", {"facts": ["a"]}))
+    with pytest.raises(InputError, match="no facts for the response_id '1'"):
+        read_responses(path, facts=write(tmp_path / "x.jsonl", {"response_id": "9", "facts": ["a"]}))
