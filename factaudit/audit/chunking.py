@@ -1,0 +1,161 @@
+"""What chunking does to an evaluator's verdicts (VC §4.2, Figure 6, Table 30)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from factaudit.audit import counts as nine
+from factaudit.audit.groups import group_by
+from factaudit.audit.intervals import Intervals, low_high
+from factaudit.audit.judged import Judged
+from factaudit.audit.rates import rates
+from factaudit.audit.rows import Row, number, ratio
+from factaudit.errors import UsageError, hint
+from factaudit.text.chunks import words
+from factaudit.text.overlap import r2_diff
+
+#: Whether one chunk has all of the claim's bigrams that the document has.
+_KINDS = ("zero", "positive")
+#: What the verdicts of a chunked evaluator are called: this and its inner evaluator's name.
+_PREFIX = "chunked-"
+
+
+def chunking(
+    judged: Judged,
+    *,
+    by: Sequence[str] = ("dataset",),
+    pairs: Mapping[str, str] | None = None,
+    size: int = 500,
+    intervals: Intervals | None = None,
+) -> list[Row]:
+    """How many predictions chunking flips, where one chunk has all overlapping bigrams (R2-diff 0) and where none has.
+
+    pairs: from an evaluator to its chunked counterpart; by default every X with ``chunked-X``. size: words in a chunk.
+    Labels aren't read. A row per group of ``by``, pair and kind of claim: the keys of ``by``, evaluator,
+    chunked_evaluator, r2_diff (``zero`` or ``positive``), n (claims scored by both), n_unscored (by one or both),
+    n_one_chunk (of n, those whose document is a single chunk; their R2-diff is zero), n_no_r2 (the group's claims
+    without R2-diff: no document, or fewer than two tokens), flip_1_to_0 and flip_0_to_1, the shares of n that only the
+    evaluator, and only its chunked counterpart, finds attributable; each with ``_min`` and ``_max`` and, with
+    intervals, ``_low`` and ``_high``.
+    """
+    chosen = _pairs(judged, pairs)
+    if not chosen:
+        return []
+    groups = group_by(judged.claims, by)
+    docs = judged.claims["doc"].tolist()
+    difference = r2_diff(judged.claims["claim"].tolist(), docs, size)
+    undefined = np.isnan(difference)
+    lost = np.bincount(groups.codes[undefined], minlength=len(groups.keys))
+    short = _lengths(docs) <= size
+    codes = np.where(undefined, -1, groups.codes * len(_KINDS) + (difference > 0))
+    n_codes = len(groups.keys) * len(_KINDS)
+    rows: list[tuple[int, Row]] = []
+    for plain, chunked in chosen:
+        # The same nine cells as for a label and a prediction, with the evaluator in the label's place.
+        first, second = (judged.prediction[judged.evaluators.index(name)] for name in (plain, chunked))
+        both = (first >= 0) & (second >= 0)
+        counts = nine.count(codes, n_codes, first, second)
+        one_chunk = np.bincount(codes[both & short & (codes >= 0)], minlength=n_codes)
+        figures = _flips(counts)
+        for name, (low, high) in _flip_bounds(counts).items():
+            figures |= {f"{name}_min": low, f"{name}_max": high}
+        if intervals is not None:
+            used = np.where(both, codes, -1)
+            drawn = intervals.counts(judged, used, n_codes, nine.cells(first, second), nine.CELLS)
+            figures |= low_high(intervals, _flips(drawn.reshape(*drawn.shape[:2], 3, 3)))
+        for place in range(n_codes):
+            group, kind = divmod(place, len(_KINDS))
+            n = int(counts[place, :2, :2].sum())
+            row: Row = {
+                **groups.keys[group],
+                "evaluator": plain,
+                "chunked_evaluator": chunked,
+                "r2_diff": _KINDS[kind],
+                "n": n,
+                "n_unscored": int(counts[place].sum()) - n,
+                "n_one_chunk": int(one_chunk[place]),
+                "n_no_r2": int(lost[group]),
+            }
+            row |= {name: number(values[place]) for name, values in figures.items()}
+            rows.append((group, row | {"reason": _reason(row, size)}))
+    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+
+
+def chunking_rates(
+    judged: Judged,
+    *,
+    by: Sequence[str] = ("dataset",),
+    pairs: Mapping[str, str] | None = None,
+    size: int = 500,
+    intervals: Intervals | None = None,
+) -> list[Row]:
+    """Rates of evaluators with and without chunks, over claims whose documents are longer than ``size`` words.
+
+    pairs: as in `chunking`. The rows are those of `factaudit.audit.rates.rates`, for both evaluators of each pair; a
+    dataset without a document that long has none.
+    """
+    chosen = list(dict.fromkeys(name for pair in _pairs(judged, pairs) for name in pair))
+    long = np.flatnonzero(_lengths(judged.claims["doc"].tolist()) > size)
+    if not chosen or not len(long):
+        return []
+    at = np.ix_(np.array([judged.evaluators.index(name) for name in chosen]), long)
+    part = Judged(
+        claims=judged.claims.iloc[long].reset_index(drop=True),
+        evaluators=tuple(chosen),
+        label=judged.label[long],
+        prediction=judged.prediction[at],
+        score=judged.score[at],
+        status=judged.status[at],
+    )
+    return rates(part, by=by, intervals=intervals)
+
+
+def _pairs(judged: Judged, pairs: Mapping[str, str] | None) -> list[tuple[str, str]]:
+    """The pairs asked for, or every evaluator whose chunked counterpart is there; in the order of the evaluators."""
+    if pairs is None:
+        return [(name, _PREFIX + name) for name in judged.evaluators if _PREFIX + name in judged.evaluators]
+    for name in (name for pair in pairs.items() for name in pair):
+        if name not in judged.evaluators:
+            raise UsageError(f"pairs: no verdicts of {name!r}{hint(name, judged.evaluators)}")
+    return list(pairs.items())
+
+
+def _lengths(docs: Sequence[str | None]) -> np.ndarray:
+    """int64 (n,): words in each document; 0 where there is none. A document shared by many claims is counted once."""
+    known: dict[str, int] = {}
+    lengths = np.zeros(len(docs), dtype=np.int64)
+    for row, doc in enumerate(docs):
+        if isinstance(doc, str):
+            if doc not in known:
+                known[doc] = words(doc)
+            lengths[row] = known[doc]
+    return lengths
+
+
+def _flips(counts: np.ndarray) -> dict[str, np.ndarray]:
+    """Of (..., 3, 3) counts by [evaluator, chunked counterpart]; NaN where no claim is scored by both."""
+    n = counts[..., :2, :2].sum((-1, -2))
+    return {"flip_1_to_0": ratio(counts[..., 1, 0], n), "flip_0_to_1": ratio(counts[..., 0, 1], n)}
+
+
+def _flip_bounds(counts: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The least and the greatest share, had every claim been scored by both."""
+    n = counts.sum((-1, -2))
+    bounds = {}
+    for name, before, after in (("flip_1_to_0", 1, 0), ("flip_0_to_1", 0, 1)):
+        certain = counts[..., before, after]
+        possible = counts[..., before, -1] + counts[..., -1, after] + counts[..., -1, -1]
+        bounds[name] = ratio(certain, n), ratio(certain + possible, n)
+    return bounds
+
+
+def _reason(row: Row, size: int) -> str | None:
+    if row["n"]:
+        return None
+    if row["n_unscored"]:
+        return "no claim is scored by both"
+    if row["r2_diff"] == "positive":
+        return f"one chunk of {size} words has all that the claim shares with its document, for every claim"
+    return "no claim has all that it shares with its document in one chunk"

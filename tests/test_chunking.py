@@ -1,0 +1,151 @@
+"""What chunking flips: by hand, with missing verdicts, and against scikit-learn."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import balanced_accuracy_score
+
+from factaudit.audit.chunking import chunking, chunking_rates
+from factaudit.audit.intervals import Intervals
+from factaudit.audit.judged import Judged
+from factaudit.errors import UsageError
+from factaudit.tables import validate_claims, validate_verdicts
+
+#: Two chunks of three words; one chunk.
+LONG = "The cat sat. A dog ran."
+SHORT = "The cat sat."
+#: All within a chunk, and across.
+NEAR, FAR = "the cat sat", "cat sat a dog"
+
+
+def judged(rows: list[dict[str, Any]], names: tuple[str, str] = ("e", "chunked-e")) -> Judged:
+    """Rows of claims with the two evaluators' predictions in ``plain`` and ``chunked`` (None = unscored)."""
+    table = pd.DataFrame([{"dataset": "d", "doc": LONG, "label": 1, **row} for row in rows])
+    table["claim_id"] = [f"c{n}" for n in range(len(rows))]
+    verdicts = []
+    for name, column in zip(names, ("plain", "chunked"), strict=True):
+        part = pd.DataFrame({"claim_id": table["claim_id"], "evaluator": name, "prediction": table[column]})
+        part["status"] = np.where(part["prediction"].isna(), "error", "ok")
+        verdicts.append(part)
+    claims = validate_claims(table.drop(columns=["plain", "chunked"]))
+    return Judged.join(claims, validate_verdicts(pd.concat(verdicts)))
+
+
+def rows_of(claim: str, *pairs: tuple[int | None, int | None], **more: Any) -> list[dict[str, Any]]:
+    return [{"claim": claim, "plain": plain, "chunked": chunked, **more} for plain, chunked in pairs]
+
+
+def test_flips_by_hand() -> None:
+    data = judged(
+        rows_of(NEAR, (1, 1), (0, 0), (0, 1), (1, 1))
+        + rows_of(FAR, (1, 0), (1, 0), (1, 1), (0, 0), (0, 1))
+        + rows_of(NEAR, (1, 1), doc=SHORT)
+        + rows_of("word", (1, 0))
+        + rows_of(NEAR, (1, 0), doc=None)
+    )
+    zero, positive = chunking(data, size=3)
+    assert zero["r2_diff"] == "zero"
+    assert (zero["n"], zero["flip_1_to_0"], zero["flip_0_to_1"]) == (5, 0, 0.2)
+    assert (zero["n_one_chunk"], positive["n_one_chunk"]) == (1, 0)
+    assert positive["r2_diff"] == "positive"
+    assert (positive["n"], positive["flip_1_to_0"], positive["flip_0_to_1"]) == (5, 0.4, 0.2)
+    for row in (zero, positive):
+        assert (row["dataset"], row["evaluator"], row["chunked_evaluator"]) == ("d", "e", "chunked-e")
+        assert (row["n_no_r2"], row["n_unscored"], row["reason"]) == (2, 0, None)
+        assert row["flip_1_to_0_min"] == row["flip_1_to_0"] == row["flip_1_to_0_max"]
+
+
+def test_one_chunk_flips_nothing_but_says_so() -> None:
+    zero, positive = chunking(judged(rows_of(FAR, (1, 0), (0, 0))))
+    assert (zero["n"], zero["n_one_chunk"], zero["flip_1_to_0"]) == (2, 2, 0.5)
+    assert (positive["n"], positive["flip_1_to_0"], positive["flip_0_to_1"]) == (0, None, None)
+    assert (
+        positive["reason"] == "one chunk of 500 words has all that the claim shares with its document, for every claim"
+    )
+
+
+def test_bounds_are_what_the_missing_predictions_could_make() -> None:
+    pairs: list[tuple[int | None, int | None]] = [
+        (1, 0),
+        (1, None),
+        (None, 0),
+        (None, None),
+        (0, None),
+        (None, 1),
+        (1, 1),
+    ]
+    (row,) = [row for row in chunking(judged(rows_of(FAR, *pairs)), size=3) if row["r2_diff"] == "positive"]
+    assert (row["n"], row["n_unscored"], row["flip_1_to_0"]) == (2, 5, 0.5)
+    found = []
+    for filled in product((0, 1), repeat=6):
+        rest = iter(filled)
+        whole = [tuple(next(rest) if one is None else one for one in pair) for pair in pairs]
+        found.append([sum(pair == flip for pair in whole) / len(whole) for flip in ((1, 0), (0, 1))])
+    low, high = np.min(found, axis=0), np.max(found, axis=0)
+    assert [row["flip_1_to_0_min"], row["flip_0_to_1_min"]] == pytest.approx(low.tolist())
+    assert [row["flip_1_to_0_max"], row["flip_0_to_1_max"]] == pytest.approx(high.tolist())
+
+
+def test_nothing_scored_is_no_figure() -> None:
+    for row in chunking(judged(rows_of(FAR, (None, 1), (None, None))), size=3, intervals=Intervals(replicates=20)):
+        figures = [value for key, value in row.items() if key.startswith("flip") and not key.endswith(("min", "max"))]
+        assert figures == [None] * 6
+        assert row["reason"]
+
+
+def test_pairs_are_found_by_name_or_given() -> None:
+    rows = rows_of(FAR, (1, 0))
+    assert chunking(judged(rows, ("e", "sliced"))) == []
+    found = chunking(judged(rows, ("e", "sliced")), pairs={"e": "sliced"}, size=3)
+    assert {(row["evaluator"], row["chunked_evaluator"]) for row in found} == {("e", "sliced")}
+    with pytest.raises(UsageError, match=r"no verdicts of 'slice'.*did you mean 'sliced'"):
+        chunking(judged(rows, ("e", "sliced")), pairs={"e": "slice"})
+    assert chunking_rates(judged(rows, ("e", "sliced"))) == []
+
+
+def random_rows(n: int = 400) -> list[dict[str, Any]]:
+    random = np.random.default_rng(8)
+    return [
+        {
+            "claim": [NEAR, FAR][int(random.integers(2))],
+            "doc": [LONG, SHORT, "A dog ran. The cat sat."][int(random.integers(3))],
+            "dataset": f"d{int(random.integers(2))}",
+            "doc_id": str(int(random.integers(60))),
+            "label": int(random.random() < 0.7),
+            "plain": int(random.random() < 0.6) if random.random() < 0.95 else None,
+            "chunked": int(random.random() < 0.4),
+        }
+        for _ in range(n)
+    ]
+
+
+def test_rates_are_over_long_documents_alone() -> None:
+    rows = random_rows()
+    table = pd.DataFrame(rows)
+    found = chunking_rates(judged(rows), size=3)
+    assert {(row["dataset"], row["evaluator"]) for row in found} == set(
+        product(["d0", "d1", "__macro__"], ["e", "chunked-e"])
+    )
+    for row in found[:4]:
+        column = "chunked" if row["evaluator"] == "chunked-e" else "plain"
+        part = table[(table["doc"] != SHORT) & (table["dataset"] == row["dataset"])].dropna(subset=column)
+        assert row["n"] == len(part)
+        assert row["bacc"] == pytest.approx(balanced_accuracy_score(part["label"], part[column].astype(int)))
+        assert row["ppr"] == pytest.approx(part[column].mean())
+    assert chunking_rates(judged(rows), size=100) == []
+
+
+def test_intervals_hold_the_share_and_no_order_of_rows_matters() -> None:
+    rows = random_rows()
+    shuffled = [rows[at] for at in np.random.default_rng(1).permutation(len(rows))]
+    intervals = Intervals(replicates=200, seed=2)
+    found = chunking(judged(rows), size=3, intervals=intervals)
+    assert found == chunking(judged(shuffled), size=3, intervals=intervals)
+    for row in found:
+        assert row["flip_1_to_0_low"] < row["flip_1_to_0"] < row["flip_1_to_0_high"]
+        assert row["flip_0_to_1_low"] < row["flip_0_to_1"] < row["flip_0_to_1_high"]
