@@ -9,11 +9,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-WORDS = """
+_TEXT = """
 the mill by river was built in and it grinds wheat for village every autumn miller has three sons who sail to sea
 a bridge stands near old tower where people sell bread fish cloth on market day each spring flood took away
-""".split()
-_SIZES = {
+"""
+#: What the tokenizers know.
+WORDS = _TEXT.split()
+_SIZES: dict[str, Any] = {
     "hidden_size": 32,
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
@@ -31,20 +33,20 @@ def deberta_classifier(folder: Path) -> Path:
     """A DeBERTa-v3 sequence classifier, without a table of absolute positions."""
     from transformers import DebertaV2Config
 
-    config = DebertaV2Config(
+    settings: dict[str, Any] = {
         **_SIZES,
-        vocab_size=400,
-        num_labels=2,
-        position_biased_input=False,
-        relative_attention=True,
-        pos_att_type=["p2c", "c2p"],
-        position_buckets=32,
-        norm_rel_ebd="layer_norm",
-        share_att_key=True,
-        type_vocab_size=0,
-        pad_token_id=0,
-    )
-    return _save(folder, "DebertaV2ForSequenceClassification", config, _wordpiece())
+        "vocab_size": 400,
+        "num_labels": 2,
+        "position_biased_input": False,
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
+        "position_buckets": 32,
+        "norm_rel_ebd": "layer_norm",
+        "share_att_key": True,
+        "type_vocab_size": 0,
+        "pad_token_id": 0,
+    }
+    return _save(folder, "DebertaV2ForSequenceClassification", DebertaV2Config(**settings), _wordpiece())
 
 
 def bert_classifier(folder: Path, labels: dict[int, str], positions: int = 64) -> Path:
@@ -64,21 +66,21 @@ def t5(folder: Path, answers: tuple[str, ...] = ("▁1", "0", "1")) -> Path:
     """A T5 with the pieces ``answers`` in its vocabulary; as in the published one, "0" is "▁" and "0", "1" is "▁1"."""
     from transformers import T5Config
 
-    config = T5Config(
-        vocab_size=400,
-        d_model=32,
-        d_kv=8,
-        d_ff=64,
-        num_layers=2,
-        num_heads=4,
-        initializer_factor=0.5,
-        tie_word_embeddings=False,
-        feed_forward_proj="gated-gelu",
-        decoder_start_token_id=0,
-        pad_token_id=0,
-        eos_token_id=1,
-    )
-    return _save(folder, "T5ForConditionalGeneration", config, _unigram(answers))
+    settings: dict[str, Any] = {
+        "vocab_size": 400,
+        "d_model": 32,
+        "d_kv": 8,
+        "d_ff": 64,
+        "num_layers": 2,
+        "num_heads": 4,
+        "initializer_factor": 0.5,
+        "tie_word_embeddings": False,
+        "feed_forward_proj": "gated-gelu",
+        "decoder_start_token_id": 0,
+        "pad_token_id": 0,
+        "eos_token_id": 1,
+    }
+    return _save(folder, "T5ForConditionalGeneration", T5Config(**settings), _unigram(answers))
 
 
 def _save(folder: Path, architecture: str, config: Any, tokenizer: Any) -> Path:

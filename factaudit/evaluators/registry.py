@@ -89,7 +89,7 @@ _OURS = (
         "factaudit.evaluators.minicheck:MiniCheck",
         "a MiniCheck model: RoBERTa, DeBERTa or Flan-T5, over chunks of the document",
         needs="the [hf] extra",
-        source="Tang et al. 2024, MiniCheck §3",
+        source="Tang, Laban and Durrett 2024, MiniCheck",
         example="minicheck:model=flan-t5-large",
     ),
     Entry(
@@ -97,7 +97,7 @@ _OURS = (
         "factaudit.evaluators.nli:NLI",
         "an NLI cross-encoder: the probability that the document entails the claim",
         needs="the [hf] extra",
-        source="Laban et al. 2022, SummaC §3",
+        source="Laban et al. 2022, SummaC",
         example="nli:model=cross-encoder/nli-deberta-v3-base",
     ),
     Entry(

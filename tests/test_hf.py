@@ -1,0 +1,470 @@
+"""The transformers evaluators on tiny models: the real code against a plain loop over single examples."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import tiny_models
+
+from factaudit.errors import FactauditError, UsageError
+from factaudit.evaluators import hf
+from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.judging import judge
+from factaudit.evaluators.minicheck import MiniCheck, published_chunks
+from factaudit.evaluators.nli import NLI, entailment
+from factaudit.evaluators.registry import entries, make_evaluator
+from factaudit.tables import validate_claims
+from factaudit.text.chunks import chunk, words
+
+NLI_LABELS = {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}
+
+
+def sentences(rng: random.Random, n: int) -> str:
+    return " ".join(" ".join(rng.choices(tiny_models.WORDS, k=rng.randint(4, 12))).capitalize() + "." for _ in range(n))
+
+
+def some_claims(n: int = 24, seed: int = 1) -> list[Claim]:
+    """Claims about documents of one line, of several lines and of many sentences; every third shares its document."""
+    rng = random.Random(seed)
+    docs: list[str] = []
+    for number in range(n):
+        shared = number % 3 == 2
+        docs.append(
+            docs[-1] if shared else "\n".join(sentences(rng, rng.choice([1, 4, 9])) for _ in range(1 + number % 2))
+        )
+    return [Claim(f"c{number}", sentences(rng, 1), doc) for number, doc in enumerate(docs)]
+
+
+def judged(evaluator: MiniCheck | NLI, claims: Iterable[Claim]) -> dict[str, Verdict]:
+    found = list(evaluator.judge(claims))
+    assert len({verdict.claim_id for verdict in found}) == len(found)
+    return {verdict.claim_id: verdict for verdict in found}
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("models")
+    return {
+        "roberta": tiny_models.roberta_classifier(root / "roberta"),
+        "deberta": tiny_models.deberta_classifier(root / "deberta"),
+        "t5": tiny_models.t5(root / "t5"),
+        "bert-nli": tiny_models.bert_classifier(root / "bert-nli", NLI_LABELS),
+        "roberta-nli": tiny_models.roberta_classifier(root / "roberta-nli", {0: "not_entailment", 1: "entailment"}),
+    }
+
+
+def one_by_one(
+    folder: Path, first_token: tuple[int, int] | None = None
+) -> Callable[[list[tuple[str, ...]]], np.ndarray]:
+    """From texts or pairs to probabilities (n, labels), each run alone, without any of the project's code."""
+    import torch
+    import transformers
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    kind = "AutoModelForSequenceClassification" if first_token is None else "AutoModelForSeq2SeqLM"
+    model = getattr(transformers, kind).from_pretrained(folder).eval()
+
+    def probabilities(texts: list[tuple[str, ...]]) -> np.ndarray:
+        rows = []
+        for text in texts:
+            inputs: dict[str, Any] = dict(tokenizer(*text, return_tensors="pt"))
+            if first_token is not None:
+                inputs = {"input_ids": inputs["input_ids"], "decoder_input_ids": torch.zeros((1, 1), dtype=torch.long)}
+            with torch.no_grad():
+                logits = model(**inputs).logits[0]
+            if first_token is not None:
+                logits = logits[0, list(first_token)]
+            rows.append(torch.softmax(logits, dim=-1).numpy())
+        return np.array(rows)
+
+    return probabilities
+
+
+# MiniCheck
+
+
+@pytest.mark.hf
+@pytest.mark.parametrize("batch_size", [1, 5, 64])
+@pytest.mark.parametrize(("kind", "size"), [("roberta", 60), ("deberta", 60), ("t5", 30)])
+def test_minicheck_equals_a_plain_loop(folders, kind, size, batch_size):
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folders[kind])
+    claims = some_claims()
+    found = judged(MiniCheck(str(folders[kind]), size=size, batch_size=batch_size), claims)
+    boundary = {"roberta": "</s>", "deberta": "[SEP]", "t5": "</s>"}[kind]
+
+    def count(text: str) -> int:
+        return len(text.split() if kind == "t5" else tokenizer.encode(text, add_special_tokens=False))
+
+    answers = None
+    if kind == "t5":
+        vocabulary = tokenizer.get_vocab()
+        answers = (vocabulary["▁"], vocabulary["▁1"])
+    plain = one_by_one(folders[kind], answers)
+    chunked = 0
+    for claim in claims:
+        chunks = published_chunks(claim.doc, size, count)
+        chunked += len(chunks) > 1
+        prefix = "predict: " if kind == "t5" else ""
+        texts = [(f"{prefix}{text}{boundary}{claim.claim}",) for text in chunks]
+        expected = plain(texts)[:, 1]
+        assert found[claim.claim_id].chunk_scores == pytest.approx(expected, abs=1e-5)
+        assert found[claim.claim_id].score == max(found[claim.claim_id].chunk_scores)
+    assert 5 < chunked < len(claims)
+    assert np.std([verdict.score for verdict in found.values()]) > 0.01
+
+
+def test_chunks_are_as_published():
+    doc = "One two three. Four five.\nSix seven eight nine.\n\nTen."
+    assert published_chunks(doc, 100, words) == ["One two three. Four five.\nSix seven eight nine.\n\n Ten."]
+    assert published_chunks(doc, 5, words) == ["One two three. Four five.", "Six seven eight nine.\n\n Ten."]
+    assert published_chunks(doc, 3, words) == ["One two three.", "Four five.", "Six seven eight nine.", "Ten."]
+    # The break between lines has no word, but it has a token.
+    assert published_chunks(doc, 5, lambda text: max(1, words(text)))[0] == "One two three. Four five."
+    assert published_chunks(" \n ", 5, words) == []
+
+
+@pytest.mark.hf
+def test_published_sizes_are_the_defaults(folders):
+    rng = random.Random(3)
+    doc = sentences(rng, 150)  # 1,200 words or so
+    for kind, size in (("roberta", None), ("deberta", 400), ("t5", 500)):
+        evaluator = MiniCheck(str(folders[kind]))
+        found = judged(evaluator, [Claim("a", "The mill.", doc)])["a"]
+        loaded = evaluator._loaded
+        assert loaded is not None
+        if size is not None:
+            count = words if kind == "t5" else loaded.model.count
+            assert len(found.chunk_scores) == len(published_chunks(doc, size, count)) > 1
+        assert loaded.max_length == {"roberta": 128, "deberta": 2048, "t5": 2048}[kind]
+
+
+@pytest.mark.hf
+def test_support_tokens_are_looked_up_and_checked(folders, tmp_path):
+    evaluator = MiniCheck(str(folders["t5"]))
+    judged(evaluator, [Claim("a", "The mill.", "The mill.")])
+    tokenizer = evaluator._loaded.model.tokenizer
+    assert tokenizer.convert_ids_to_tokens(list(evaluator._loaded.answers)) == ["▁", "▁1"]
+    # Here both answers begin with "▁"; there neither is known.
+    for name, answers in (("same", ("0", "1")), ("unknown", ())):
+        folder = tiny_models.t5(tmp_path / name, answers)
+        with pytest.raises(FactauditError, match="cannot tell the answers '0' and '1'"):
+            judged(MiniCheck(str(folder)), some_claims(1))
+
+
+@pytest.mark.hf
+def test_a_long_input_loses_neither_claim_nor_document(folders):
+    rng = random.Random(5)
+    # One sentence of about 150 words: more than the model's 128 tokens.
+    doc = " ".join(rng.choices(tiny_models.WORDS, k=150)).capitalize() + "."
+    claim = Claim("a", sentences(rng, 2), doc)
+    evaluator = MiniCheck(str(folders["roberta"]))
+    verdict = judged(evaluator, [claim])["a"]
+    assert verdict.status == "ok"
+    encoded = evaluator._loaded.encode(claim)
+    texts = [evaluator._loaded.model.tokenizer.decode(one["input_ids"]) for one in encoded]
+    assert len(texts) == len(verdict.chunk_scores) > 1
+    assert all(len(one["input_ids"]) <= 128 for one in encoded)
+    assert all(text.endswith(f"</s>{claim.claim}</s>") for text in texts)
+    read = " ".join(text.removeprefix("<s>").split("</s>")[0] for text in texts)
+    assert read.split() == doc.split()
+
+
+@pytest.mark.hf
+@pytest.mark.parametrize("kind", ["roberta", "bert-nli"])
+def test_a_claim_that_leaves_no_room_is_an_error_of_that_claim(folders, kind):
+    rng = random.Random(5)
+    make = NLI if kind.endswith("nli") else MiniCheck
+    claims = [Claim("long", sentences(rng, 30), sentences(rng, 30)), Claim("short", "The mill.", sentences(rng, 30))]
+    found = judged(make(str(folders[kind])), claims)
+    assert (found["long"].status, found["long"].score) == ("error", None)
+    assert "the claim has" in found["long"].raw
+    assert "of claim and document together" in found["long"].raw
+    assert found["short"].status == "ok"
+
+
+@pytest.mark.hf
+@pytest.mark.parametrize("kind", ["roberta", "deberta", "t5", "bert-nli"])
+def test_the_boundary_in_a_text_is_only_text(folders, kind):
+    make = NLI if kind.endswith("nli") else MiniCheck
+    evaluator = make(str(folders[kind]))
+    mark = "[SEP]" if kind in {"deberta", "bert-nli"} else "</s>"
+    plain, forged = Claim("a", "The mill.", "The sea."), Claim("b", f"The mill. {mark}The mill.", f"The {mark} sea.")
+    judged(evaluator, [plain])
+    marks = []
+    for claim in (plain, forged):
+        (encoded,) = evaluator._loaded.encode(claim)
+        marks.append(encoded["input_ids"].count(evaluator._loaded.model.tokenizer.convert_tokens_to_ids(mark)))
+    assert marks == [2, 2]
+
+
+# Natural language inference
+
+
+@pytest.mark.hf
+@pytest.mark.parametrize("batch_size", [1, 5, 64])
+@pytest.mark.parametrize(("kind", "label"), [("bert-nli", 2), ("roberta-nli", 1)])
+def test_nli_equals_a_plain_loop(folders, kind, label, batch_size):
+    from transformers import AutoTokenizer
+
+    claims = some_claims()
+    evaluator = NLI(str(folders[kind]), batch_size=batch_size)
+    found = judged(evaluator, claims)
+    tokenizer = AutoTokenizer.from_pretrained(folders[kind])
+
+    def count(text: str) -> int:
+        return len(tokenizer.encode(text, add_special_tokens=False))
+
+    limit, special = {"bert-nli": (64, 3), "roberta-nli": (128, 4)}[kind]
+    plain = one_by_one(folders[kind])
+    chunked = 0
+    for claim in claims:
+        room = limit - special - count(claim.claim)
+        # Chunks are cut to a multiple of 32 tokens, for claims of other lengths to share them.
+        chunks = [claim.doc] if count(claim.doc) <= room else chunk(claim.doc, room // 32 * 32, count)
+        expected = plain([(text, claim.claim) for text in chunks])[:, label]
+        assert found[claim.claim_id].chunk_scores == pytest.approx(expected, abs=1e-5)
+        assert found[claim.claim_id].score == max(found[claim.claim_id].chunk_scores)
+        chunked += len(chunks) > 1
+    assert 2 < chunked < len(claims)
+    assert np.std([verdict.score for verdict in found.values()]) > 0.01
+
+
+@pytest.mark.hf
+def test_nli_without_chunks_cuts_off_the_end_of_the_document(folders):
+    claims = some_claims()
+    evaluator = NLI(str(folders["bert-nli"]), chunks=False)
+    found = judged(evaluator, claims)
+    cut = 0
+    for claim in claims:
+        (encoded,) = evaluator._loaded.encode(claim)
+        said = evaluator._loaded.model.tokenizer.encode(claim.claim, add_special_tokens=False)
+        assert encoded["input_ids"][-len(said) - 1 : -1] == said
+        assert len(encoded["input_ids"]) <= 64
+        cut += len(encoded["input_ids"]) == 64
+        assert len(found[claim.claim_id].chunk_scores) == 1
+    assert cut > 5
+
+
+@pytest.mark.hf
+def test_nli_chunks_of_a_given_size(folders):
+    claims = some_claims()
+    evaluator = NLI(str(folders["roberta-nli"]), size=40)
+    found = judged(evaluator, claims)
+    for claim in claims:
+        chunks = evaluator._loaded.cut(claim.doc, 40)
+        assert len(found[claim.claim_id].chunk_scores) == len(chunks)
+        assert all(evaluator._loaded.model.count(text) <= 40 for text in chunks)
+
+
+@pytest.mark.parametrize(
+    ("labels", "wanted", "expected"),
+    [
+        (NLI_LABELS, "entailment", 2),
+        ({0: "entailment", 1: "not_entailment"}, "entailment", 0),
+        ({0: "not_entailment", 1: "Entailment "}, "entailment", 1),
+        ({0: "contradiction", 1: "entailment", 2: "neutral"}, "ENTAILMENT", 1),
+        ({0: "REFUTES", 1: "SUPPORTS"}, "supports", 1),
+    ],
+)
+def test_the_entailment_label_is_found_by_its_whole_name(labels, wanted, expected):
+    assert entailment(labels, wanted, "m") == expected
+
+
+@pytest.mark.parametrize("labels", [{0: "LABEL_0", 1: "LABEL_1"}, {0: "not_entailment", 1: "other"}])
+def test_a_model_without_the_label_is_refused(labels):
+    with pytest.raises(FactauditError, match="no label 'entailment'") as error:
+        entailment(labels, "entailment", "m")
+    assert all(name in str(error.value) for name in labels.values())
+    assert "label=NAME" in str(error.value)
+
+
+# Both
+
+
+@pytest.mark.hf
+@pytest.mark.parametrize(("make", "kind"), [(MiniCheck, "roberta"), (NLI, "bert-nli")])
+def test_documents_that_are_missing_or_blank(folders, make, kind):
+    claims = [Claim("none", "The mill.", None), Claim("blank", "The mill.", " \n "), Claim("empty", "The mill.", "")]
+    found = judged(make(str(folders[kind])), claims)
+    assert (found["none"].status, found["none"].score) == ("skipped", None)
+    assert 0 <= found["blank"].score <= 1
+    assert found["empty"].score == pytest.approx(found["blank"].score, abs=1e-5)
+
+
+@pytest.mark.hf
+@pytest.mark.parametrize(("make", "kind"), [(MiniCheck, "roberta"), (NLI, "bert-nli")])
+def test_claims_are_read_as_they_are_needed(folders, make, kind):
+    read = 0
+
+    def endless() -> Iterator[Claim]:
+        nonlocal read
+        claims = some_claims()
+        while True:
+            claim = claims[read % len(claims)]
+            read += 1
+            yield Claim(f"c{read}", claim.claim, claim.doc)
+
+    verdicts = make(str(folders[kind]), batch_size=4).judge(endless())
+    got = [next(verdicts) for _ in range(100)]
+    assert len({verdict.claim_id for verdict in got}) == 100
+    # At least one input each: 8 batches of 4 are read ahead.
+    assert read <= 100 + 8 * 4
+
+
+@pytest.mark.hf
+def test_scores_do_not_depend_on_the_order_of_the_claims(folders):
+    claims = some_claims()
+    evaluator = MiniCheck(str(folders["deberta"]), size=60, batch_size=3)
+    first, second = judged(evaluator, claims), judged(evaluator, reversed(claims))
+    for claim in claims:
+        assert first[claim.claim_id].chunk_scores == pytest.approx(second[claim.claim_id].chunk_scores, abs=1e-5)
+    assert judged(evaluator, claims) == first
+
+
+@pytest.mark.hf
+def test_a_whole_table_by_name(folders):
+    rows = [
+        {"claim_id": claim.claim_id, "dataset": "d", "claim": claim.claim, "doc": claim.doc, "label": None}
+        for claim in some_claims(9)
+    ]
+    table = validate_claims(pd.DataFrame(rows))
+    verdicts = judge(
+        table, [f"minicheck:model={folders['t5']},size=30,name=mc", {"nli": {"model": str(folders["bert-nli"])}}]
+    )
+    assert len(verdicts) == 18
+    assert set(verdicts["status"]) == {"ok"}
+    expected = judged(MiniCheck(str(folders["t5"]), size=30), some_claims(9))
+    mine = verdicts[verdicts["evaluator"] == "mc"]
+    assert dict(zip(mine["claim_id"], mine["score"], strict=True)) == pytest.approx(
+        {claim_id: verdict.score for claim_id, verdict in expected.items()}, abs=1e-6
+    )
+
+
+@pytest.mark.hf
+def test_a_probability_that_is_no_number_is_an_error_of_its_claim():
+    inputs: dict[str, list[hf.Encoding]] = {
+        "a": [{"input_ids": [1]}, {"input_ids": [1, 2]}],
+        "b": [{"input_ids": [1, 2, 3]}],
+    }
+    found = hf.judge(
+        [Claim("a", "x", "y"), Claim("b", "x", "y")],
+        lambda claim: inputs[claim.claim_id],
+        lambda batch: [float("nan") if len(one["input_ids"]) == 2 else 0.7 for one in batch],
+        2,
+    )
+    verdicts = {verdict.claim_id: verdict for verdict in found}
+    assert (verdicts["a"].status, verdicts["a"].score, verdicts["a"].chunk_scores) == ("error", None, [0.7, None])
+    assert (verdicts["b"].status, verdicts["b"].score) == ("ok", 0.7)
+
+
+@pytest.mark.hf
+def test_signatures_follow_what_changes_verdicts(folders, tmp_path):
+    import shutil
+
+    folder = tmp_path / "roberta"
+    shutil.copytree(folders["roberta"], folder)
+    plain = MiniCheck(str(folder)).signature
+    assert plain == MiniCheck(str(folders["roberta"]), batch_size=2, device="cpu").signature
+    assert plain.startswith("minicheck|files:")
+    assert plain != MiniCheck(str(folder), size=300).signature
+    tiny_models.roberta_classifier(folder, positions=100)
+    assert plain != MiniCheck(str(folder)).signature
+    evaluator = MiniCheck(str(folder))
+    judged(evaluator, some_claims(1))
+    assert evaluator.provenance == {"model": str(folder), "commit": None}
+
+
+def test_signatures_of_models_on_the_hub():
+    assert MiniCheck().signature == "minicheck|model:lytang/MiniCheck-Flan-T5-Large|revision:main"
+    assert MiniCheck("roberta-large", revision="abc", size=300).signature == (
+        "minicheck|model:lytang/MiniCheck-RoBERTa-Large|revision:abc|size:300"
+    )
+    assert NLI("a/b", label="Supports").signature == "nli|chunks:true|label:supports|model:a/b|revision:main"
+
+
+def test_making_one_imports_no_model_code():
+    script = (
+        "import sys; from factaudit.evaluators.registry import make_evaluator as make;"
+        "make('minicheck').signature; make('nli', {'model': 'a/b'}).signature;"
+        "print([name for name in ('torch', 'transformers') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_listing_names_the_extra():
+    listed = entries()
+    assert all("[hf]" in listed[name].needs for name in ("minicheck", "nli"))
+
+
+@pytest.mark.parametrize("module", ["torch", "transformers"])
+@pytest.mark.parametrize("make", [MiniCheck, NLI])
+def test_without_the_extra_it_says_what_to_install(monkeypatch, make, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(UsageError, match=r"pip install 'factaudit\[hf\]'"):
+        list(make("somewhere").judge(some_claims(1)))
+
+
+@pytest.mark.parametrize("options", [{"batch_size": 0}, {"size": 0}, {"max_length": -1}])
+@pytest.mark.parametrize("name", ["minicheck", "nli"])
+def test_options_out_of_range_are_refused(name, options):
+    with pytest.raises(UsageError, match=f"{name}: expected a {next(iter(options))} of at least 1"):
+        make_evaluator(name, {"model": "m", **options})
+
+
+def test_a_size_without_chunks_is_refused():
+    with pytest.raises(UsageError, match="chunks=false"):
+        NLI("m", chunks=False, size=3)
+
+
+@pytest.mark.hf
+@pytest.mark.parametrize("make", [MiniCheck, NLI])
+def test_what_is_no_model_is_refused(tmp_path, folders, make, monkeypatch):
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    def refusal(folder: Path) -> str:
+        with pytest.raises(FactauditError) as error:
+            list(make(str(folder)).judge(some_claims(1)))
+        return str(error.value)
+
+    assert "no such folder" in refusal(tmp_path / "nowhere")
+    assert "no model at" in refusal(tmp_path)
+    assert "expected a sequence classifier" in refusal(tiny_models.masked_lm(tmp_path / "masked"))
+    labels = {0: "not_entailment", 1: "entailment"}
+    headless = tiny_models.roberta_classifier(tmp_path / "headless", labels)
+    weights = load_file(headless / "model.safetensors")
+    save_file(
+        {name: values for name, values in weights.items() if not name.startswith("classifier.")},
+        headless / "model.safetensors",
+        metadata={"format": "pt"},
+    )
+    assert "lacks weights" in refusal(headless)
+    (headless / "model.safetensors").write_bytes(b"cut off")
+    assert "no model at" in refusal(headless)
+    assert torch.get_default_dtype() == torch.float32
+
+
+@pytest.mark.hf
+def test_settings_that_the_model_cannot_have_are_refused(folders, tmp_path):
+    claims = some_claims(1)
+    with pytest.raises(FactauditError, match="expected 2 classes, found 3"):
+        judged(MiniCheck(str(folders["bert-nli"])), claims)
+    with pytest.raises(UsageError, match="reads 128 tokens, found max_length 500"):
+        judged(MiniCheck(str(folders["roberta"]), max_length=500), claims)
+    with pytest.raises(UsageError, match="reads 64 tokens, found max_length 500"):
+        judged(NLI(str(folders["bert-nli"]), max_length=500), claims)
+    with pytest.raises(UsageError, match="the device 'quantum' cannot be used"):
+        judged(MiniCheck(str(folders["roberta"]), device="quantum"), claims)
+    with pytest.raises(FactauditError, match=r"has: LABEL_0, LABEL_1"):
+        judged(NLI(str(folders["roberta"])), claims)
