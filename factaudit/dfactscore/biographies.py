@@ -87,7 +87,7 @@ class _Line(Row):
     system: str | None = None
     response_id: str | None = None
     candidates: list[str] | None = None
-    docs: list[_Doc] = []
+    docs: list[_Doc] = Field(default_factory=list)
     facts: list[_Fact | str] | None = None
     category: str | None = None
 
@@ -95,7 +95,7 @@ class _Line(Row):
 class _Item(BaseModel):
     question: str
     output: str
-    docs: list[_Doc] = []
+    docs: list[_Doc] = Field(default_factory=list)
 
 
 class _Alce(BaseModel):
@@ -118,8 +118,8 @@ def read_biographies(path: str | Path, *, system: str | None = None, limit: int 
     source = Path(path)
     named = system if system is not None else source.name.removesuffix(".gz").rsplit(".", 1)[0]
     if source.suffix == ".json":
-        items = read_json(source, _Alce).data
-        lines = [_Line(name=name_of(item.question), output=item.output, docs=item.docs) for item in items]
+        alce: _Alce = read_json(source, _Alce)
+        lines = [_Line(name=name_of(one.question), output=one.output, docs=one.docs) for one in alce.data]
     else:
         lines = read_rows(source, _Line)
     seen: Counter[str] = Counter()

@@ -106,10 +106,11 @@ def reconcile(facts: Sequence[str], reply: Sequence[Sequence[str]]) -> Grouping:
     for position, line in matched:
         found[position] = rest[line][1]
     dropped = [position for position, group in enumerate(found) if group is None]
-    first = next((group for group in found if group is not None), 0)
+    last = next((group for group in found if group is not None), 0)
     placed: list[int] = []
-    for group in found:
-        placed.append(group if group is not None else placed[-1] if placed else first)
+    for group_or_none in found:
+        last = last if group_or_none is None else group_or_none
+        placed.append(last)
     return Grouping(
         number_groups(placed),
         n_changed=len(matched),
@@ -274,10 +275,10 @@ _DIED = re.compile(r"\b(?:died|death|passed away|killed)\b[^.;()]*?\b(1\d{3}|20\
 _IS_A = re.compile(r"\b(?:is|was) (?:an?|the) ([^.,;()]+)")
 # "a painter who lived in Ghent": what comes after these words is no longer the occupation.
 _OCCUPATION_ENDS = re.compile(r"\b(?:who|whose|which|that|known|born|from|best|active|remembered|noted|of|in|at|for)\b")
-_NO_OCCUPATION = frozenset(
-    ("member", "part", "native", "founder", "resident", "citizen", "graduate", "student", "recipient", "winner", "son")
-    + ("daughter", "child", "brother", "sister", "cousin", "friend", "supporter", "first", "only")
-)
+_NO_OCCUPATION = {
+    *("member", "part", "native", "founder", "resident", "citizen", "graduate", "student", "recipient", "winner"),
+    *("son", "daughter", "child", "brother", "sister", "cousin", "friend", "supporter", "first", "only"),
+}
 _OTHER = re.compile(
     r"\b(?:another|other|second|third|different|namesakes?|unrelated|not to be confused|same name|also (?:an?|the)\b)",
     re.IGNORECASE,

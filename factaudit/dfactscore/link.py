@@ -54,16 +54,16 @@ def link(
     """
     if rule not in RULES:
         raise UsageError(f"unknown linking rule {rule!r}{hint(rule, RULES)}")
-    groups = np.asarray(groups, dtype=np.int64)
-    n_groups = int(groups.max(initial=-1)) + 1
+    owner = np.asarray(groups, dtype=np.int64)
+    n_groups = int(owner.max(initial=-1)) + 1
     n_entities = len(matrix.entities)
     if not n_entities:
         return [Link(None)] * n_groups
     supported = np.zeros((n_groups, n_entities))
     score = np.zeros((n_groups, n_entities))
-    np.add.at(supported, groups, matrix.prediction == 1)
-    np.add.at(score, groups, np.nan_to_num(matrix.score))
-    sizes = np.bincount(groups, minlength=n_groups)
+    np.add.at(supported, owner, matrix.prediction == 1)
+    np.add.at(score, owner, np.nan_to_num(matrix.score))
+    sizes = np.bincount(owner, minlength=n_groups)
     # From the best to the worst entity of each group; the alphabet's order is the last key.
     alphabet = np.argsort(np.argsort(np.array(matrix.entities, dtype=object)))
     # Rounded: a sum of scores may differ in the last bit with the order of the facts.
@@ -71,7 +71,7 @@ def link(
     if rule == "argmax":
         chosen: list[int | None] = [int(order[0]) for order in ranked]
     elif rule == "hungarian":
-        chosen = _hungarian(supported, score, alphabet, groups, matrix.facts)
+        chosen = _hungarian(supported, score, alphabet, owner, matrix.facts)
     else:
         chosen = [_column(matrix, (given or {}).get(g)) for g in range(n_groups)]
     return [_link(chosen[g], ranked[g], supported[g] / sizes[g]) for g in range(n_groups)]

@@ -1,0 +1,608 @@
+"""D-FActScore from biographies to claims and verdicts: facts, groups, one matrix of verdicts, links, scores."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from factaudit.audit.judged import MISSING
+from factaudit.dfactscore import group as grouping
+from factaudit.dfactscore import score as scoring
+from factaudit.dfactscore.biographies import Biography, Fact, given_groups
+from factaudit.dfactscore.candidates import find_candidates
+from factaudit.dfactscore.group import GROUPERS, Grouping, LLMGrouper
+from factaudit.dfactscore.link import NARROW, RULES, Link, entity_of_facts, link
+from factaudit.dfactscore.matrix import Matrix
+from factaudit.errors import UsageError, hint
+from factaudit.evaluators.judging import judge, name_evaluator
+from factaudit.factscore import verify
+from factaudit.factscore.abstain import DETECTORS, is_abstained
+from factaudit.factscore.decompose import (
+    MAX_FACTS,
+    MIN_CHARACTERS,
+    Demonstrations,
+    distinct,
+    is_boilerplate,
+    parse_facts,
+    sentences,
+)
+from factaudit.factscore.engine import no_claims, no_verdicts, run_sync
+from factaudit.factscore.score import GAMMA
+from factaudit.knowledge.docdb import DocDB, Page
+from factaudit.knowledge.retrieval import Retriever
+from factaudit.llm.types import LLM
+from factaudit.signature import digest, signature
+from factaudit.tables import validate_claims, validate_verdicts
+
+#: FActScore's own prompt, put to the LLM; every other verifier is an evaluator.
+LLM_VERIFIER = "llm"
+#: The evaluators' names in the verdicts table.
+FACTSCORE, DFACTSCORE = "FActScore", "D-FActScore"
+
+Row = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What came of it.
+
+    claims: a row per fact, with the ``group`` it is in, the ``entity`` the group is linked to, and as ``doc`` the
+    passages of that entity's page. verdicts: two per claim, FActScore's and D-FActScore's. matrix: the claims that
+    were verified, a row per fact and candidate entity, with score, prediction, status and raw. responses: a row per
+    biography, with its groups and facts. summary: figures over all responses, per system, and of every linking rule
+    and grouper.
+    """
+
+    claims: pd.DataFrame
+    verdicts: pd.DataFrame
+    matrix: pd.DataFrame
+    responses: list[Row]
+    summary: Row
+
+
+@dataclass
+class DFactScorer:
+    """D-FActScore of biographies (MF §3).
+
+    Args:
+        knowledge: where the candidates' pages are; None where every biography brings its documents.
+        llm: decomposes, groups and verifies, as far as these need an LLM.
+        verifier: ``llm`` (FActScore's prompt, with the name as its topic) or any evaluator (``unigram``,
+            ``{"minicheck": {...}}``).
+        groupers: one or several of `factaudit.dfactscore.group.GROUPERS`. The first one's groups are scored; the
+            others are compared with it, at no further call but their own.
+        rule: how groups are linked to entities (`factaudit.dfactscore.link.link`); the other rules stand beside it.
+        demos, group_demos: files of demonstrations in place of our own.
+        retriever: how the passages of a page are chosen; the query is the name and the fact.
+        parser: ``original`` or ``strict`` (`factaudit.factscore.verify`).
+        abstain: ``generic``, ``perplexity_ai`` or ``none``.
+        gamma: of the length penalty, which is of the number of facts; 0 turns it off.
+        narrow: a link whose margin is at most this is flagged.
+    """
+
+    knowledge: DocDB | None = None
+    llm: LLM | None = None
+    verifier: str | Mapping[str, Any] = LLM_VERIFIER
+    groupers: Sequence[str] = ("llm",)
+    rule: str = "argmax"
+    demos: str | Path | None = None
+    group_demos: str | Path | None = None
+    retriever: Retriever = field(default_factory=Retriever)
+    parser: str = "original"
+    abstain: str = "generic"
+    gamma: float = GAMMA
+    narrow: float = NARROW
+    max_facts: int = MAX_FACTS
+    dataset: str = "biographies"
+    replicates: int = 2000
+    seed: int = 0
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        if isinstance(self.groupers, str):
+            self.groupers = (self.groupers,)
+        for name, values, known in (
+            ("grouper", self.groupers, GROUPERS),
+            ("linking rule", [self.rule], RULES),
+            ("parser", [self.parser], verify.PARSERS),
+            ("abstention detector", [self.abstain], DETECTORS),
+        ):
+            for value in values:
+                if value not in known:
+                    raise UsageError(f"unknown {name} {value!r}{hint(value, known)}")
+        if not self.groupers:
+            raise UsageError("D-FActScore needs a grouper")
+        if (self.verifier == LLM_VERIFIER or "llm" in self.groupers) and self.llm is None:
+            what = "verifier" if self.verifier == LLM_VERIFIER else "grouper"
+            raise UsageError(f"the {what} 'llm' needs an LLM; without one take, say, unigram and heuristic")
+        self._evaluator = None if self.verifier == LLM_VERIFIER else name_evaluator(self.verifier)
+        self._demonstrations = Demonstrations.load(self.demos)
+        self._grouper = LLMGrouper(self.llm, grouping.Demonstrations.load(self.group_demos)) if self.llm else None
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """For each of the two evaluators, every setting that can change a verdict, on one line."""
+        verifier = (
+            f"llm({self.llm.signature if self.llm else None},parser={self.parser})"
+            if self._evaluator is None
+            else self._evaluator.signature
+        )
+        shared: Row = {
+            "verifier": verifier,
+            "retrieval": self.retriever.signature,
+            "facts": None if self.llm is None else digest(self.llm.signature, self._demonstrations.signature),
+            "max_facts": self.max_facts,
+            "abstain": self.abstain,
+        }
+        own = self._grouper.signature if self.groupers[0] == "llm" and self._grouper else self.groupers[0]
+        return {
+            FACTSCORE: signature("factscore", shared | {"candidates": "any"}),
+            DFACTSCORE: signature("dfactscore", shared | {"grouper": own, "link": self.rule}),
+        }
+
+    def score(
+        self, biographies: Sequence[Biography], *, journal: str | Path | None = None, progress: bool = False
+    ) -> Scored:
+        """Score biographies.
+
+        Args:
+            journal: a folder where an evaluator's verdicts are written down as they come. (An LLM's replies are in
+                its client's cache: in either case a run that was killed goes on where it was.)
+            progress: show progress bars (on a terminal only).
+        """
+        if not biographies:
+            raise UsageError("there is no biography to score")
+        if self.llm is None and any(one.facts is None for one in biographies):
+            raise UsageError("facts are to be had from the biographies: that needs an LLM (or give the facts)")
+        if "given" in self.groupers and not all(one.facts for one in biographies):
+            raise UsageError("the grouper 'given' needs biographies with facts and their groups")
+        works = [_Work(one) for one in biographies]
+        self._find_candidates(works)
+        run_sync(self._ask(works, progress))
+        matrix = self._matrix(works, journal, progress)
+        for work in works:
+            self._finish(work)
+        claims, verdicts = self._tables(works)
+        rows = [self._row(work) for work in works]
+        return Scored(claims, verdicts, matrix, rows, self._summary(works, rows))
+
+    # --------------------------------------------------------------------------------------------- candidates
+
+    def _find_candidates(self, works: Sequence[_Work]) -> None:
+        open_names = [work.bio.name for work in works if work.bio.candidates is None]
+        found: dict[str, list[str]] = {}
+        if open_names:
+            if self.knowledge is None:
+                raise UsageError("candidates are to be found: that needs a knowledge source (or give them, or docs)")
+            found = find_candidates(open_names, self.knowledge.titles())
+        pages: dict[str, Page | None] = {}
+        for work in works:
+            titles = work.bio.candidates if work.bio.candidates is not None else found[work.bio.name]
+            brought: dict[str, list[str]] = {}
+            for title, text in work.bio.docs:
+                if text not in brought.setdefault(title, []):
+                    brought[title].append(text)
+            for title in titles:
+                if title not in pages and self.knowledge is not None:
+                    pages[title] = self.knowledge.find(title)
+                page = pages.get(title)
+                if page is None and title in brought:
+                    page = Page(title, tuple(brought[title]))
+                # Two titles may lead to one page, by a redirect: it is one entity.
+                if page is None or page.title not in work.pages:
+                    work.pages[page.title if page else title] = page
+
+    # ------------------------------------------------------------------------------------------------ the LLM
+
+    async def _ask(self, works: Sequence[_Work], progress: bool) -> None:
+        """Everything that costs calls, all biographies at once; the client bounds what is under way."""
+        async with AsyncExitStack() as stack:
+            if isinstance(self.llm, AbstractAsyncContextManager):
+                await stack.enter_async_context(self.llm)
+            with tqdm(total=len(works), desc="biographies", unit="bio", disable=None if progress else True) as bar:
+
+                async def one(work: _Work) -> None:
+                    await self._facts(work)
+                    await self._groups(work)
+                    if self._evaluator is None:
+                        await self._verify(work)
+                    bar.update()
+
+                await _gather(one(work) for work in works)
+
+    async def _facts(self, work: _Work) -> None:
+        bio = work.bio
+        work.abstained = is_abstained(bio.output, self.abstain)
+        work.sentences = sentences(bio.text)
+        if work.abstained:
+            return
+        if bio.facts is not None:
+            work.facts = bio.facts
+            return
+        assert self.llm is not None
+        llm = self.llm
+
+        async def one(sentence: str) -> list[str]:
+            if is_boilerplate(sentence):
+                return []
+            reply = await llm.ask(self._demonstrations.request(sentence))
+            if reply.status != "ok":
+                work.failed.append(reply.error or reply.status)
+                return []
+            return parse_facts(reply.text, MIN_CHARACTERS)
+
+        found = await _gather(one(sentence) for sentence in work.sentences)
+        kept, work.n_duplicates, work.n_cut = distinct(found, self.max_facts)
+        work.facts = tuple(Fact(text, number) for number, facts in enumerate(kept) for text in facts)
+
+    async def _groups(self, work: _Work) -> None:
+        texts = [fact.text for fact in work.facts]
+        for name in self.groupers:
+            if name == "llm" and texts:
+                assert self._grouper is not None
+                found = await self._grouper.group(work.bio.text, texts)
+            elif name == "heuristic":
+                numbers = [fact.sentence for fact in work.facts]
+                found = grouping.heuristic_groups(work.bio.name, work.sentences, texts, numbers)
+            elif name == "given":
+                found = Grouping(grouping.number_groups(given_groups(work.facts)[0]))
+            else:
+                found = grouping.one_group(len(texts))
+            work.groupings[name] = found
+
+    async def _verify(self, work: _Work) -> None:
+        assert self.llm is not None
+        llm = self.llm
+
+        async def one(fact: str, page: Page, passages: Sequence[str]) -> verify.Support:
+            text = verify.prompt(work.bio.name, page.title, passages, fact)
+            return verify.read(await llm.ask(verify.request(text)), self.parser)
+
+        await asyncio.to_thread(self._retrieve, work)
+        cells = [(fact, page) for fact in range(len(work.facts)) for page in work.pages.values() if page is not None]
+        asked = (one(work.facts[fact].text, page, work.passages[fact, page.title]) for fact, page in cells)
+        for (fact, page), support in zip(cells, await _gather(asked), strict=True):
+            work.verdicts[fact, page.title] = support
+
+    # --------------------------------------------------------------------------------------------- the matrix
+
+    def _retrieve(self, work: _Work) -> None:
+        for title, page in work.pages.items():
+            if page is not None:
+                for number, fact in enumerate(work.facts):
+                    work.passages[number, title] = self.retriever.retrieve(page, work.bio.name, fact.text)
+
+    def _matrix(self, works: Sequence[_Work], journal: str | Path | None, progress: bool) -> pd.DataFrame:
+        """The matrix of all biographies as one claims table with verdicts; each pair is verified here at the latest."""
+        rows = []
+        for work in works:
+            if self._evaluator is not None:
+                self._retrieve(work)
+            for number, fact in enumerate(work.facts):
+                rows += [
+                    {
+                        "claim_id": work.cell_id(number, title),
+                        "dataset": self.dataset,
+                        "system": work.bio.system,
+                        "response_id": work.bio.response_id,
+                        "doc_id": title,
+                        "topic": work.bio.name,
+                        "entity": title,
+                        "claim": fact.text,
+                        "doc": None if page is None else "\n\n".join(work.passages[number, title]),
+                        "fact": number,
+                    }
+                    for title, page in work.pages.items()
+                ]
+        if not rows:
+            return no_claims()
+        table = validate_claims(pd.DataFrame(rows))
+        if self._evaluator is not None:
+            has_page = table["doc"].notna()
+            if has_page.any():
+                judged = judge(table[has_page], [self._evaluator], journal=journal, progress=progress)
+                told = dict(zip(judged["claim_id"], _supports(judged), strict=True))
+                for work in works:
+                    for number in range(len(work.facts)):
+                        for title in work.pages:
+                            if (cell := work.cell_id(number, title)) in told:
+                                work.verdicts[number, title] = told[cell]
+        verdicts = [
+            work.verdict(number, title) for work in works for number in range(len(work.facts)) for title in work.pages
+        ]
+        table["score"] = [one.score for one in verdicts]
+        table["prediction"] = pd.array([one.prediction for one in verdicts], dtype="Int8")
+        table["status"] = [one.status for one in verdicts]
+        table["raw"] = pd.Series([one.raw for one in verdicts], dtype="object")
+        return table
+
+    # -------------------------------------------------------------------------------------------------- scores
+
+    def _finish(self, work: _Work) -> None:
+        n, titles = len(work.facts), tuple(work.pages)
+        prediction = np.full((n, len(titles)), MISSING, dtype=np.int8)
+        score = np.full((n, len(titles)), np.nan)
+        for fact in range(n):
+            for column, title in enumerate(titles):
+                verdict = work.verdict(fact, title)
+                prediction[fact, column] = MISSING if verdict.prediction is None else verdict.prediction
+                score[fact, column] = np.nan if verdict.score is None else verdict.score
+        work.matrix = Matrix(tuple(fact.text for fact in work.facts), titles, prediction, score)
+        work.links = self._link(work, self.groupers[0], self.rule) or []
+
+    def _link(self, work: _Work, grouper: str, rule: str) -> list[Link] | None:
+        """The links of one grouping by one rule; None where there are no groups."""
+        groups = work.groupings[grouper].groups
+        if groups is None:
+            return None
+        return link(work.matrix, groups, rule, _given_entities(work, groups) if rule == "given" else None)
+
+    def _figures(self, work: _Work, grouper: str, rule: str) -> Row:
+        groups = work.groupings[grouper].groups
+        links = work.links if (grouper, rule) == (self.groupers[0], self.rule) else self._link(work, grouper, rule)
+        figures = scoring.score(work.matrix, groups, links or [], gamma=self.gamma, narrow=self.narrow)
+        return figures | {"system": work.bio.system, "abstained": work.abstained}
+
+    def _row(self, work: _Work) -> Row:
+        main = work.groupings[self.groupers[0]]
+        titles = work.matrix.entities
+        by_any, attributed = work.matrix.by_any(), work.matrix.attributed()
+        groups = main.groups
+        linked = None if groups is None else entity_of_facts(work.links, groups)
+        by_link = None if linked is None else work.matrix.by_entity(linked)
+        facts = [
+            {
+                "text": fact.text,
+                "sentence": fact.sentence,
+                "group": None if groups is None else groups[number],
+                "entity": None if linked is None or linked[number] < 0 else titles[linked[number]],
+                "about": None if attributed[number] < 0 else titles[attributed[number]],
+                "supported_by": [titles[e] for e in np.flatnonzero(work.matrix.prediction[number] == 1)],
+                "factscore": _or_none(by_any[number]),
+                "dfactscore": None if by_link is None else _or_none(by_link[number]),
+                "label": fact.label,
+                "given_group": fact.group,
+                "given_entity": fact.entity,
+            }
+            for number, fact in enumerate(work.facts)
+        ]
+        return {
+            "response_id": work.bio.response_id,
+            "name": work.bio.name,
+            "output": work.bio.output,
+            **self._figures(work, self.groupers[0], self.rule),
+            "given_category": work.bio.category,
+            "candidates": list(titles),
+            "groups": [
+                {
+                    "entity": None if one.entity is None else titles[one.entity],
+                    "share": one.share,
+                    "second": None if one.second is None else titles[one.second],
+                    "margin": one.margin,
+                    "narrow": one.is_narrow(self.narrow),
+                    "n_facts": sum(number == group for number in groups or ()),
+                }
+                for group, one in enumerate(work.links)
+            ],
+            "grouping": {name: _told(found) for name, found in work.groupings.items()},
+            "n_failed_sentences": len(work.failed),
+            "n_duplicates": work.n_duplicates,
+            "n_cut": work.n_cut,
+            "sentences": work.sentences,
+            "facts": facts,
+        }
+
+    def _tables(self, works: Sequence[_Work]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        claims: list[Row] = []
+        verdicts: list[Row] = []
+        for work in works:
+            main = work.groupings[self.groupers[0]]
+            linked = None if main.groups is None else entity_of_facts(work.links, main.groups)
+            titles = work.matrix.entities
+            by_any = work.matrix.by_any()
+            for number, fact in enumerate(work.facts):
+                column = None if linked is None or linked[number] < 0 else int(linked[number])
+                title = None if column is None else titles[column]
+                passages = work.passages.get((number, title)) if title is not None else None
+                claim_id = work.claim_id(number)
+                claims.append(
+                    {
+                        "claim_id": claim_id,
+                        "dataset": self.dataset,
+                        "system": work.bio.system,
+                        "response_id": work.bio.response_id,
+                        "doc_id": title,
+                        "topic": work.bio.name,
+                        "group": None if main.groups is None else str(main.groups[number] + 1),
+                        "entity": title,
+                        "claim": fact.text,
+                        "doc": None if passages is None else "\n\n".join(passages),
+                        "label": fact.label,
+                    }
+                )
+                cells = [work.verdict(number, title) for title in titles]
+                known = [one.score for one in cells if one.score is not None]
+                verdicts.append(
+                    {
+                        "claim_id": claim_id,
+                        "evaluator": FACTSCORE,
+                        "score": max(known) if known else None,
+                        **_verdict(_or_none(by_any[number]), cells, ", ".join(work.supporters(number)) or None),
+                    }
+                )
+                if main.groups is None:
+                    told: Row = {"score": None, "prediction": None, "status": main.status, "raw": main.raw}
+                elif column is None:
+                    told = {"score": None, **_verdict(0 if titles else None, cells, "no entity is left for the group")}
+                else:
+                    told = {"score": cells[column].score, **_verdict(cells[column].prediction, [cells[column]], None)}
+                verdicts.append({"claim_id": claim_id, "evaluator": DFACTSCORE, **told})
+        if not claims:
+            return no_claims(), no_verdicts()
+        return validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts))
+
+    def _summary(self, works: Sequence[_Work], rows: Sequence[Row]) -> Row:
+        options: Row = {"replicates": self.replicates, "seed": self.seed, "confidence": self.confidence}
+        systems = list(dict.fromkeys(row["system"] for row in rows))
+        rules = [rule for rule in RULES if rule != "given" or all(_has_entities(work) for work in works)]
+        linking = []
+        for grouper in self.groupers:
+            for rule in rules:
+                told = [self._figures(work, grouper, rule) for work in works]
+                linking += [
+                    {"grouper": grouper, "link": rule, "system": system}
+                    | scoring.summarise([one for one in told if one["system"] == system], **options)
+                    for system in systems
+                ]
+        return {
+            "grouper": self.groupers[0],
+            "link": self.rule,
+            **scoring.summarise(rows, **options),
+            "n_failed_sentences": sum(row["n_failed_sentences"] for row in rows),
+            "systems": [
+                {"system": system}
+                | scoring.summarise([row for row in rows if row["system"] == system], **options)
+                | {"category_accuracy": _share(_right_category([row for row in rows if row["system"] == system]))}
+                for system in systems
+            ],
+            "category_accuracy": _share(_right_category(rows)),
+            "linking": linking,
+            "grouping": [self._grouping(works, name) for name in self.groupers],
+        }
+
+    def _grouping(self, works: Sequence[_Work], name: str) -> Row:
+        """What one grouper did to the facts, and how it compares with the given groups and with the first grouper."""
+        spoke = [work for work in works if work.facts]
+        found = [work.groupings[name] for work in spoke]
+        row: Row = {
+            "grouper": name,
+            "n_responses": len(spoke),
+            "n_failed": sum(one.groups is None for one in found),
+            **{key: sum(getattr(one, key) for one in found) for key in _COUNTS},
+        }
+        for key, truth in (("given", _given_groups), ("first", self._first_groups)):
+            pairs = [(truth(work), one.groups) for work, one in zip(spoke, found, strict=True)]
+            both = [grouping.compare(one, two) for one, two in pairs if one is not None and two is not None]
+            row[f"n_compared_{key}"] = len(both)
+            row[f"same_as_{key}"] = _share([same for same, _ in both])
+            row[f"agreement_{key}"] = _share([agreed for _, agreed in both])
+        return row
+
+    def _first_groups(self, work: _Work) -> tuple[int, ...] | None:
+        return work.groupings[self.groupers[0]].groups
+
+
+_COUNTS = ("n_changed", "n_dropped", "n_invented", "n_repeated")
+
+
+@dataclass
+class _Work:
+    """All about one biography, filled step by step."""
+
+    bio: Biography
+    pages: dict[str, Page | None] = field(default_factory=dict)
+    abstained: bool = False
+    sentences: list[str] = field(default_factory=list)
+    facts: tuple[Fact, ...] = ()
+    failed: list[str] = field(default_factory=list)
+    n_duplicates: int = 0
+    n_cut: int = 0
+    groupings: dict[str, Grouping] = field(default_factory=dict)
+    passages: dict[tuple[int, str], list[str]] = field(default_factory=dict)
+    verdicts: dict[tuple[int, str], verify.Support] = field(default_factory=dict)
+    matrix: Matrix = field(init=False)
+    links: list[Link] = field(default_factory=list)
+
+    def claim_id(self, fact: int) -> str:
+        return f"{self.bio.response_id}.{fact}"
+
+    def cell_id(self, fact: int, title: str) -> str:
+        return f"{self.claim_id(fact)}.{digest(title, length=8)}"
+
+    def verdict(self, fact: int, title: str) -> verify.Support:
+        if self.pages[title] is None:
+            return verify.Support(None, None, "skipped", f"no page {title!r} in the knowledge source")
+        return self.verdicts[fact, title]
+
+    def supporters(self, fact: int) -> list[str]:
+        return [title for title in self.pages if self.verdict(fact, title).prediction == 1]
+
+
+def _supports(verdicts: pd.DataFrame) -> Iterable[verify.Support]:
+    for prediction, score, status, raw in zip(
+        verdicts["prediction"], verdicts["score"], verdicts["status"], verdicts["raw"], strict=True
+    ):
+        yield verify.Support(
+            None if pd.isna(prediction) else int(prediction),
+            None if pd.isna(score) else float(score),
+            status,
+            raw if isinstance(raw, str) else None,
+        )
+
+
+def _verdict(prediction: int | None, cells: Sequence[verify.Support], raw: str | None) -> Row:
+    """Prediction, status and raw of a verdict that stands on these cells of the matrix."""
+    doubtful = next((one for one in cells if one.status != "ok"), None)
+    if prediction is None:
+        reason = doubtful or verify.Support(None, None, "skipped", "no candidate entity")
+        return {"prediction": None, "status": reason.status, "raw": reason.raw}
+    return {"prediction": prediction, "status": "ok", "raw": raw or (cells[0].raw if len(cells) == 1 else None)}
+
+
+def _given_entities(work: _Work, groups: Sequence[int]) -> dict[int, str]:
+    """Of each group the given entity that most of its facts have."""
+    regrouped = [
+        Fact(fact.text, group=str(number), entity=fact.entity) for fact, number in zip(work.facts, groups, strict=True)
+    ]
+    return {int(group or 0): entity for group, entity in given_groups(regrouped)[1].items() if entity is not None}
+
+
+def _has_entities(work: _Work) -> bool:
+    known = {fact.entity for fact in work.facts} - {None}
+    return not work.facts or (bool(known) and known <= set(work.pages))
+
+
+def _given_groups(work: _Work) -> tuple[int, ...] | None:
+    marks = [fact.group for fact in work.facts]
+    return grouping.number_groups(marks) if all(mark is not None for mark in marks) else None
+
+
+def _right_category(rows: Sequence[Row]) -> list[bool]:
+    return [row["category"] == row["given_category"] for row in rows if row["given_category"] and row["category"]]
+
+
+def _told(found: Grouping) -> Row:
+    return {
+        "groups": None if found.groups is None else list(found.groups),
+        "status": found.status,
+        **{key: getattr(found, key) for key in _COUNTS},
+        "raw": found.raw,
+    }
+
+
+def _share(values: Sequence[float]) -> float | None:
+    return float(np.mean(values)) if values else None
+
+
+def _or_none(verdict: int) -> int | None:
+    return None if verdict < 0 else int(verdict)
+
+
+async def _gather(work: Iterable[Awaitable[T]]) -> list[T]:
+    """Run at the same time; the first error cancels the rest."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(_awaited(one)) for one in work]
+    return [task.result() for task in tasks]
+
+
+async def _awaited(work: Awaitable[T]) -> T:
+    return await work
