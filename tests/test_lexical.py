@@ -1,0 +1,273 @@
+"""Evaluators that need no model, stored verdicts, and the registry with a third party's evaluator in it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count, islice
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rouge_score.rouge_scorer import RougeScorer
+
+from factaudit.errors import InputError, UsageError
+from factaudit.evaluators.base import Claim, Evaluator, Verdict
+from factaudit.evaluators.lexical import BLOCK, STOP_WORDS, Random
+from factaudit.evaluators.registry import entries, make_evaluator
+from factaudit.signature import file_checksum
+from factaudit.tables import write_table
+
+LEXICAL = ("rouge2", "unigram", "tfidf")
+FLOORS = ("always-yes", "always-no", "random")
+DOC = "Ada Lovelace wrote the first program in 1843. She worked with Charles Babbage."
+
+WORDS = ["Ada", "Babbage", "wrote", "The", "first.", "program", "in", "1843.", "and", "É", "!"]
+TEXT = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+
+
+def verdicts(name: str, *claims: Claim, **options: object) -> dict[str, Verdict]:
+    found = list(make_evaluator(name, options).judge(iter(claims)))
+    assert len(found) == len(claims)
+    return {verdict.claim_id: verdict for verdict in found}
+
+
+def score(name: str, claim: str, doc: str | None = DOC) -> float | None:
+    return verdicts(name, Claim("c", claim, doc))["c"].score
+
+
+# --------------------------------------------------------------------------------------------------- the evaluators
+
+
+def test_rouge2_is_rouge_score_s_precision() -> None:
+    for claim in ("Ada Lovelace wrote the first poem", "She worked with Charles Babbage", "of the of the", "no match"):
+        expected = RougeScorer(["rouge2"]).score(DOC, claim)["rouge2"].precision
+        assert score("rouge2", claim) == pytest.approx(expected, abs=1e-12)
+
+
+def test_unigram_by_hand() -> None:
+    # Content words: ada, lovelace, met, babbage, 1843; "with" and "in" are none.
+    assert score("unigram", "Ada Lovelace met with Babbage in 1843") == 0.8
+    assert score("unigram", "Program, program: poem!") == pytest.approx(2 / 3)
+    assert not STOP_WORDS & {"program", "first", "1843", "won"}
+
+
+def test_tfidf_by_hand() -> None:
+    sentences = ["the cat sat", "the dog ran fast"]
+    doc = "The cat sat. The dog ran fast."
+    claim = "the dog sat down"
+
+    def weights(text: str) -> dict[str, float]:
+        times = Counter(text.split())
+        found = {w: n * (math.log(3 / (1 + sum(w in s.split() for s in sentences))) + 1) for w, n in times.items()}
+        length = math.sqrt(sum(x * x for x in found.values()))
+        return {word: x / length for word, x in found.items()}
+
+    mine = weights(claim)
+    expected = max(sum(mine.get(word, 0) * x for word, x in weights(s).items()) for s in sentences)
+    assert score("tfidf", claim, doc) == pytest.approx(expected, abs=1e-12)
+    # A word that the document lacks lowers the score; a sentence of the document is itself.
+    assert 0 < (score("tfidf", claim, doc) or 0) < (score("tfidf", "the dog sat", doc) or 0)
+    assert score("tfidf", "The dog ran fast!", doc) == pytest.approx(1)
+
+
+def test_floors() -> None:
+    claims = [Claim(f"c{n}", "A claim.", None if n % 2 else DOC) for n in range(2000)]
+    assert {verdict.score for verdict in verdicts("always-yes", *claims).values()} == {1.0}
+    assert {verdict.score for verdict in verdicts("always-no", *claims).values()} == {0.0}
+    scores = [verdict.score for verdict in verdicts("random", *claims).values()]
+    heads = sum(value > 0.5 for value in scores if value is not None)
+    # Five standard deviations of 2,000 fair coins.
+    assert abs(heads - 1000) < 5 * math.sqrt(500)
+    assert all(value is not None and 0 <= value < 1 for value in scores)
+
+
+def test_a_random_score_depends_on_seed_and_claim_alone() -> None:
+    claims = [Claim(f"c{n}", "A claim.", DOC) for n in range(50)]
+    forward = verdicts("random", *claims, seed=1)
+    assert forward == verdicts("random", *claims[::-1], seed=1)
+    assert forward["c7"] == verdicts("random", claims[7], seed=1)["c7"]
+    assert forward != verdicts("random", *claims, seed=2)
+    assert Random(1).signature != Random(2).signature
+
+
+@pytest.mark.parametrize("name", LEXICAL)
+def test_what_cannot_be_scored_is_skipped_and_says_why(name: str) -> None:
+    found = verdicts(name, Claim("nodoc", "Ada wrote it.", None), Claim("nothing", "?!", DOC), Claim("fine", DOC, DOC))
+    assert found["nodoc"] == Verdict("nodoc", status="skipped", raw="no document")
+    assert found["nothing"].score is None
+    assert found["nothing"].status == "skipped"
+    assert (found["nothing"].raw or "").startswith("the claim has ")
+    assert found["fine"].status == "ok"
+    if name == "tfidf":  # its nearest sentence is half of it
+        assert 0.5 < (found["fine"].score or 0) < 1
+    else:
+        assert found["fine"].score == 1
+
+
+@pytest.mark.parametrize("name", LEXICAL)
+@pytest.mark.parametrize("doc", ["", " \n", "?!"])
+def test_a_document_without_words_supports_nothing(name: str, doc: str) -> None:
+    assert score(name, "Ada wrote it.", doc) == 0
+
+
+def test_one_word_is_no_bigram_but_a_word() -> None:
+    assert score("rouge2", "Ada") is None
+    assert score("unigram", "Ada") == 1
+    assert score("unigram", "She was with it") is None
+    assert score("tfidf", "Ada") is not None
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.tuples(TEXT, st.none() | TEXT), min_size=1, max_size=6), st.randoms())
+def test_a_verdict_depends_on_its_own_claim_alone(pairs: list[tuple[str, str | None]], random) -> None:  # type: ignore[no-untyped-def]
+    claims = [Claim(str(at), claim, doc) for at, (claim, doc) in enumerate(pairs)]
+    shuffled = random.sample(claims, len(claims))
+    for name in LEXICAL:
+        together = verdicts(name, *shuffled)
+        for claim in claims:
+            verdict = together[claim.claim_id]
+            assert verdict == verdicts(name, claim)[claim.claim_id]
+            assert verdict.score is None or 0 <= verdict.score <= 1
+            assert (verdict.status == "ok") == (verdict.score is not None)
+
+
+@pytest.mark.parametrize("name", LEXICAL + FLOORS)
+def test_claims_are_read_as_they_are_needed(name: str) -> None:
+    read = 0
+
+    def endless() -> Iterator[Claim]:
+        nonlocal read
+        for number in count():
+            read += 1
+            yield Claim(str(number), "Ada wrote it.", DOC)
+
+    evaluator = make_evaluator(name)
+    assert isinstance(evaluator, Evaluator)
+    assert len(list(islice(evaluator.judge(endless()), 3))) == 3
+    assert read <= BLOCK
+
+
+# ------------------------------------------------------------------------------------------------------------ stored
+
+
+def stored_file(folder: Path, *names: str) -> Path:
+    rows = [
+        {"claim_id": f"c{n}", "evaluator": name, "score": score, "status": status, "raw": raw, "chunk_scores": chunks}
+        for name in names
+        for n, (score, status, raw, chunks) in enumerate(
+            [(0.9, "ok", "yes", [0.2, 0.9]), (0.1, "ok", None, None), (None, "refused", "I cannot", None)]
+        )
+    ]
+    path = folder / "verdicts.parquet"
+    write_table(pd.DataFrame(rows), path)
+    return path
+
+
+def test_stored_verdicts_come_back_as_they_were(tmp_path: Path) -> None:
+    path = stored_file(tmp_path, "gpt")
+    claims = [Claim(f"c{n}", "A claim.", None) for n in (3, 2, 1, 0)]
+    assert verdicts("stored", *claims, path=str(path)) == {
+        "c0": Verdict("c0", 0.9, 1, "ok", "yes", [0.2, 0.9]),
+        "c1": Verdict("c1", 0.1, 0, "ok"),
+        "c2": Verdict("c2", None, None, "refused", "I cannot"),
+        "c3": Verdict("c3", None, None, "skipped", "no verdict in verdicts.parquet"),
+    }
+
+
+def test_a_file_of_several_evaluators_needs_a_name(tmp_path: Path) -> None:
+    path = stored_file(tmp_path, "gpt", "minicheck")
+    claim = Claim("c0", "A claim.", None)
+    with pytest.raises(UsageError, match="holds verdicts of gpt, minicheck: say which"):
+        verdicts("stored", claim, path=str(path))
+    with pytest.raises(UsageError, match=r"no verdicts of 'minichek' \(did you mean 'minicheck'\?\)"):
+        verdicts("stored", claim, path=str(path), evaluator="minichek")
+    assert verdicts("stored", claim, path=str(path), evaluator="gpt")["c0"].score == 0.9
+
+
+def test_stored_says_what_is_wrong_with_its_file(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no verdicts file .*nothing\.csv"):
+        make_evaluator("stored", {"path": str(tmp_path / "nothing.csv")})
+    (tmp_path / "bad.csv").write_text("claim_id,evaluator,score\nc0,gpt,1.7\n")
+    with pytest.raises(InputError, match="row 1, column 'score': expected a number from 0 to 1"):
+        verdicts("stored", Claim("c0", "A claim.", None), path=str(tmp_path / "bad.csv"))
+
+
+def test_the_signature_of_stored_verdicts_is_their_content(tmp_path: Path) -> None:
+    path = stored_file(tmp_path, "gpt")
+    first = make_evaluator("stored", {"path": str(path)}).signature
+    assert file_checksum(path) in first
+    moved = tmp_path / "moved.parquet"
+    moved.write_bytes(path.read_bytes())
+    assert make_evaluator("stored", {"path": str(moved)}).signature == first
+    write_table(pd.DataFrame([{"claim_id": "c0", "evaluator": "gpt", "score": 0.5}]), path)
+    assert make_evaluator("stored", {"path": str(path)}).signature != first
+
+
+# ---------------------------------------------------------------------------------------------------------- registry
+
+
+@pytest.mark.parametrize("name", LEXICAL + FLOORS + ("stored",))
+def test_every_evaluator_is_listed(name: str) -> None:
+    assert entries()[name].summary
+
+
+def test_misspelt_names_and_options_get_a_hint() -> None:
+    with pytest.raises(UsageError, match=r"unknown evaluator 'rouge' \(did you mean 'rouge2'\?\)"):
+        make_evaluator("rouge")
+    with pytest.raises(UsageError, match=r"'random' has no option 'sed' \(did you mean 'seed'\?\)"):
+        make_evaluator("random", {"sed": 1})
+    with pytest.raises(UsageError, match=r"option seed: .*integer.*found 'one'"):
+        make_evaluator("random", {"seed": "one"})
+
+
+THIRD_PARTY = '''
+from dataclasses import dataclass
+from factaudit.evaluators.base import Verdict
+
+@dataclass(frozen=True)
+class Longer:
+    """Believes long claims."""
+    words: int = 3
+
+    @property
+    def signature(self):
+        return f"longer|words:{self.words}"
+
+    def judge(self, claims):
+        for claim in claims:
+            yield Verdict(claim.claim_id, score=float(len(claim.claim.split()) > self.words))
+'''
+
+
+def test_a_third_party_s_evaluator_is_found_by_its_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "acme_longer.py").write_text(THIRD_PARTY)
+    info = tmp_path / "acme_longer-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-longer\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[factaudit.evaluators]\nlonger = acme_longer:Longer\nrouge2 = acme_longer:Longer\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert entries()["longer"].summary == "from the package acme-longer"
+    found = verdicts("longer", Claim("a", "one two three four", None), Claim("b", "one two", None), words="3")
+    assert [found["a"].score, found["b"].score] == [1.0, 0.0]
+    with pytest.raises(UsageError, match="option words"):
+        make_evaluator("longer", {"words": "many"})
+    # It cannot take the name of one of ours.
+    assert make_evaluator("rouge2").signature.startswith("rouge2|")
+
+
+def test_an_entry_point_that_cannot_be_imported_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = tmp_path / "acme_broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-broken\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[factaudit.evaluators]\nbroken = acme_absent:Thing\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(UsageError, match="evaluator 'broken' needs acme-broken: No module named 'acme_absent'"):
+        make_evaluator("broken")
