@@ -29,12 +29,13 @@ def adjustment(
 ) -> list[Row]:
     """Each system of a dataset calibrates in turn; what bias is left in the error rates of the others?
 
-    A row per dataset, level, evaluator, method and calibration_system: calibration_error_rate (its labelled one),
-    threshold (of the threshold methods), mean_abs_bias and worst_abs_bias over the n_systems others, change
-    (= mean_abs_bias - that of method ``none``: negative where the method helps), unidentifiable (1 where the
-    calibration system cannot give what the method needs; reason says why). Row ``__cv__``: the means over the n_systems
-    calibrations that could be made, and the number of those that could not. n, n_unscored: labelled claims (or
-    responses) of all systems that the method could use and could not. Without scores there are no threshold rows.
+    A row per dataset, level, evaluator, method and calibration_system: calibration_error_rate (its labelled one) and
+    calibration_errors (their number), threshold (of the threshold methods), mean_abs_bias and worst_abs_bias over the
+    n_systems others, change (= mean_abs_bias - that of method ``none``: negative where the method helps),
+    unidentifiable (1 where the calibration system cannot give what the method needs; reason says why). Row ``__cv__``:
+    the means over the n_systems calibrations that could be made, and the number of those that could not. n, n_unscored:
+    labelled claims (or responses) of all systems that the method could use and could not. Without scores there are no
+    threshold rows.
 
     With intervals, ``_low`` and ``_high`` of calibration_error_rate, both biases and the change: each replicate
     calibrates again, choosing among the observed candidates. A mean of absolute values is pushed up by noise and never
@@ -164,13 +165,14 @@ def _rows(
         for at, name in enumerate(names):
             others = int(with_claims.sum() - with_claims[at])
             row = about | {"calibration_system": name, "n_systems": others, "unidentifiable": int(why[at] is not None)}
+            row["calibration_errors"] = int((usable & (case.system == at) & (case.label == 0)).sum())
             row |= {key: number(values[at]) for key, values in figures.items()}
             if intervals is not None:
                 row |= _ends(intervals, {key: drawn[method][key][:, at] for key in _SPREAD if drawn})
             reason = [why[at] or "", "" if others else "no other system", _no_threshold(method)]
             rows.append(row | {"reason": reasons(reason)})
         row = about | {"calibration_system": CV, "n_systems": len(made)}
-        row["unidentifiable"] = sum(reason is not None for reason in why)
+        row |= {"unidentifiable": sum(reason is not None for reason in why), "calibration_errors": None}
         row |= {key: number(_mean(values[made])) if key in _MEANT else None for key, values in figures.items()}
         if intervals is not None:
             # As the observed mean is over the calibrations that could be made, so is each replicate's.

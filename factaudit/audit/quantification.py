@@ -29,6 +29,7 @@ def quantification(
     and bias, each with ``_min`` and ``_max`` (what it could be, whatever the missing predictions) and, with intervals,
     ``_low`` and ``_high``. A claim without response_id belongs to no response; the ``__all__`` row says how many.
     """
+    by = [column for column in by if column != "system"]  # every row is of a system anyway
     rows: list[tuple[int, Row]] = []
     for level in dict.fromkeys(levels):
         units = judged.at(level)
@@ -79,7 +80,8 @@ def _rows(units: Judged, evaluator: int, level: str, groups: Groups, intervals: 
     sizes = nine.sizes(counts)
     rows = []
     for at, key in enumerate(groups.keys):
-        row: Row = {**key, "level": level, "system": key.get("system", ALL), "evaluator": units.evaluators[evaluator]}
+        row: Row = {column: value for column, value in key.items() if column != "system"}
+        row |= {"level": level, "system": key.get("system", ALL), "evaluator": units.evaluators[evaluator]}
         row |= {name: int(values[at]) for name, values in sizes.items()}
         row |= {name: number(values[at]) for name, values in figures.items()}
         rows.append(row | {"reason": _reason(counts[at], row)})
