@@ -152,7 +152,7 @@ def _errors(pairs: np.ndarray, replicates: int, seed: int, confidence: float) ->
     n = len(pairs)
     if not n:
         return row | {"reason": "no response has both scores"}
-    row |= {key: float(value) for key, value in _figures(pairs[None]).items() if not np.isnan(value)}
+    row |= {key: float(value[0]) for key, value in _figures(pairs[None]).items() if not np.isnan(value[0])}
     varied = n >= 3 and bool(np.all(np.ptp(pairs, axis=0) > 0))
     if varied:
         row["pearson_p"] = float(stats.pearsonr(pairs[:, 0], pairs[:, 1]).pvalue)

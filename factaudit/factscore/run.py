@@ -1,0 +1,240 @@
+"""From files of responses to a run folder: tables, summary, audits where there are labels, and the report."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from factaudit import __version__
+from factaudit.errors import FactauditError, UsageError
+from factaudit.factscore.engine import FactScorer, Scored
+from factaudit.factscore.labeled import agreement, calibration, thresholds
+from factaudit.factscore.responses import ANNOTATED, Response, read_responses
+from factaudit.files import write_json, write_text
+from factaudit.results import Results, compare
+from factaudit.signature import digest, file_checksum, signature
+from factaudit.tables import write_table
+
+Row = dict[str, Any]
+#: Responses that the report shows with the facts that were found unsupported.
+SHOWN = 20
+
+
+def score_files(
+    sources: str | Path | Sequence[str | Path],
+    scorer: FactScorer,
+    out: str | Path,
+    *,
+    facts: str | Path | None = None,
+    system: str | None = None,
+    limit: int | None = None,
+    title: str = "FActScore",
+    audits: Sequence[str | Mapping[str, Any]] | None = None,
+    progress: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> Results:
+    """Score files of responses into a run folder (``factaudit score``); the same call again resumes and reuses.
+
+    Writes ``claims.parquet``, ``verdicts.parquet``, ``responses.jsonl``, ``summary.json``, ``results.json``, tables,
+    figures and the report. The audits of `factaudit.audit` are computed where claims have labels.
+
+    Args:
+        sources: JSONL files (`factaudit.factscore.responses.read_responses`, with ``facts``, ``system``, ``limit``).
+        audits: which (`factaudit.results.compare`); None means all.
+        say: gets one line per stage.
+    """
+    folder = Path(out)
+    paths = [Path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
+    responses = [one for path in paths for one in read_responses(path, facts=facts, system=system, limit=limit)]
+    twice = [one for one, n in Counter(response.response_id for response in responses).items() if n > 1]
+    if twice:
+        raise UsageError(f"the same response stands in two of the files (response_id {twice[0]!r})")
+    say(f"responses {len(responses):>9,} of {len({one.system for one in responses})} systems")
+    work = folder / ".work"
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FactauditError(f"{folder}: cannot be used as a run folder ({error.strerror})") from None
+    scored, calls = _counted(scorer, responses, work, progress)
+    summary = scored.summary
+    say(f"facts     {summary['n_facts']:>9,}, {summary['n_unscored']:,} of them unscored")
+    write_table(scored.claims, folder / "claims.parquet")
+    write_table(scored.verdicts, folder / "verdicts.parquet")
+    lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in scored.responses]
+    write_text(folder / "responses.jsonl", "".join(lines))
+    costs = [row["cost"] for row in calls]
+    cost = None if None in costs else sum(costs)
+    write_json(folder / "summary.json", summary | {"cost": cost, "signature": scorer.signatures[scorer.names[0]]})
+    inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in paths]
+    if facts is not None and facts not in ANNOTATED:
+        inputs.append({"path": str(facts), "checksum": file_checksum(Path(facts))})
+    results = _results(scorer, scored, title, audits, inputs, folder)
+    results.calls.extend(calls)
+    results.save(folder)
+    score = "undefined" if summary["score"] is None else f"{summary['score']:.4f}"
+    say(f"FActScore {score:>9} ({summary['evaluator']})")
+    say(f"report    {folder / 'report.html'}")
+    return results
+
+
+def _counted(scorer: FactScorer, responses: Sequence[Response], work: Path, progress: bool) -> tuple[Scored, list[Row]]:
+    """Score, and count what the LLMs were asked and paid, together with what earlier runs into this folder did."""
+    path = work / "calls.json"
+    before: dict[str, Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    llms = {one.signature: one for one in (scorer.llm, scorer.decomposer) if one is not None}
+    # The client's counters outlive a run: what they showed before is not this run's.
+    start = {key: _usage(llm) for key, llm in llms.items()}
+    rows: dict[str, Row] = {}
+    try:
+        scored = scorer.score_responses(responses, journal=work / "journal", progress=progress)
+    finally:
+        for key, llm in llms.items():
+            now, old = _usage(llm), before.get(key, {})
+            if now:
+                rows[key] = {
+                    name: None
+                    if value is None or old.get(name, 0) is None
+                    else value - (start[key][name] or 0) + old.get(name, 0)
+                    for name, value in now.items()
+                }
+        write_json(path, before | rows)
+    names = {scorer.llm.signature: scorer.names[0]} if scorer.llm is not None else {}
+    return scored, [{"evaluator": names.get(key, "decomposer"), **row} for key, row in rows.items()]
+
+
+def _usage(llm: Any) -> Row:
+    usage = getattr(llm, "usage", None)
+    return {} if usage is None else usage.row()
+
+
+def _results(
+    scorer: FactScorer,
+    scored: Scored,
+    title: str,
+    audits: Sequence[str | Mapping[str, Any]] | None,
+    inputs: list[Row],
+    folder: Path,
+) -> Results:
+    options: Row = {"replicates": scorer.replicates, "seed": scorer.seed, "confidence": scorer.confidence}
+    if len(scored.claims):
+        results = compare(
+            scored.claims,
+            scored.verdicts,
+            # Without a label, what can be said is how the evaluators' error rates compare.
+            audits=audits if audits is not None or scored.claims["label"].notna().any() else _UNLABELLED,
+            title=title,
+            signatures=scorer.signatures,
+            inputs=inputs,
+            **options,
+        )
+    else:
+        about = {"title": title, "factaudit": __version__, "seed": scorer.seed, "replicates": scorer.replicates}
+        about |= {"claims": [], "evaluators": [], "inputs": inputs}
+        line = signature("factaudit", {"inputs": digest(json.dumps(inputs)), "version": __version__})
+        results = Results(line, about, {})
+    every = scored.summary.get("evaluators") or [scored.summary]
+    results.audits["factscore"] = [
+        {"evaluator": one["evaluator"], **row}
+        for one in every
+        for row in [{"system": "__all__", **_flat(one)}, *one["systems"]]
+        # One system's row would say the same again.
+        if len(one["systems"]) > 1 or row["system"] != "__all__"
+    ]
+    results.sections.append(_scores_section(scorer, scored, folder))
+    if any(row.get("human") for row in scored.responses):
+        chosen: Row = {"irrelevant": scorer.irrelevant}
+        results.audits["factscore_agreement"] = agreement(scored.responses, **chosen, **options)
+        results.audits["factscore_thresholds"] = thresholds(scored.responses, **chosen)
+        results.audits["factscore_calibration"] = rows = calibration(scored.responses, **chosen)
+        results.sections.append(_people_section(scorer, scored, rows, folder))
+    if table := _unsupported(scored):
+        results.sections.append(table)
+    return results
+
+
+_UNLABELLED = ("consistency", "quantification")
+
+
+def _flat(summary: Row) -> Row:
+    return {key: value for key, value in summary.items() if key not in ("evaluator", "systems", "evaluators")}
+
+
+def _scores_section(scorer: FactScorer, scored: Scored, folder: Path) -> Row:
+    from factaudit.factscore.figures import scores_figure
+    from factaudit.report.figures import save_figure
+
+    summary = scored.summary
+    unparsed = "guessed as published" if scorer.parser == "original" else "left unscored"
+    text = [
+        "FActScore = mean over the responses that did not abstain of penalty × supported facts / facts; penalty = "
+        f"exp(1 − γ/n) for responses of n < γ facts, γ = {scorer.gamma:g}. "
+        f"{summary['n_scored']:,} of {summary['n_responses']:,} responses are scored; {summary['n_abstained']:,} "
+        f"abstained, {summary['n_without_facts']:,} hold no fact, {summary['n_unscored_responses']:,} have facts "
+        f"without a verdict. {summary['n_facts']:,} facts, {summary['n_unscored']:,} of them unscored; "
+        f"{summary['n_unparsed']:,} replies without True or False ({unparsed}); {summary['n_duplicates']:,} repeated "
+        f"facts removed, {summary['n_cut']:,} cut beyond {scorer.max_facts} a response. Points are responses, diamonds "
+        "means with their interval over responses."
+    ]
+    pages = Counter(row["matched"] for row in scored.responses if row["matched"] not in (None, "exact"))
+    if pages:
+        text.append(
+            "Pages that were not found under the topic itself: "
+            + ", ".join(f"{n:,} by {how}" for how, n in pages.most_common())
+            + "."
+        )
+    section: Row = {"title": "FActScore of the systems", "text": text, "table": None, "figure": None}
+    if summary["n_scored"]:
+        save_figure(scores_figure(scored.responses, summary), folder / "figures" / "factscore", section["title"])
+        section["figure"] = "factscore.svg"
+    return section
+
+
+def _people_section(scorer: FactScorer, scored: Scored, rows: list[Row], folder: Path) -> Row:
+    from factaudit.factscore.figures import calibration_figure
+    from factaudit.report.figures import save_figure
+
+    convention = (
+        "facts that people found irrelevant are left out"
+        if scorer.irrelevant == "exclude"
+        else "facts that people found irrelevant count as not supported"
+    )
+    text = (
+        f"People's score = their supported / labelled facts over relevant sentences; {convention}. Predicted: without "
+        "the length penalty, which people's score does not know. A point is a response; diamonds are the means of "
+        "responses in ten bins of the predicted score. On the dashed line the machine agrees with people."
+    )
+    section: Row = {"title": "FActScore against people", "text": text, "table": None, "figure": None}
+    if rows:
+        figure = calibration_figure(scored.responses, rows, scorer.irrelevant)
+        save_figure(figure, folder / "figures" / "factscore-people", section["title"])
+        section["figure"] = "factscore-people.svg"
+    return section
+
+
+def _unsupported(scored: Scored) -> Row | None:
+    """The responses with the lowest share of supported facts, and what was found unsupported: where to look first."""
+    name = scored.summary["evaluator"]
+    judged = [row for row in scored.responses if row["init_score"] is not None and row["n_supported"] < row["n_facts"]]
+    judged.sort(key=lambda row: (row["init_score"], -row["n_facts"]))
+    rows = [
+        [
+            row["topic"],
+            row["system"] or "–",
+            f"{row['n_supported']} of {row['n_facts']}",
+            " · ".join(
+                fact["text"]
+                for sentence in row["sentences"]
+                for fact in sentence["facts"]
+                if fact["verdicts"][name]["prediction"] == 0
+            ),
+        ]
+        for row in judged[:SHOWN]
+    ]
+    if not rows:
+        return None
+    columns = ["topic", "system", "supported", "facts found unsupported"]
+    text = f"The {len(rows)} responses of the lowest share of supported facts ({name}); all are in responses.jsonl."
+    return {"title": "Where to look first", "text": text, "table": {"columns": columns, "rows": rows}, "figure": None}
