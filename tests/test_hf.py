@@ -456,6 +456,27 @@ def test_what_is_no_model_is_refused(tmp_path, folders, make, monkeypatch):
 
 
 @pytest.mark.hf
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        ("bert", 512),
+        ("bart", 1024),
+        ("xlm-roberta", 510),  # its positions begin after the padding's
+        ("deberta-v2", 512),
+        ("t5", None),
+        ("modernbert", None),
+    ],
+)
+def test_how_many_positions_an_architecture_has(kind, expected):
+    import torch
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    with torch.device("meta"):
+        model = AutoModelForSequenceClassification.from_config(AutoConfig.for_model(kind))
+    assert hf.Model(model, None, "cpu", None).positions == expected
+
+
+@pytest.mark.hf
 def test_settings_that_the_model_cannot_have_are_refused(folders, tmp_path):
     claims = some_claims(1)
     with pytest.raises(FactauditError, match="expected 2 classes, found 3"):
