@@ -30,15 +30,19 @@ class _Overlap:
     """The labelled claims' overlap with their documents.
 
     tasks: the sorted task groups; a claim without a task has its dataset as group.
-    task: int64 (n,), each claim's group; -1 where the claim isn't labelled or has no overlap.
-    r2: float64 (n,), ROUGE-2 precision; NaN where the claim has fewer than two tokens or no document.
-    lost: int64 (tasks,), how many labelled claims have no overlap.
+    task: int64 (n,), each claim's group.
+    r2: float64 (n,), ROUGE-2 precision; NaN where the claim isn't labelled, has fewer than two tokens or no document.
     """
 
     tasks: list[str]
     task: np.ndarray
     r2: np.ndarray
-    lost: np.ndarray
+
+    def split(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of the ``members`` (bool (n,)): each one's group, -1 where it has no overlap; how many of each group have none."""
+        defined = ~np.isnan(self.r2)
+        lost = np.bincount(self.task[members & ~defined], minlength=len(self.tasks))
+        return np.where(members & defined, self.task, -1), lost
 
 
 def surface_bias(judged: Judged, *, bins: int = 5, intervals: Intervals | None = None) -> list[Row]:
@@ -56,10 +60,11 @@ def surface_bias(judged: Judged, *, bins: int = 5, intervals: Intervals | None =
     if bins < 1:
         raise UsageError(f"surface_bias: expected at least 1 bin, found {bins}")
     overlap = _overlap(judged)
-    edges = [_edges(overlap.r2[overlap.task == at], bins) for at in range(len(overlap.tasks))]
+    grouped, lost = overlap.split(judged.label >= 0)
+    edges = [_edges(overlap.r2[grouped == at], bins) for at in range(len(overlap.tasks))]
     codes = np.full(len(judged.claims), -1, dtype=np.int64)
     for at, inner in enumerate(edges):
-        inside = np.flatnonzero(overlap.task == at)
+        inside = np.flatnonzero(grouped == at)
         codes[inside] = at * bins + np.searchsorted(inner[1:-1], overlap.r2[inside], side="left")
     size = len(overlap.tasks) * bins
     over_all = np.zeros(size, dtype=bool)
@@ -88,7 +93,7 @@ def surface_bias(judged: Judged, *, bins: int = 5, intervals: Intervals | None =
                 "r2_high": number(edges[task][position + 1]),
                 "n": int(scored_of.sum()),
                 "n_unscored": int(counts[place, :2, -1].sum()),
-                "n_no_r2": int(overlap.lost[task]),
+                "n_no_r2": int(lost[task]),
                 "n_pos": int(scored_of[1]),
                 "n_neg": int(scored_of[0]),
             }
@@ -111,17 +116,16 @@ def surface_trend(judged: Judged, *, intervals: Intervals | None = None) -> list
     overlap = _overlap(judged)
     rows: list[tuple[int, Row]] = []
     for rate, label in _CLASSES.items():
-        task = np.where(judged.label == label, overlap.task, -1)
-        lost = _tally(_task_codes(judged)[0][(judged.label == label) & np.isnan(overlap.r2)], len(overlap.tasks))
-        sums = _moments(judged, task, overlap.r2, label, len(overlap.tasks))
-        slopes = _slope(sums)
-        low, high = _slope_bounds(judged, task, overlap.r2, label, len(overlap.tasks))
-        figures = {"slope": slopes, "slope_min": low, "slope_max": high}
+        task, lost = overlap.split(judged.label == label)
+        size = len(overlap.tasks)
+        sums = _moments(judged, task, overlap.r2, label, size)
+        low, high = _slope_bounds(judged, task, overlap.r2, label, size)
+        figures = {"slope": _slope(sums), "slope_min": low, "slope_max": high}
         if intervals is not None:
-            drawn = _slope(_resampled(judged, task, overlap.r2, label, len(overlap.tasks), intervals))
-            figures |= low_high(intervals, {"slope": drawn})
+            drawn = _resampled(judged, task, overlap.r2, label, size, intervals)
+            figures |= low_high(intervals, {"slope": _slope(drawn)})
         for at, evaluator in enumerate(judged.evaluators):
-            unscored = _tally(task[(task >= 0) & (judged.prediction[at] < 0)], len(overlap.tasks))
+            unscored = np.bincount(task[(task >= 0) & (judged.prediction[at] < 0)], minlength=size)
             for place, name in enumerate(overlap.tasks):
                 row: Row = {
                     "task": name,
@@ -140,24 +144,14 @@ def surface_trend(judged: Judged, *, intervals: Intervals | None = None) -> list
 # ------------------------------------------------------------------------------------------------------- overlap
 
 
-def _task_codes(judged: Judged) -> tuple[np.ndarray, list[str]]:
-    named = judged.claims["task"].where(judged.claims["task"].notna(), judged.claims["dataset"])
-    return column_codes(named.to_frame("task"), "task")
-
-
 def _overlap(judged: Judged) -> _Overlap:
-    codes, tasks = _task_codes(judged)
+    named = judged.claims["task"].where(judged.claims["task"].notna(), judged.claims["dataset"])
+    codes, tasks = column_codes(named.to_frame("task"), "task")
     labelled = np.flatnonzero(judged.label >= 0)
     r2 = np.full(len(judged.claims), np.nan)
-    claims = judged.claims["claim"].iloc[labelled].tolist()
-    r2[labelled] = rouge2_precision(claims, judged.claims["doc"].iloc[labelled].tolist())
-    undefined = np.isnan(r2)
-    lost = _tally(codes[(judged.label >= 0) & undefined], len(tasks))
-    return _Overlap(tasks, np.where(undefined, -1, codes), r2, lost)
-
-
-def _tally(codes: np.ndarray, size: int) -> np.ndarray:
-    return np.bincount(codes, minlength=size)
+    texts = judged.claims.iloc[labelled]
+    r2[labelled] = rouge2_precision(texts["claim"].tolist(), texts["doc"].tolist())
+    return _Overlap(tasks, codes, r2)
 
 
 def _edges(values: np.ndarray, bins: int) -> np.ndarray:
