@@ -155,7 +155,11 @@ def _audit_section(audit: str, rows: list[Row], evaluators: Sequence[str], resul
     words = _AUDITS.get(audit, _Audit(audit.replace("_", " ").capitalize(), "", ""))
     slug = audit.replace("_", "-")
     if not rows:
-        return Section(slug, words.title, [words.text, "No rows: this audit found nothing to compute on."])
+        return Section(slug, words.title, [words.text, "Nothing to compute on: this audit has no rows."])
+    if audit in _KINDS and not _defined(rows, _KINDS[audit].keys):
+        why = next((str(row["reason"]) for row in rows if row.get("reason")), "no reason given")
+        text = f"Undefined on these claims ({why}). The rows are in tables/{audit}.csv."
+        return Section(slug, words.title, [words.text, text])
     shown, note = rows, ""
     if audit == "adjustment" and any(row.get("calibration_system") == "__cv__" for row in rows):
         shown, note = (
@@ -177,6 +181,7 @@ class _Kind:
     """How an audit's rows become figures: ``what`` opens the caption, ``per_page`` groups go into one figure."""
 
     what: str
+    keys: tuple[str, ...]
     known: tuple[str, ...]
     per_page: Callable[[int], int]
     reading: str = ""
@@ -184,12 +189,18 @@ class _Kind:
 
 
 _KINDS: dict[str, _Kind] = {
-    "rates": _Kind("TPR, TNR and BAcc of evaluators across datasets", ("evaluator",), lambda k: 16),
+    "rates": _Kind(
+        "TPR, TNR and BAcc of evaluators across datasets", ("tpr", "tnr", "bacc"), ("evaluator",), lambda k: 16
+    ),
     "chunking_rates": _Kind(
-        "TPR, TNR and BAcc on long documents, with and without chunks", ("evaluator",), lambda k: 14
+        "TPR, TNR and BAcc on long documents, with and without chunks",
+        ("tpr", "tnr", "bacc"),
+        ("evaluator",),
+        lambda k: 14,
     ),
     "consistency": _Kind(
         "Pairwise IoU of evaluators, by predicted class",
+        ("iou",),
         ("evaluator_a", "evaluator_b", "class"),
         lambda k: 12 if k <= 4 else 8 if k <= 6 else 5,
         "1 means that two evaluators give the class to the same claims, 0 that they share none.",
@@ -197,6 +208,7 @@ _KINDS: dict[str, _Kind] = {
     ),
     "quantification": _Kind(
         "Predicted against labelled error rates, a point per system and evaluator",
+        ("bias",),
         ("evaluator", "system", "level"),
         lambda k: 9,
         "On the dashed line the evaluator is right; below it, it sees too few errors.",
@@ -204,12 +216,19 @@ _KINDS: dict[str, _Kind] = {
     ),
     "headroom": _Kind(
         "Lowest error rate among the systems: labelled (black line) and as predicted",
+        ("labelled", "predicted"),
         ("evaluator", "level", "group"),
         lambda k: 14,
     ),
-    "ranking": _Kind("How evaluators order pairs of systems", ("evaluator", "level"), lambda k: 14),
+    "ranking": _Kind(
+        "How evaluators order pairs of systems",
+        ("error_rate", "major_error_rate", "kendall_tau", "pearson_r"),
+        ("evaluator", "level"),
+        lambda k: 14,
+    ),
     "ranking_pairs": _Kind(
         "Labelled against predicted order of system pairs, counted over datasets",
+        ("error",),
         ("evaluator",),
         lambda k: 10**9,
         "Off the diagonal the order is wrong; in the two far corners it is reversed.",
@@ -217,6 +236,7 @@ _KINDS: dict[str, _Kind] = {
     ),
     "surface_bias": _Kind(
         "TPR and TNR over bins of ROUGE-2 precision, by task group",
+        ("tpr", "tnr"),
         ("evaluator",),
         lambda k: 4,
         "TPR that rises while TNR falls is leaning on word overlap.",
@@ -224,11 +244,13 @@ _KINDS: dict[str, _Kind] = {
     ),
     "chunking": _Kind(
         "Predictions that chunking flips, where one chunk holds all shared bigrams (R2-diff = 0) and where none does",
+        ("flip_1_to_0", "flip_0_to_1"),
         ("evaluator", "chunked_evaluator", "r2_diff"),
         lambda k: 14,
     ),
     "adjustment": _Kind(
         "|Bias| of the systems that did not calibrate, by method: mean (filled) and worst (hollow)",
+        ("mean_abs_bias", "worst_abs_bias"),
         ("evaluator", "level", "method", "calibration_system"),
         lambda k: 14 if k <= 3 else 7 if k <= 6 else 4,
     ),
@@ -243,6 +265,8 @@ def _pictures(audit: str, rows: list[Row], evaluators: Sequence[str], results: M
     levels = unique(row.get("level") for row in rows) if "level" in kind.known or audit == "ranking_pairs" else [None]
     for level in levels:
         mine = [row for row in rows if level is None or row.get("level") == level]
+        if not _defined(mine, kind.keys):
+            continue
         columns = group_columns(mine, kind.known)
         if audit == "surface_bias":
             columns = [column for column in columns if column != "dataset"] or ["task"]
@@ -265,6 +289,10 @@ def _pictures(audit: str, rows: list[Row], evaluators: Sequence[str], results: M
             alt = f"{kind.shape}: {what}; {count(len(names), 'evaluator')}. The table of this section has the figures."
             found.append(Picture(stem, caption, alt, _drawing(audit, part, evaluators)))
     return found
+
+
+def _defined(rows: Sequence[Row], keys: Sequence[str]) -> bool:
+    return any(row.get(key) is not None for row in rows for key in keys)
 
 
 def _drawing(audit: str, rows: list[Row], evaluators: Sequence[str]) -> Callable[[], Figure]:

@@ -135,7 +135,8 @@ def consistency_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = N
             drawn.add((high - 1, low))
     maps = [
         _HeatMap(
-            [group, f"predicted {kind}"],
+            group,
+            f"predicted {kind}",
             values=grid,
             texts=[
                 [("–" if v is None else f"{v:.2f}") if (i, j) in drawn else "" for j, v in enumerate(line)]
@@ -255,7 +256,7 @@ def orders_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None) 
                 counts[orders.index(row["labelled_order"])][orders.index(row["predicted_order"])] += 1
         total = sum(map(sum, counts))
         shares: list[list[float | None]] = [[n / total if total else None for n in line] for line in counts]
-        maps.append(_HeatMap([evaluator, f"{total} pairs"], shares, [[str(n) for n in line] for line in counts]))
+        maps.append(_HeatMap(evaluator, f"{total} pairs", shares, [[str(n) for n in line] for line in counts]))
     return _heat_maps(
         maps, orders, orders, axes=("labelled order", "predicted order"), rotate=False, cell=0.36, minimum=1.5
     )
@@ -476,7 +477,8 @@ def _segments(
 
 @dataclass(frozen=True)
 class _HeatMap:
-    title: list[str]
+    title: str
+    subtitle: str
     values: list[list[float | None]]
     #: What each cell says; an empty text means that there is no such cell.
     texts: list[list[str]]
@@ -506,10 +508,13 @@ def _heat_maps(
     fit = max(1, int((PAGE - left) // pitch))
     per_line = max(step, fit // step * step) if fit >= step else fit
     per_line = min(per_line, len(maps))
-    titles = [[line for part in m.title for line in _wrap(part, (pitch - 0.1) * 72, bold=True)] for m in maps]
-    head = 0.135 * max(map(len, titles)) + 0.1
+    titles = [_wrap(heat.title, (pitch - 0.1) * 72, bold=True) for heat in maps]
+    subtitles = [_wrap(heat.subtitle, (pitch - 0.1) * 72) for heat in maps]
+    under = 0.13 * max(map(len, subtitles))
+    head = 0.135 * max(map(len, titles)) + under + 0.1
     count = math.ceil(len(maps) / per_line)
-    width = max(COLUMN, min(PAGE, left + per_line * pitch + 0.05))
+    # Only more evaluators than a page can hold make it wider than a page.
+    width = max(COLUMN, left + per_line * pitch + 0.05)
     height = count * (head + inner[1]) + (count - 1) * 0.12 + below + (0.18 if axes else 0) + 0.05
     figure = Figure(figsize=(width, height))
     cmap = matplotlib.colormaps["Blues"]
@@ -549,22 +554,19 @@ def _heat_maps(
             axis.set_yticks([i + 0.5 for i in range(len(rows))], ["\n".join(lines) for lines in row_labels])
             if axes:
                 axis.set_ylabel(axes[0])
-        if position + per_line >= len(maps):
+        if line == count - 1:
             axis.set_xticks([j + 0.5 for j in range(len(columns))], ["\n".join(lines) for lines in column_labels])
             if rotate:
                 for tick in axis.get_xticklabels():
                     tick.set(rotation=45, ha="right", rotation_mode="anchor")
             if axes:
                 axis.set_xlabel(axes[1])
-        figure.text(
-            x / width,
-            (top + 0.06) / height,
-            "\n".join(titles[position]),
-            fontsize=_BASE,
-            fontweight="bold",
-            ha="left",
-            va="bottom",
-        )
+        titled: list[tuple[list[str], float, dict[str, Any]]] = [
+            (titles[position], top + 0.06 + under, {"fontsize": _BASE, "fontweight": "bold"}),
+            (subtitles[position], top + 0.05 + under, {"fontsize": _SMALL, "va": "top"}),
+        ]
+        for lines, y, look in titled:
+            figure.text(x / width, y / height, "\n".join(lines), **{"va": "bottom", **look})
     return figure
 
 

@@ -50,6 +50,8 @@ def name(column: str, value: Any) -> str:
         return UNDEFINED
     if column == "method":
         return _METHODS.get(str(value), str(value))
+    if column == "key":
+        return _LABELS.get(str(value), str(value))
     return _SPECIAL.get((column, str(value)), str(value))
 
 
@@ -90,7 +92,7 @@ def unique(values: Iterable[Any]) -> list[Any]:
 # --- figures in words ------------------------------------------------------------------------------------------------
 
 _PERCENT = {"tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "labelled", "predicted", "detectable"}
-_POINTS = {"bias", "gap", "difference"}
+_POINTS = {"bias", "gap", "difference", "change"}
 _LABELS = {
     "tpr": "TPR",
     "tnr": "TNR",
@@ -107,6 +109,11 @@ _LABELS = {
     "r2_high": "ROUGE-2 to",
     "mean_abs_bias": "mean |bias|",
     "worst_abs_bias": "worst |bias|",
+    "detectable_5": "pairs with power for 5 points",
+    "detectable_10": "pairs with power for 10 points",
+    "power_5": "power for 5 points",
+    "power_10": "power for 10 points",
+    "key": "figure",
     "flip_1_to_0": "flips 1 → 0",
     "flip_0_to_1": "flips 0 → 1",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,8 +15,8 @@ from factaudit.report.labels import KEYS, Row, column_label, figure, group_colum
 
 #: A table shows so many rows; its CSV has all.
 MAX_ROWS = 200
-#: Not shown: 1 − TNR and 1 − TPR. They are in the CSV.
-_COMPLEMENTS = ("fpr", "fnr")
+#: Only in the CSV: 1 − TNR and 1 − TPR, and what the figures of `ranking_pairs` show.
+_HIDDEN = re.compile(r"fpr|fnr|n_datasets|reason|labelled_(lt|eq|gt)_predicted_(lt|eq|gt)")
 _SUFFIXES = ("_low", "_high", "_min", "_max")
 
 
@@ -45,12 +46,15 @@ class Table:
 def result_table(rows: Sequence[Row], caption: str, file: str | None = None) -> Table:
     """Rows of an audit to read: keys first, then figures with their intervals and bounds beside them."""
     present = unique(key for row in rows for key in row)
-    merged = {key + suffix for key in present for suffix in _SUFFIXES}
+    merged = {key + suffix for key in present for suffix in _SUFFIXES} | (
+        {"low", "high"} if "difference" in present else set()
+    )
     groups = group_columns(rows, KEYS)
-    keys = unique(key for key in (*groups, *KEYS) if key in present)
-    keys = [key for key in keys if not (key == "dataset" and "dataset" not in groups)]
-    shown = [key for key in present if key not in {*keys, *merged, *_COMPLEMENTS, "dataset", "reason"}]
-    shown = [key for key in shown if not (key == "n_unlabelled" and not any(row.get(key) for row in rows))]
+    keys = [key for key in unique((*groups, *KEYS)) if key in present and (key != "dataset" or "dataset" in groups)]
+    shown = [key for key in present if key not in {*keys, *merged, "dataset"} and not _HIDDEN.fullmatch(key)]
+    shown = [key for key in shown if key != "n_unlabelled" or any(row.get(key) for row in rows)]
+    # How many stand behind a figure comes before the figure.
+    shown.sort(key=lambda key: not (key == "n" or key.startswith("n_")))
     columns = [*keys, *shown]
     numeric = [
         key == "bin" or (key not in keys and not any(isinstance(row.get(key), str | bool) for row in rows))
@@ -87,8 +91,10 @@ def _cell(row: Row, key: str, is_key: bool) -> Cell:
     if value is None:
         return Cell(figure(key, None), why=str(row.get("reason") or "") if key in row else "")
     notes = []
-    if row.get(f"{key}_low") is not None and row.get(f"{key}_high") is not None:
-        notes.append(span(key, row[f"{key}_low"], row[f"{key}_high"]))
+    # A difference has its interval under the bare names.
+    low, high = ((row.get(f"{key}_{end}", row.get(end) if key == "difference" else None)) for end in ("low", "high"))
+    if low is not None and high is not None:
+        notes.append(span(key, low, high))
     least, greatest = row.get(f"{key}_min"), row.get(f"{key}_max")
     if least is not None and greatest is not None and least != greatest:
         notes.append(f"[{span(key, least, greatest)}]")

@@ -1,0 +1,206 @@
+"""The report's figures: what they draw is in the rows, and nothing is clipped, overlapping, too small or random."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from report_results import make_results
+
+from factaudit.report import figures
+
+Rows = list[dict[str, Any]]
+
+
+def _claim(rows: Rows) -> Rows:
+    return [row for row in rows if row.get("level", "claim") == "claim"]
+
+
+FIGURES: dict[str, tuple[str, Callable[..., Figure]]] = {
+    "rates": ("rates", figures.rates_figure),
+    "chunking_rates": ("chunking_rates", figures.rates_figure),
+    "consistency": ("consistency", figures.consistency_figure),
+    "quantification": ("quantification", figures.quantification_figure),
+    "quantification_by_evaluator": (
+        "quantification",
+        lambda rows, evaluators: figures.quantification_figure(rows, evaluators, panel="evaluator"),
+    ),
+    "headroom": ("headroom", figures.headroom_figure),
+    "ranking": ("ranking", figures.ranking_figure),
+    "orders": ("ranking_pairs", figures.orders_figure),
+    "surface": ("surface_bias", figures.surface_figure),
+    "chunking": ("chunking", figures.chunking_figure),
+    "adjustment": ("adjustment", figures.adjustment_figure),
+}
+NAMES = ("x" * 90, "two words " * 9, "$a_b$ & <script>alert(1)</script>", "_hidden", "数据集", "e" * 30, "f", "g")
+
+
+def _results(size: str) -> dict[str, Any]:
+    if size == "awkward names":
+        return make_results(3, 4, 3, datasets=NAMES[:3], evaluators=NAMES[1:5], systems=NAMES[5:])
+    return make_results(*{"least": (1, 1, 1), "small": (4, 4, 6), "greatest": (14, 8, 10)}[size])
+
+
+def _texts(figure: Figure) -> Iterator[Text]:
+    """All text that is drawn."""
+    for text in figure.findobj(Text):
+        if text.get_visible() and text.get_text().strip() and (text.axes is None or text.axes.get_visible()):
+            yield text
+
+
+def _draw(figure: Figure) -> FigureCanvasAgg:
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return canvas
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+@pytest.mark.parametrize(
+    ("kind", "size"),
+    [
+        (kind, size)
+        for kind in FIGURES
+        for size in ("least", "small", "greatest", "awkward names")
+        # One evaluator, and one system, make no pairs.
+        if size != "least" or kind not in ("consistency", "orders", "chunking", "chunking_rates")
+    ],
+)
+def test_text_is_whole_apart_and_large_enough(kind: str, size: str) -> None:
+    audit, function = FIGURES[kind]
+    results = _results(size)
+    rows = _claim(results["audits"][audit])
+    assert rows
+    if kind == "consistency" and size == "greatest":
+        first = {row["dataset"]: None for row in rows}
+        rows = [row for row in rows if row["dataset"] in list(first)[:5]]
+    figure = function(rows, [each["name"] for each in results["about"]["evaluators"]])
+    renderer = _draw(figure).get_renderer()
+
+    assert figure.get_figwidth() <= figures.PAGE + 1e-9
+    boxes = []
+    for text in _texts(figure):
+        box = text.get_window_extent(renderer)
+        assert text.get_fontsize() >= 7, text.get_text()
+        assert min(box.x0, box.y0, figure.bbox.x1 - box.x1, figure.bbox.y1 - box.y1) >= -0.5, (
+            f"{text.get_text()!r} is clipped"
+        )
+        if not text.get_rotation():
+            boxes.append((text.get_text(), box))
+    for (one, a), (other, b) in itertools.combinations(boxes, 2):
+        wide, high = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
+        assert wide <= 1 or high <= 1, f"{one!r} and {other!r} overlap"
+
+
+def _points(figure: Figure) -> set[tuple[float, float]]:
+    """The positions of all markers drawn in axes."""
+    return {
+        (round(float(x), 6), round(float(y), 6))
+        for axis in figure.axes
+        for line in axis.get_lines()
+        if line.get_marker() not in ("", "None", None)
+        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
+    }
+
+
+def test_rates_are_drawn_where_they_are_and_undefined_ones_are_not() -> None:
+    rows = make_results(3, 4)["audits"]["rates"]
+    drawn = sorted(x for x, _ in _points(figures.rates_figure(rows)))
+    wanted = sorted(round(100 * row[key], 6) for row in rows for key in ("tpr", "tnr", "bacc") if row[key] is not None)
+    assert len(wanted) == 3 * len(rows) - 2
+    assert drawn == wanted
+
+
+def test_predicted_error_rates_stand_over_labelled_ones() -> None:
+    rows = [row for row in _claim(make_results(2, 2, 3)["audits"]["quantification"]) if row["system"] != "__all__"]
+    wanted = {(round(100 * row["labelled_error_rate"], 6), round(100 * row["predicted_error_rate"], 6)) for row in rows}
+    assert _points(figures.quantification_figure(rows)) == wanted
+    assert _points(figures.quantification_figure(rows, panel="evaluator")) == wanted
+    # The pooled row is not a system.
+    pooled = [*rows, {**rows[0], "system": "__all__", "labelled_error_rate": 0.99, "predicted_error_rate": 0.99}]
+    assert _points(figures.quantification_figure(pooled)) == wanted
+
+
+def test_iou_is_found_whichever_evaluator_comes_first() -> None:
+    def row(a: str, b: str, iou: float | None) -> dict[str, Any]:
+        return {"dataset": "d", "evaluator_a": a, "evaluator_b": b, "class": "attributable", "iou": iou}
+
+    rows = [row("a", "b", 0.12), row("c", "a", 0.34), row("b", "c", None)]
+    figure = figures.consistency_figure(rows, ["c", "b", "a"])
+    (axis,) = figure.axes
+    cells = {text.get_position(): text.get_text() for text in axis.texts}
+    # Down the side: b, a; along: c, b.
+    assert cells == {(0.5, 0.5): "–", (0.5, 1.5): "0.34", (1.5, 1.5): "0.12"}
+    assert [label.get_text() for label in axis.get_yticklabels()] == ["b", "a"]
+    assert [label.get_text() for label in axis.get_xticklabels()] == ["c", "b"]
+
+
+def test_orders_are_counted() -> None:
+    pairs = [("<", "<"), ("<", ">"), ("=", "="), ("=", "=")]
+    rows = [
+        {"dataset": "d", "level": "claim", "evaluator": "e", "labelled_order": a, "predicted_order": b}
+        for a, b in pairs
+    ]
+    (axis,) = figures.orders_figure(rows).axes
+    assert [text.get_text() for text in axis.texts] == ["1", "0", "1", "0", "2", "0", "0", "0", "0"]
+
+
+def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:
+    rows = make_results(2, 3, unscored=False)["audits"]["rates"]
+    names = ["first", *dict.fromkeys(row["evaluator"] for row in rows)]
+
+    def colours(part: Rows) -> dict[str, Any]:
+        (legend,) = figures.rates_figure(part, names).legends
+        return {
+            text.get_text(): handle.get_color()
+            for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
+        }
+
+    everything = colours(rows)
+    assert len(set(everything.values())) == 3
+    last = colours([row for row in rows if row["evaluator"] == names[-1]])
+    assert last == {key: everything[key] for key in last}
+
+
+def test_every_name_is_in_the_legend_as_it_is() -> None:
+    rows = [
+        {"dataset": "d", "evaluator": name, "n": 9, "tpr": 0.5, "tnr": 0.5, "bacc": 0.5}
+        for name in ("_x", "$y$", "a & <b>")
+    ]
+    (legend,) = figures.rates_figure(rows).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["_x", "$y$", "a & <b>"]
+    assert not any(text.get_parse_math() for text in legend.get_texts())
+
+
+def test_groups_by_other_columns_are_told_apart() -> None:
+    base = {"evaluator": "e", "n": 9, "tpr": 0.5, "tnr": 0.5, "bacc": 0.5}
+    rows = [{"dataset": "d", "error_type": kind, **base} for kind in ("number", "entity")]
+    labels = [label.get_text() for label in figures.rates_figure(rows).axes[0].get_yticklabels()]
+    assert labels == ["d · number", "d · entity"]
+    rows = [{"dataset": "__all__", "task": kind, **base} for kind in ("QA", "summaries")]
+    assert [label.get_text() for label in figures.rates_figure(rows).axes[0].get_yticklabels()] == ["QA", "summaries"]
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
+    rows = make_results(3, 3)["audits"]["rates"]
+    for folder in ("one", "two"):
+        figures.save_figure(figures.rates_figure(rows), tmp_path / folder / "rates", "Rates")
+    for kind in ("svg", "png"):
+        first, second = ((tmp_path / folder / f"rates.{kind}").read_bytes() for folder in ("one", "two"))
+        assert first == second
+    svg = (tmp_path / "one" / "rates.svg").read_text(encoding="utf-8")
+    assert "<text" not in svg, "text must be drawn as paths"
+    assert "dc:date" not in svg
+
+
+def test_a_figure_leaves_the_users_settings_alone() -> None:
+    import matplotlib
+
+    before = dict(matplotlib.rcParams)
+    figures.rates_figure(make_results(2, 2)["audits"]["rates"])
+    assert dict(matplotlib.rcParams) == before
