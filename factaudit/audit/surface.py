@@ -39,7 +39,7 @@ class _Overlap:
     r2: np.ndarray
 
     def split(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of the ``members`` (bool (n,)): each one's group, -1 where it has no overlap; how many of each group have none."""
+        """Each member's group (-1: not one of ``members``, or without overlap); how many of each have no overlap."""
         defined = ~np.isnan(self.r2)
         lost = np.bincount(self.task[members & ~defined], minlength=len(self.tasks))
         return np.where(members & defined, self.task, -1), lost
