@@ -121,6 +121,8 @@ class Client:
         return signature("llm", {"model": self.model, "revision": self.revision, **self.params})
 
     async def __aenter__(self) -> Client:
+        # A client may be opened again in another event loop, and a semaphore belongs to the one it first waited in.
+        self._slots = asyncio.Semaphore(self.concurrency)
         return self
 
     async def __aexit__(self, *_: object) -> None:
