@@ -56,15 +56,17 @@ def _gap(audits: Audits) -> Iterator[Row]:
     for evaluator, rows in _by_evaluator(_per_dataset(audits, "rates", "gap")):
         bad = [row for row in rows if abs(row["gap"]) > MAX_GAP]
         for row in bad:
-            found = f"finds {_percent(row['tpr'])} of attributable but {_percent(row['tnr'])} of unattributable claims"
-            low = row["gap"] > 0
+            passes = row["gap"] > 0
+            worse, better = ("unattributable", "attributable") if passes else ("attributable", "unattributable")
+            rates = sorted((row["tpr"], row["tnr"]))
             yield _finding(
                 "gap",
-                _beyond(row, "gap", MAX_GAP if low else -MAX_GAP),
+                _beyond(row, "gap", MAX_GAP if passes else -MAX_GAP),
                 evaluator,
                 row["dataset"],
-                f"On {row['dataset']}, {evaluator} {found}: expect error rates that are too {'low' if low else 'high'} "
-                f"and check a sample of what it {'passes' if low else 'rejects'}.",
+                f"On {row['dataset']}, {evaluator} recognises {_percent(rates[1])} of {better} but only "
+                f"{_percent(rates[0])} of {worse} claims: check a sample of what it {'passes' if passes else 'rejects'} "
+                "before you rely on it.",
                 _figures(row, "tpr", "tnr", "gap", "gap_low", "gap_high", "n"),
             )
         if rows and not bad:

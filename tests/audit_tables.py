@@ -1,0 +1,46 @@
+"""Small claims and verdicts for the tests of audits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from factaudit.audit.judged import Judged
+from factaudit.tables import validate_claims, validate_verdicts
+
+Row = dict[str, Any]
+
+
+def tables(rows: Iterable[Mapping[str, Any]], evaluators: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Claims and verdicts of rows like ``{"dataset", "system", "label", "e1": prediction or score or None, ...}``.
+
+    An evaluator's value is a prediction (int), a score (float) or None for unscored; where the key is absent there is
+    no verdict at all.
+    """
+    claims, verdicts = [], []
+    for number, row in enumerate(rows):
+        claim_id = str(row.get("claim_id", f"c{number}"))
+        claim = {"dataset": "d", "claim": "a claim", "label": None} | dict(row) | {"claim_id": claim_id}
+        claims.append({key: value for key, value in claim.items() if key not in evaluators})
+        for name in evaluators:
+            if name in row:
+                value = row[name]
+                verdict: Row = {"claim_id": claim_id, "evaluator": name, "score": None, "prediction": None}
+                verdict |= {"status": "ok" if value is not None else "unparsed"}
+                verdict |= {"score": value} if isinstance(value, float) else {"prediction": value}
+                verdicts.append(verdict)
+    columns = ["claim_id", "evaluator", "score", "prediction", "status"]
+    return validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts, columns=columns))
+
+
+def judged(rows: Iterable[Mapping[str, Any]], *evaluators: str) -> Judged:
+    return Judged.join(*tables(rows, evaluators))
+
+
+def find(rows: Iterable[Row], **values: Any) -> Row:
+    """The only row with these values."""
+    found = [row for row in rows if all(row[key] == value for key, value in values.items())]
+    assert len(found) == 1, f"{len(found)} rows with {values}"
+    return found[0]

@@ -1,0 +1,220 @@
+"""Rates, consistency and differences: by hand, and against scikit-learn."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from audit_tables import find, judged
+from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_score, recall_score
+
+from factaudit.audit.consistency import consistency
+from factaudit.audit.differences import differences
+from factaudit.audit.intervals import Intervals
+from factaudit.audit.rates import rates
+from factaudit.errors import UsageError
+
+RATES = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
+
+
+def test_rates_by_hand():
+    rows = rates(
+        judged(
+            [
+                {"label": 1, "e": 1},
+                {"label": 1, "e": 1},
+                {"label": 1, "e": 0},
+                {"label": 1, "e": None},
+                {"label": 0, "e": 0},
+                {"label": 0, "e": 1},
+                {"label": None, "e": 1},
+            ],
+            "e",
+        )
+    )
+    row = find(rows, dataset="d")
+    assert (row["n"], row["n_unscored"], row["n_unlabelled"]) == (5, 1, 1)
+    assert (row["n_attributable"], row["n_unattributable"]) == (3, 2)
+    assert row["tpr"] == pytest.approx(2 / 3)
+    assert row["tnr"] == pytest.approx(1 / 2)
+    assert row["fnr"] == pytest.approx(1 / 3)
+    assert row["fpr"] == pytest.approx(1 / 2)
+    assert row["ppr"] == pytest.approx(3 / 5)
+    assert row["bacc"] == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert row["gap"] == pytest.approx(2 / 3 - 1 / 2)
+    assert (row["tpr_min"], row["tpr_max"]) == (pytest.approx(2 / 4), pytest.approx(3 / 4))
+    assert (row["tnr_min"], row["tnr_max"]) == (0.5, 0.5)
+    assert (row["ppr_min"], row["ppr_max"]) == (pytest.approx(3 / 6), pytest.approx(4 / 6))
+    assert row["reason"] is None
+
+
+def test_a_claim_without_any_verdict_is_unscored():
+    rows = rates(judged([{"label": 1, "e": 1}, {"label": 1}], "e"))
+    assert find(rows, dataset="d")["n_unscored"] == 1
+
+
+def test_macro_is_the_unweighted_mean_of_what_is_defined():
+    rows = rates(
+        judged(
+            [
+                {"dataset": "a", "label": 1, "e": 1},
+                {"dataset": "a", "label": 0, "e": 1},
+                *[{"dataset": "b", "label": 1, "e": 0}] * 3,
+                {"dataset": "b", "label": 1, "e": 1},
+            ],
+            "e",
+        )
+    )
+    macro = find(rows, dataset="__macro__")
+    assert (macro["n"], macro["n_datasets"]) == (6, 2)
+    assert macro["tpr"] == pytest.approx((1 + 0.25) / 2)
+    assert macro["tnr"] == 0.0
+    assert macro["reason"].startswith("tnr is undefined in 1 of 2 datasets")
+    only_positive = find(rows, dataset="b")
+    assert only_positive["tnr"] is None
+    assert only_positive["bacc"] is None
+    assert only_positive["reason"] == "no unattributable label"
+
+
+def test_any_columns_split_the_rates_and_a_missing_value_is_a_group():
+    rows = rates(
+        judged(
+            [
+                {"label": 0, "error_type": "number", "e": 0},
+                {"label": 0, "error_type": "entity", "e": 1},
+                {"label": 1, "error_type": None, "e": 1},
+            ],
+            "e",
+        ),
+        by=["dataset", "error_type"],
+    )
+    assert [row["error_type"] for row in rows if row["dataset"] == "d"] == ["entity", "number", None]
+    assert find(rows, dataset="d", error_type="number")["tnr"] == 1.0
+    assert find(rows, dataset="d", error_type=None)["tpr"] == 1.0
+    over_all = rates(judged([{"label": 0, "error_type": "number", "e": 0}], "e"), by=["error_type"])
+    assert [row["dataset"] for row in over_all] == ["__all__"]
+
+
+def test_an_unknown_column_is_named_with_a_hint():
+    with pytest.raises(UsageError, match=r"no column 'sytem' \(did you mean 'system'\?\)"):
+        rates(judged([{"label": 0, "e": 0}], "e"), by=["sytem"])
+
+
+def test_without_labels_ppr_is_over_all_scored_claims():
+    row = find(rates(judged([{"e": 1}, {"e": 0}, {"e": None}], "e")), dataset="d")
+    assert (row["n"], row["n_unscored"]) == (2, 1)
+    assert row["ppr"] == 0.5
+    assert (row["ppr_min"], row["ppr_max"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert row["tpr"] is row["tnr"] is row["bacc"] is row["tpr_min"] is None
+    assert "ppr is over all scored claims" in row["reason"]
+
+
+def random_rows(seed: int, n: int = 300, evaluators: str = "abc", unscored: float = 0.1) -> list[dict]:
+    random = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        row = {"dataset": str(random.choice(["x", "y"])), "label": int(random.random() < 0.6)}
+        for name in evaluators:
+            row[name] = None if random.random() < unscored else int(random.random() < 0.5 + 0.3 * row["label"])
+        rows.append(row)
+    return rows
+
+
+def test_rates_agree_with_scikit_learn():
+    rows = random_rows(1)
+    for row in rates(judged(rows, *"abc")):
+        if row["dataset"] == "__macro__":
+            continue
+        e = row["evaluator"]
+        kept = [each for each in rows if each["dataset"] == row["dataset"] and each[e] is not None]
+        label, prediction = [each["label"] for each in kept], [each[e] for each in kept]
+        assert row["n"] == len(kept)
+        assert row["bacc"] == pytest.approx(balanced_accuracy_score(label, prediction), abs=1e-12)
+        assert row["tpr"] == pytest.approx(recall_score(label, prediction), abs=1e-12)
+        assert row["tnr"] == pytest.approx(recall_score(label, prediction, pos_label=0), abs=1e-12)
+
+
+def test_consistency_agrees_with_scikit_learn():
+    rows = random_rows(2)
+    found = consistency(judged(rows, *"abc"))
+    assert len(found) == 2 * 3 * 2
+    for row in found:
+        a, b = row["evaluator_a"], row["evaluator_b"]
+        kept = [each for each in rows if each["dataset"] == row["dataset"] and None not in (each[a], each[b])]
+        total = sum(each["dataset"] == row["dataset"] for each in rows)
+        first, second = [each[a] for each in kept], [each[b] for each in kept]
+        assert (row["n"], row["n_unscored"]) == (len(kept), total - len(kept))
+        positive = 1 if row["class"] == "attributable" else 0
+        assert row["iou"] == pytest.approx(jaccard_score(first, second, pos_label=positive), abs=1e-12)
+        assert row["kappa"] == pytest.approx(cohen_kappa_score(first, second), abs=1e-12)
+        assert row["iou_min"] <= row["iou"] <= row["iou_max"]
+
+
+def test_iou_needs_no_label_and_is_null_where_nobody_predicts_the_class():
+    rows = consistency(judged([{"a": 1, "b": 1}, {"a": 1, "b": 1}], "a", "b"))
+    assert find(rows, **{"class": "attributable"})["iou"] == 1.0
+    none = find(rows, **{"class": "unattributable"})
+    assert none["iou"] is none["kappa"] is None
+    assert none["reason"] == ("neither predicts a claim unattributable; both give every claim the same prediction")
+    opposite = consistency(judged([{"a": 1, "b": 0}, {"a": 1, "b": 0}], "a", "b"))[0]
+    assert (opposite["iou"], opposite["kappa"]) == (0.0, 0.0)
+
+
+def test_differences_are_of_the_claims_that_both_scored():
+    rows = random_rows(3)
+    found = differences(judged(rows, *"abc"))
+    for a, b in itertools.combinations("abc", 2):
+        for dataset in "xy":
+            kept = [each for each in rows if each["dataset"] == dataset and None not in (each[a], each[b])]
+            label = [each["label"] for each in kept]
+            first, second = [each[a] for each in kept], [each[b] for each in kept]
+            bacc = balanced_accuracy_score(label, first) - balanced_accuracy_score(label, second)
+            row = find(found, dataset=dataset, evaluator_a=a, evaluator_b=b, key="bacc")
+            assert row["difference"] == pytest.approx(bacc, abs=1e-12)
+            assert row["difference_min"] <= row["difference"] <= row["difference_max"]
+            row = find(found, dataset=dataset, evaluator_a=a, evaluator_b=b, key="bias")
+            assert row["difference"] == pytest.approx(np.mean(second) - np.mean(first), abs=1e-12)
+            assert row["n"] == len(kept)
+            assert "low" not in row
+    macro = find(found, dataset="__macro__", evaluator_a="a", evaluator_b="b", key="bacc")
+    parts = [find(found, dataset=d, evaluator_a="a", evaluator_b="b", key="bacc")["difference"] for d in "xy"]
+    assert macro["difference"] == pytest.approx(np.mean(parts))
+
+
+def test_permutation_p_values_agree_with_all_swaps():
+    random = np.random.default_rng(4)
+    rows = [
+        {
+            "label": int(random.random() < 0.5),
+            "response_id": f"r{i % 8}",
+            "a": int(random.random() < 0.8),
+            "b": int(random.random() < 0.4),
+        }
+        for i in range(32)
+    ]
+    table = judged(rows, "a", "b")
+    found = differences(table, intervals=Intervals(replicates=20_000, seed=5))
+    label = np.array([row["label"] for row in rows])
+    first, second = np.array([row["a"] for row in rows]), np.array([row["b"] for row in rows])
+    response = np.array([int(row["response_id"][1:]) for row in rows])
+    for key in ("bacc", "bias"):
+
+        def figure(a: np.ndarray, b: np.ndarray, key: str = key) -> float:
+            if key == "bias":
+                return b.mean() - a.mean()
+            return balanced_accuracy_score(label, a) - balanced_accuracy_score(label, b)
+
+        observed = abs(figure(first, second))
+        extreme = 0
+        for swaps in itertools.product((False, True), repeat=8):
+            swap = np.array(swaps)[response]
+            extreme += abs(figure(np.where(swap, second, first), np.where(swap, first, second))) >= observed - 1e-12
+        row = find(found, dataset="d", key=key)
+        assert row["p_permutation"] == pytest.approx(extreme / 256, abs=0.015)
+
+
+def test_equal_evaluators_have_no_difference():
+    rows = [{"label": i % 2, "a": 1, "b": 1} for i in range(20)]
+    row = find(differences(judged(rows, "a", "b"), intervals=Intervals(200)), dataset="d", key="bacc")
+    assert (row["difference"], row["low"], row["high"], row["p_permutation"]) == (0.0, 0.0, 0.0, 1.0)
