@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import yaml
 
 from factaudit import __version__
 from factaudit.errors import FactauditError, UsageError, hint
+
+if TYPE_CHECKING:
+    from factaudit.results import Results
 
 _PATH = click.Path(path_type=Path)
 
@@ -58,7 +62,7 @@ def run(experiment: Path, out: Path | None, settings: Sequence[str]) -> None:
 
     out = out or Path("runs") / experiment.stem
     results = run_experiment(experiment, out, settings=_settings(settings), progress=True, say=click.echo)
-    _summary(results.findings)
+    _summary(results)
 
 
 def _settings(pairs: Sequence[str]) -> dict[str, Any]:
@@ -74,12 +78,15 @@ def _settings(pairs: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def _summary(findings: Sequence[dict[str, Any]], most: int = 5) -> None:
-    spoken = [finding for finding in findings if finding["severity"] != "ok"]
-    for finding in spoken[:most]:
-        click.echo(f"{finding['severity']:<5} {finding['statement']}")
-    if len(spoken) > most:
-        click.echo(f"      ... and {len(spoken) - most} more findings in the report")
+def _summary(results: Results) -> None:
+    """The report's opening, and how many findings there are."""
+    from factaudit.report.summary import lead
+
+    for paragraph in lead(results.to_dict()):
+        click.echo()
+        click.echo(click.wrap_text(paragraph, width=100))
+    counts = Counter(finding["severity"] for finding in results.findings)
+    click.echo(f"\nfindings  {counts['fail']} fail, {counts['warn']} warn, {counts['ok']} ok: see the report")
 
 
 # ----------------------------------------------------------------------------------------------------- judge
@@ -141,7 +148,7 @@ def audit(claims: Path, verdicts: tuple[Path, ...], out: Path, title: str, seed:
         replicates=replicates,
     )
     results = run_experiment(experiment, out, say=click.echo)
-    _summary(results.findings)
+    _summary(results)
 
 
 # --------------------------------------------------------------------------------------------------- convert
@@ -342,9 +349,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The console script. Never returns: exits with 0, 1 or 2."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        cli.main(arguments, prog_name="factaudit", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        # Without standalone mode click returns the code of --help and --version, and what a command returns: None.
+        sys.exit(cli.main(arguments, prog_name="factaudit", standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
         sys.exit(2)
