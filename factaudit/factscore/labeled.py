@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from scipy import stats
+
+from factaudit.tables import claim_positions
 
 #: "Score ≥ t" for these t, as a classifier of responses.
 THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
@@ -123,6 +126,74 @@ def calibration(responses: Sequence[Row], *, irrelevant: str = "exclude", bins: 
                 }
             )
     return rows
+
+
+def discrimination(
+    claims: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    *,
+    replicates: int = 2000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> list[Row]:
+    """How well scores tell supported from unsupported facts: the area under the ROC curve, per evaluator and system.
+
+    Rows: n (labelled facts with a score), n_unscored (labelled facts without), auc; its interval resamples responses.
+    None with a reason where one class is missing. Ties count half.
+    """
+    rows = []
+    labels = claims["label"].to_numpy(dtype="float64", na_value=np.nan)
+    systems = claims["system"].fillna("–").to_numpy()
+    clusters = pd.factorize(claims["response_id"])[0]
+    names = list(dict.fromkeys(systems))
+    groups = [*(["__all__"] if len(names) > 1 else []), *names]
+    for evaluator, part in verdicts.groupby("evaluator", sort=False):
+        scores = np.full(len(claims), np.nan)
+        scores[claim_positions(claims, part["claim_id"])] = part["score"].to_numpy(dtype="float64")
+        for system in groups:
+            labelled = ~np.isnan(labels) & ((systems == system) | (system == "__all__"))
+            use = labelled & ~np.isnan(scores)
+            row: Row = {"evaluator": str(evaluator), "system": str(system), "n": int(use.sum())}
+            row |= {"n_unscored": int((labelled & ~use).sum()), "auc": None, "auc_low": None, "auc_high": None}
+            values, low, high = _auc(labels[use], scores[use], clusters[use], replicates, seed, confidence)
+            why = None if values is not None else "no score" if not use.any() else "labels of one class only"
+            rows.append(row | {"auc": values, "auc_low": low, "auc_high": high, "reason": why})
+    return rows
+
+
+def _auc(
+    labels: np.ndarray, scores: np.ndarray, clusters: np.ndarray, replicates: int, seed: int, confidence: float
+) -> tuple[float | None, float | None, float | None]:
+    if not (labels == 1).any() or not (labels == 0).any():
+        return None, None, None
+    # Facts in the order of their scores; a resampled response counts as often as it was drawn.
+    order = np.argsort(scores, kind="stable")
+    positive = labels[order] == 1
+    steps = np.flatnonzero(np.r_[True, np.diff(scores[order]) > 0])
+    _, which = np.unique(clusters[order], return_inverse=True)
+    n = int(which.max()) + 1
+
+    def auc(weights: np.ndarray) -> np.ndarray:
+        up = np.add.reduceat(np.where(positive, weights, 0.0), steps, axis=1)
+        down = np.add.reduceat(np.where(positive, 0.0, weights), steps, axis=1)
+        pairs = up.sum(axis=1) * down.sum(axis=1)
+        wins = (up * (np.cumsum(down, axis=1) - down / 2)).sum(axis=1)
+        return np.divide(wins, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
+
+    value = float(auc(np.ones((1, len(order))))[0])
+    if n < 2 or not replicates:
+        return value, None, None
+    rng = np.random.default_rng(seed)
+    drawn = []
+    for start in range(0, replicates, 100):  # 100 at a time: the weights are as wide as there are facts
+        counts = rng.multinomial(n, np.full(n, 1 / n), size=min(100, replicates - start))
+        drawn.append(auc(counts[:, which].astype(np.float64)))
+    values = np.concatenate(drawn)
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return value, None, None
+    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return value, float(low), float(high)
 
 
 def _groups(responses: Sequence[Row]) -> list[tuple[str, str, list[Row]]]:

@@ -11,7 +11,7 @@ from typing import Any
 from factaudit import __version__
 from factaudit.errors import FactauditError, UsageError
 from factaudit.factscore.engine import FactScorer, Scored
-from factaudit.factscore.labeled import agreement, calibration, thresholds
+from factaudit.factscore.labeled import agreement, calibration, discrimination, thresholds
 from factaudit.factscore.responses import ANNOTATED, Response, read_responses
 from factaudit.files import write_json, write_text
 from factaudit.results import Results, compare
@@ -144,6 +144,8 @@ def _results(
         if len(one["systems"]) > 1 or row["system"] != "__all__"
     ]
     results.sections.append(_scores_section(scorer, scored, folder))
+    if scored.claims["label"].notna().any():
+        results.audits["factscore_auc"] = discrimination(scored.claims, scored.verdicts, **options)
     if any(row.get("human") for row in scored.responses):
         chosen: Row = {"irrelevant": scorer.irrelevant}
         results.audits["factscore_agreement"] = agreement(scored.responses, **chosen, **options)
