@@ -17,6 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic_core import from_json
+
 from factaudit.errors import FactauditError
 from factaudit.files import atomic
 from factaudit.llm.types import Reply, Request, Token
@@ -263,7 +265,7 @@ def _rows(cache: Cache) -> Iterator[dict[str, Any]]:
 def _reply(row: tuple[Any, ...]) -> Reply | None:
     _, status, text, finish_reason, tokens, prompt_tokens, completion_tokens = row
     try:
-        parsed = None if tokens is None else tuple(Token(*token) for token in json.loads(tokens))
+        parsed = None if tokens is None else tuple(Token(*token) for token in from_json(tokens))
     except (ValueError, TypeError):
         return None  # a row that cannot be read is as good as none
     return Reply(status, text, finish_reason, parsed, prompt_tokens, completion_tokens, cached=True)

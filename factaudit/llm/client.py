@@ -294,12 +294,15 @@ class Client:
                 text = await client.post("/chat/completions", cast_to=str, body=body)
         except openai.APIStatusError as error:
             return self.read(error.response.status_code, error.response.headers, error.response.text)
-        except (TimeoutError, openai.APITimeoutError):
+        except TimeoutError:
             return Failure(f"no answer within {self._timeout:g} seconds", timed_out=True)
         except openai.APIConnectionError as error:
             cause = error.__cause__ or error
-            unreached = type(cause).__name__ == "ConnectError"
-            return Failure(self._redact(f"connection: {cause or type(cause).__name__}"), unreached=unreached)
+            # By name: the transport is httpx or httpx2 as the SDK has it, and calls a refused connection a timeout.
+            unreached = type(cause).__name__ in ("ConnectError", "ConnectTimeout")
+            timed_out = isinstance(error, openai.APITimeoutError) and not unreached
+            reason = self._redact(f"connection: {type(cause).__name__}: {cause}")
+            return Failure(reason, unreached=unreached, timed_out=timed_out)
         except ValueError as error:  # a body that its declared encoding does not fit
             return Failure(f"unreadable answer: {self._redact(str(error))}", malformed=True)
         return self.read(200, {}, text)

@@ -1,0 +1,182 @@
+"""How fast the LLM layer is beside the server it asks: ``python tests/benchmarks/bench_llm.py``.
+
+The server (tests/llm_server.py) runs in a process of its own on the same machine. Every figure is the best of three
+runs, the rivals' too, taken in turns, after a warm-up that pays for imports and connections' code. "Ideal" is
+calls / concurrency x latency.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from factaudit.evaluators.base import Claim
+from factaudit.evaluators.llm import LLMJudge
+from factaudit.llm.cache import Cache, request_key
+from factaudit.llm.types import Reply, Token
+
+SERVER = Path(__file__).resolve().parent.parent / "llm_server.py"
+DOCUMENT = "The quick brown fox jumps over the lazy dog. " * 40
+
+
+def claims(count: int) -> Iterator[Claim]:
+    """Claims on documents of 1,800 characters, made as they are read."""
+    return (Claim(f"c{i}", f"Claim number {i}.", f"{i} {DOCUMENT}") for i in range(count))
+
+
+@contextmanager
+def server(latency: float) -> Iterator[str]:
+    """The base URL of a loopback server that answers after ``latency`` seconds."""
+    command = [sys.executable, str(SERVER), "--latency", str(latency)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
+        process.kill()
+
+
+def ours(url: str, count: int, concurrency: int) -> float:
+    """Seconds for ``count`` new verdicts through the evaluator, with cache and bookkeeping."""
+    with tempfile.TemporaryDirectory() as folder:
+        judge = LLMJudge(model="m", base_url=url, concurrency=concurrency, cache=f"{folder}/cache.sqlite")
+        start = time.perf_counter()
+        done = sum(verdict.status == "ok" for verdict in judge.judge(claims(count)))
+        elapsed = time.perf_counter() - start
+    assert done == count
+    return elapsed
+
+
+def sdk(url: str, count: int, concurrency: int, aiohttp: bool = False) -> float:
+    """Seconds for the same requests through the openai SDK in a plain loop: nothing cached, nothing counted."""
+    import openai
+
+    async def run() -> float:
+        http: Any = openai.DefaultAioHttpClient() if aiohttp else None
+        async with openai.AsyncOpenAI(api_key="none", base_url=url, max_retries=0, http_client=http) as client:
+            judge = LLMJudge(model="m", cache="none")
+            requests = judge.requests(claims(count))
+
+            async def work() -> None:
+                for request in requests:
+                    await client.chat.completions.create(model="m", messages=request.messages, **request.params)  # type: ignore[arg-type]
+
+            start = time.perf_counter()
+            await asyncio.gather(*(work() for _ in range(concurrency)))
+            return time.perf_counter() - start
+
+    return asyncio.run(run())
+
+
+def best(*runs: Callable[[], float], rounds: int = 3) -> list[float]:
+    """The least time of each, in rounds that take turns."""
+    times = [[run() for run in runs] for _ in range(rounds)]
+    return [min(column) for column in zip(*times, strict=True)]
+
+
+def speed(count: int = 2000) -> None:
+    """Calls beside the ideal, and beside the SDK."""
+    with server(0.01) as url:
+        ours(url, 20, 4)
+        sdk(url, 20, 4)
+    for latency, concurrency, limit in ((0.5, 64, 1.1), (0.5, 256, 1.3)):
+        with server(latency) as url:
+            (elapsed,) = best(lambda: ours(url, count, concurrency))  # noqa: B023
+        ideal = count / concurrency * latency
+        verdict = "met" if elapsed <= limit * ideal else "MISSED"
+        print(
+            f"{count} calls, {latency * 1000:.0f} ms, concurrency {concurrency}: {elapsed:.2f} s = "
+            f"{elapsed / ideal:.2f} x ideal (at most {limit}: {verdict})"
+        )
+    with server(0.1) as url:
+        mine, plain, fast = best(
+            lambda: ours(url, count, 256), lambda: sdk(url, count, 256), lambda: sdk(url, count, 256, True)
+        )
+    print(
+        f"{count} calls, 100 ms, concurrency 256: factaudit {count / mine:.0f} a second, plain SDK loop "
+        f"{count / plain:.0f}, SDK over aiohttp {count / fast:.0f} ({'met' if mine <= plain else 'MISSED'})"
+    )
+
+
+def cache(count: int = 100_000) -> None:
+    """Cached replies re-read: ours beside one JSON file per reply, the usual way; same keys, same replies."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder)
+        judge = LLMJudge(model="m", cache=f"{folder}/cache.sqlite")
+        keys = [request_key("m", request) for request in judge.requests(claims(count))]
+        reply = Reply("ok", "Yes", "stop", (Token("Yes", -0.1, {"Yes": -0.1, "No": -2.3}),), 480, 1)
+        store = Cache(path / "cache.sqlite")
+        for key in keys:
+            store.put(key, "m", "", reply)
+            name = key.hex()
+            file = path / name[:2] / f"{name}.json"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(json.dumps({"text": "Yes", "finish_reason": "stop", "tokens": [["Yes", -0.1, {}]]}))
+
+        def read() -> float:
+            start = time.perf_counter()
+            found = 0
+            for first in range(0, count, 256):
+                found += sum(reply is not None for reply in store.get_many(keys[first : first + 256]))
+            assert found == count
+            return time.perf_counter() - start
+
+        def read_files() -> float:
+            start = time.perf_counter()
+            for key in keys:
+                name = key.hex()
+                data = json.loads((path / name[:2] / f"{name}.json").read_text())
+                Reply("ok", data["text"], data["finish_reason"], tuple(Token(*t) for t in data["tokens"]))
+            return time.perf_counter() - start
+
+        def judged() -> float:
+            start = time.perf_counter()
+            assert sum(verdict.status == "ok" for verdict in judge.judge(claims(count))) == count
+            return time.perf_counter() - start
+
+        mine, theirs, whole = best(read, read_files, judged)
+    print(
+        f"{count} cached replies: {mine:.2f} s, one JSON file each {theirs:.2f} s = {theirs / mine:.1f} x "
+        f"(at least 20: {'met' if theirs >= 20 * mine else 'MISSED'}); with prompts, keys and verdicts {whole:.2f} s"
+    )
+
+
+def memory() -> None:
+    """Peak memory of judging 100,000 claims beside 1,000, each in a process of its own."""
+    peaks = []
+    with server(0.0) as url:
+        for count in (1000, 100_000):
+            out = subprocess.run(
+                [sys.executable, __file__, "--judge", str(count), url], capture_output=True, text=True, check=True
+            )
+            peaks.append(float(out.stdout))
+    print(
+        f"peak memory: {peaks[0]:.0f} MB for 1,000 claims, {peaks[1]:.0f} MB for 100,000 "
+        f"(at most 300 MB more: {'met' if peaks[1] - peaks[0] <= 300 else 'MISSED'})"
+    )
+
+
+def main() -> None:
+    """Run all, or the parts named."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("parts", nargs="*", default=["speed", "cache", "memory"])
+    parser.add_argument("--judge", nargs=2, metavar=("COUNT", "URL"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.judge:
+        ours(options.judge[1], int(options.judge[0]), 64)
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+        return
+    for part in options.parts:
+        {"speed": speed, "cache": cache, "memory": memory}[part]()
+
+
+if __name__ == "__main__":
+    main()

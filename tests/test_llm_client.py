@@ -1,0 +1,299 @@
+"""The client against a real server that misbehaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import LASTING, TRANSIENT, FaultServer, Plan
+
+from factaudit.errors import FactauditError, UsageError
+from factaudit.llm.client import MALFORMED_RETRIES, Client
+from factaudit.llm.cost import Budget, Price
+from factaudit.llm.types import Reply, Request
+
+KEY = "sk-secret-0123456789"
+
+
+def request(text: str = "hello", **params: Any) -> Request:
+    return Request(({"role": "user", "content": text},), params)
+
+
+def ask(server: FaultServer, *requests: Request, **options: Any) -> list[Reply]:
+    """All replies, asked for at once."""
+
+    async def run() -> list[Reply]:
+        async with Client("m", **{"base_url": server.url, "backoff": 0.001, "timeout": 5.0, **options}) as client:
+            return await asyncio.gather(*(client.ask(r) for r in requests))
+
+    return asyncio.run(run())
+
+
+def first_then(fault: str, times: int = 1, **kwargs: Any) -> Callable[[dict[str, Any], int], Plan]:
+    return lambda body, attempt: Plan(fault, **kwargs) if attempt < times else Plan()
+
+
+@pytest.mark.parametrize("fault", TRANSIENT)
+def test_what_may_pass_is_asked_again(fault: str) -> None:
+    with FaultServer(plan=first_then(fault)) as server:
+        (reply,) = ask(server, request(), timeout=0.5 if fault == "hang" else 5.0)
+        assert (reply.status, reply.text) == ("ok", "Yes")
+        assert list(server.seen.values()) == [2]
+
+
+@pytest.mark.parametrize(
+    ("fault", "status"),
+    [
+        ("refusal", "refused"),
+        ("content-filter", "refused"),
+        ("content-filter-400", "refused"),
+        ("context-length", "skipped"),
+    ],
+)
+def test_what_is_an_answer_is_not_asked_again(fault: str, status: str) -> None:
+    assert fault in LASTING
+    with FaultServer(plan=lambda body, attempt: Plan(fault)) as server:
+        (reply,) = ask(server, request())
+        assert reply.status == status
+        assert list(server.seen.values()) == [1]
+
+
+@pytest.mark.parametrize("fault", ["unauthorized", "no-model", "bad-parameter", "quota"])
+def test_what_would_befall_every_request_is_raised_at_once(fault: str) -> None:
+    with FaultServer(plan=lambda body, attempt: Plan(fault)) as server:
+        with pytest.raises(FactauditError):
+            ask(server, request())
+        assert list(server.seen.values()) == [1]
+
+
+@pytest.mark.parametrize("fault", ["429", "500", "reset", "close"])
+def test_giving_up_is_an_error_for_that_request_only(fault: str) -> None:
+    def plan(body: dict[str, Any], attempt: int) -> Plan:
+        return Plan(fault) if body["messages"][0]["content"] == "bad" else Plan()
+
+    with FaultServer(plan=plan) as server:
+        bad, good = ask(server, request("bad"), request("good"), max_retries=3)
+        assert bad.status == "error"
+        assert "4 attempts" in (bad.error or "")
+        assert good.status == "ok"
+        assert sorted(server.seen.values()) == [1, 4]
+
+
+def test_a_reply_that_is_no_completion_is_not_paid_for_many_times() -> None:
+    with FaultServer(plan=lambda body, attempt: Plan("wrong-shape")) as server:
+        (reply,) = ask(server, request(), max_retries=20)
+        assert reply.status == "error"
+        assert list(server.seen.values()) == [1 + MALFORMED_RETRIES]
+
+
+def test_retry_after_is_kept_and_holds_for_all_requests() -> None:
+    times: list[float] = []
+
+    def plan(body: dict[str, Any], attempt: int) -> Plan:
+        times.append(time.monotonic())
+        return Plan("429-retry-after", retry_after="0.3") if len(times) == 1 else Plan()
+
+    with FaultServer(plan=plan) as server:
+        # One at a time: the second request must wait for the pause that the first was told to make.
+        first, second = ask(server, request("a"), request("b"), concurrency=1)
+        assert (first.status, second.status) == ("ok", "ok")
+        assert min(times[1:]) - times[0] >= 0.29
+
+
+def test_concurrency_is_bounded_and_reached() -> None:
+    with FaultServer(plan=lambda body, attempt: Plan(delay=0.02)) as server:
+        replies = ask(server, *(request(str(i)) for i in range(60)), concurrency=7)
+        assert {reply.status for reply in replies} == {"ok"}
+        assert server.most_in_flight == 7
+
+
+@pytest.mark.parametrize("limit", [{"requests_per_minute": 1200}, {"tokens_per_minute": 1200 * 13}])
+def test_limits_space_the_requests(limit: dict[str, float]) -> None:
+    with FaultServer() as server:
+        start = time.monotonic()
+        # 3 + 3 + 2 tokens of prompt ("number 0"), 5 of reply: 13 each.
+        ask(server, *(request(f"number {i}", max_tokens=5) for i in range(8)), **limit)
+        assert time.monotonic() - start >= 7 * 0.05 - 0.01
+
+
+def test_equal_requests_are_sent_once() -> None:
+    with FaultServer(plan=lambda body, attempt: Plan(delay=0.05)) as server:
+        replies = ask(server, *[request()] * 5, request("other"))
+        assert [reply.status for reply in replies] == ["ok"] * 6
+        assert sorted(server.seen.values()) == [1, 1]
+        assert sum(reply.cached for reply in replies) == 4
+
+
+def test_cached_replies_need_no_key_and_no_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    path = tmp_path / "cache.sqlite"
+    with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.75)) as server:
+        (bought,) = ask(server, request(logprobs=True), cache=path)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+
+    async def again() -> tuple[Reply, Client]:
+        async with Client("m", cache=path) as client:
+            return await client.ask(request(logprobs=True)), client
+
+    cached, client = asyncio.run(again())
+    assert cached.cached
+    assert not bought.cached
+    assert (cached.text, cached.tokens, cached.finish_reason) == (bought.text, bought.tokens, bought.finish_reason)
+    assert client.usage.row() == {
+        "calls": 0,
+        "cached_calls": 1,
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "cost": 0.0,
+    }
+    with pytest.raises(FactauditError, match="OPENAI_API_KEY"):
+        asyncio.run(Client("m").ask(request()))
+
+
+def test_errors_are_not_cached(tmp_path: Path) -> None:
+    path = tmp_path / "cache.sqlite"
+    with FaultServer(plan=lambda body, attempt: Plan("500") if attempt < 2 else Plan()) as server:
+        assert ask(server, request(), cache=path, max_retries=1)[0].status == "error"
+        assert ask(server, request(), cache=path, max_retries=1)[0].status == "ok"
+
+
+def test_no_server_at_the_address_is_said_once() -> None:
+    with FaultServer() as server:
+        url = server.url
+    with pytest.raises(FactauditError, match="no server answers at http"):
+        asyncio.run(Client("m", base_url=url, backoff=0.001).ask(request()))
+
+
+def test_the_key_is_sent_and_stands_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    caplog.set_level(logging.DEBUG)
+    path = tmp_path / "cache.sqlite"
+
+    def plan(body: dict[str, Any], attempt: int) -> Plan:
+        return Plan("unauthorized") if body["messages"][0]["content"] == "bad" else Plan()
+
+    with FaultServer(plan=plan) as server:
+        server.respond = lambda plan, body, inner=server.respond: (  # type: ignore[method-assign]
+            (401, {}, json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}"}}).encode())
+            if plan.fault == "unauthorized"
+            else inner(plan, body)
+        )
+        (reply,) = ask(server, request(), api_key_env="MY_KEY", cache=path)
+        assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+        with pytest.raises(FactauditError) as error:
+            ask(server, request("bad"), api_key_env="MY_KEY", cache=path)
+        client = Client("m", base_url="http://me:pw@host/v1?x=1", api_key_env="MY_KEY")
+        shown = f"{error.value} {client.signature} {reply} {caplog.text} {client.server()}"
+    assert KEY not in shown
+    assert "pw" not in shown
+    assert client.server() == "http://host/v1"
+    for file in tmp_path.iterdir():
+        assert KEY.encode() not in file.read_bytes()
+
+
+def test_the_signature_holds_what_changes_a_reply_and_not_where_it_comes_from() -> None:
+    one = Client("m", base_url="http://a/v1", concurrency=1, revision="r", params={"temperature": 0})
+    two = Client("m", base_url="http://b/v1", concurrency=9, revision="r", params={"temperature": 0})
+    assert one.signature == two.signature == "llm|model:m|revision:r|temperature:0"
+    assert one.key(request()) == two.key(request())
+    assert one.key(request()) != Client("m", base_url="http://a/v1", revision="r").key(request())
+
+
+def test_params_of_the_client_are_sent_and_a_request_may_override_them() -> None:
+    with FaultServer() as server:
+        ask(server, request("a"), request("b", temperature=1.0), params={"temperature": 0.0, "max_tokens": 5})
+        sent = {body["messages"][0]["content"]: body for body in server.bodies}
+    assert sent["a"]["temperature"] == 0.0
+    assert sent["b"] == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "b"}],
+        "temperature": 1.0,
+        "max_tokens": 5,
+    }
+
+
+def test_the_money_limit_is_never_passed_and_the_rest_is_skipped(tmp_path: Path) -> None:
+    prices = {"m": Price(input=1000.0, output=1000.0)}  # a tenth of a cent per token
+
+    def run(limit: float | None) -> tuple[list[Reply], Budget, int]:
+        budget = Budget(limit, prices)
+        requests = [request(f"number {i:03}", max_tokens=1) for i in range(40)]
+        with FaultServer(plan=lambda body, attempt: Plan(delay=0.002)) as server:
+            replies = ask(server, *requests, budget=budget, cache=tmp_path / "c.sqlite", concurrency=8)
+            return replies, budget, sum(server.paid.values())
+
+    replies, budget, calls = run(0.1)
+    skipped = [reply for reply in replies if reply.status == "skipped"]
+    assert 0 < budget.spent <= 0.1
+    assert budget.exhausted
+    assert len(skipped) == 40 - calls
+    assert 0 < calls < 40
+    assert "max_cost" in (skipped[0].error or "")
+    # Most of the limit is used: one more call's upper bound (3 + 3 + 10 bytes, 1 token) would not have fitted.
+    assert budget.spent + 0.017 > 0.1
+    # With more money the run goes on from there.
+    replies, _, more = run(10.0)
+    assert {reply.status for reply in replies} == {"ok"}
+    assert calls + more == 40
+
+
+def test_a_limit_needs_a_price_and_a_bound_on_replies() -> None:
+    with FaultServer() as server:
+        with pytest.raises(UsageError, match="price of 'm'"):
+            ask(server, request(max_tokens=1), budget=Budget(1.0, {}))
+        with pytest.raises(UsageError, match="max_tokens"):
+            ask(server, request(), budget=Budget(1.0, {"m": Price(1, 1)}))
+
+
+def test_usage_is_counted_and_a_reply_without_counts_is_estimated() -> None:
+    with FaultServer(plan=lambda body, attempt: Plan(usage=False)) as server:
+
+        async def run() -> Client:
+            async with Client("m", base_url=server.url, budget=Budget(None, {"m": Price(1e6, 2e6)})) as client:
+                await client.ask(request("12345678"))
+                return client
+
+        usage = asyncio.run(run()).usage
+    assert (usage.calls, usage.prompt_tokens) == (1, 3 + 3 + 2)
+    assert usage.cost == pytest.approx(8.0)
+
+
+@pytest.mark.parametrize(
+    "options", [{"concurrency": 0}, {"timeout": 0}, {"requests_per_minute": 0}, {"max_retries": -1}]
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=next(iter(options))):
+        Client("m", **options)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        # llama.cpp, vLLM, OpenAI and Azure, as they word it.
+        (
+            {"error": {"code": 400, "message": "request (9 tokens) exceeds the available context size (2 tokens)"}},
+            "skipped",
+        ),
+        ({"object": "error", "message": "This model's maximum context length is 4096 tokens.", "code": 400}, "skipped"),
+        (
+            {"error": {"message": "Input tokens exceed the configured limit", "code": "context_length_exceeded"}},
+            "skipped",
+        ),
+        ({"error": {"code": "content_filter", "message": "triggering Azure OpenAI's content management"}}, "refused"),
+        ({"error": "messages must alternate"}, "error"),
+        ({"detail": [{"loc": ["body"], "msg": "field required"}]}, "error"),
+        ("<html>nginx</html>", "error"),
+    ],
+)
+def test_errors_in_the_shapes_of_several_servers(body: Any, status: str) -> None:
+    reply = Client("m", base_url="http://x").read(400, {}, body if isinstance(body, str) else json.dumps(body))
+    assert isinstance(reply, Reply)
+    assert reply.status == status
