@@ -1,0 +1,373 @@
+"""From files of biographies, or MF's published outputs, to a run folder: tables, summary, audits and the report."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from factaudit import __version__
+from factaudit.dfactscore.biographies import read_biographies
+from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer, Scored
+from factaudit.dfactscore.published import Published, compare_printed, read_printed, read_published
+from factaudit.dfactscore.score import CATEGORIES
+from factaudit.errors import FactauditError, UsageError
+from factaudit.files import write_json, write_text
+from factaudit.knowledge.build import build
+from factaudit.knowledge.docdb import DocDB, resolve
+from factaudit.results import Results, compare
+from factaudit.signature import digest, file_checksum, signature
+from factaudit.tables import write_table
+
+Row = dict[str, Any]
+Say = Callable[[str], None]
+#: Merged paragraphs that the report shows; all are in its table's file.
+SHOWN = 12
+#: Audits of tables without labels.
+_UNLABELLED = ("consistency", "quantification")
+
+
+def open_knowledge(source: str | Path | None, work: Path) -> DocDB:
+    """A knowledge source by its path; pages in JSONL are made into one in the folder ``work`` first."""
+    path = resolve(source)
+    if path.name.endswith((".jsonl", ".jsonl.gz")):
+        if not path.is_file():
+            raise FactauditError(f"no such knowledge source: {path}")
+        made = work / f"knowledge-{digest(file_checksum(path))}.db"
+        if not made.exists():
+            build(path, made)
+        path = made
+    return DocDB(path)
+
+
+def score_files(
+    sources: str | Path | Sequence[str | Path],
+    scorer: DFactScorer,
+    out: str | Path,
+    *,
+    system: str | None = None,
+    limit: int | None = None,
+    title: str = "D-FActScore",
+    audits: Sequence[str | Mapping[str, Any]] | None = None,
+    progress: bool = False,
+    say: Say = lambda text: None,
+) -> Results:
+    """Score files of biographies into a run folder (``factaudit dscore``); the same call again resumes.
+
+    Writes ``claims.parquet``, ``verdicts.parquet``, ``matrix.parquet`` (every fact against every candidate),
+    ``responses.jsonl``, ``summary.json``, ``results.json``, tables, figures and the report.
+
+    Args:
+        sources: files as `factaudit.dfactscore.biographies.read_biographies` reads them, with ``system``, ``limit``.
+        audits: which (`factaudit.results.compare`); None: all where facts have labels.
+        say: gets one line per stage.
+    """
+    folder = Path(out)
+    paths = [Path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
+    biographies = [one for path in paths for one in read_biographies(path, system=system, limit=limit)]
+    twice = [one for one, n in Counter(bio.response_id for bio in biographies).items() if n > 1]
+    if twice:
+        raise UsageError(f"the same biography stands in two of the files (response_id {twice[0]!r})")
+    say(f"responses {len(biographies):>9,} of {len({one.system for one in biographies})} systems")
+    work = work_folder(folder)
+    scored = scorer.score(biographies, journal=work / "journal", progress=progress)
+    say(f"facts     {len(scored.claims):>9,}, {len(scored.matrix):,} pairs of a fact and an entity verified")
+    if len(scored.claims):
+        write_table(scored.claims, folder / "claims.parquet")
+        write_table(scored.verdicts, folder / "verdicts.parquet")
+        write_table(scored.matrix, folder / "matrix.parquet")
+    lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in scored.responses]
+    write_text(folder / "responses.jsonl", "".join(lines))
+    usage = getattr(scorer.llm, "usage", None)
+    calls = [] if usage is None else [{"evaluator": DFACTSCORE, **usage.row()}]
+    write_json(
+        folder / "summary.json",
+        scored.summary | {"cost": calls[0]["cost"] if calls else None, "signature": scorer.signatures[DFACTSCORE]},
+    )
+    inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in paths]
+    options: Row = {"replicates": scorer.replicates, "seed": scorer.seed, "confidence": scorer.confidence}
+    if len(scored.claims):
+        labelled = bool(scored.claims["label"].notna().any())
+        results = compare(
+            scored.claims,
+            scored.verdicts,
+            audits=audits if audits is not None or labelled else _UNLABELLED,
+            title=title,
+            signatures=scorer.signatures,
+            inputs=inputs,
+            **options,
+        )
+    else:
+        about = {"title": title, "factaudit": __version__, "claims": [], "evaluators": [], "inputs": inputs, **options}
+        results = Results(signature("factaudit", {"inputs": digest(json.dumps(inputs))}), about, {})
+    add_scores(results, scored, scorer, folder)
+    results.calls.extend(calls)
+    results.save(folder)
+    for row in scored.summary["systems"]:
+        say(
+            f"{row['system'] or 'all'}: FActScore {_percent(row['factscore'])}, "
+            f"D-FActScore {_percent(row['dfactscore'])}"
+        )
+    say(f"report    {folder / 'report.html'}")
+    return results
+
+
+def published_files(
+    sources: Sequence[str | Path],
+    out: str | Path,
+    *,
+    printed: str | Path | None = None,
+    citations: Sequence[str | Path] = (),
+    title: str = "Merging Facts, Crafting Fallacies: the published outputs",
+    replicates: int = 2000,
+    seed: int = 0,
+    confidence: float = 0.95,
+    say: Say = lambda text: None,
+) -> Results:
+    """Rebuild MF's Table 4 from its published decisions into a run folder.
+
+    Args:
+        sources: ``*_factscore_output.json`` files of its repository, or folders of them.
+        printed: a CSV of printed figures to compare with (``data/published/mf_table4.csv``).
+        citations: ALCE ``*.score`` files, or folders of them, whose citation recall is computed again.
+    """
+    from factaudit.dfactscore.citations import read_alce_scores
+
+    folder = Path(out)
+    work_folder(folder)
+    options: Row = {"replicates": replicates, "seed": seed, "confidence": confidence}
+    found = read_published(sources, **options)
+    say(f"claims    {len(found.claims):>9,} of {len(found.rows)} files")
+    write_table(found.claims, folder / "claims.parquet")
+    write_table(found.verdicts, folder / "verdicts.parquet")
+    write_text(folder / "responses.jsonl", "".join(json.dumps(row, allow_nan=False) + "\n" for row in found.responses))
+    files = [path for one in (*sources, *citations) for path in _files(Path(one))]
+    inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in files]
+    results = compare(found.claims, found.verdicts, audits=_UNLABELLED, title=title, inputs=inputs, **options)
+    results.audits["dfactscore"] = found.rows
+    if printed is not None:
+        results.audits["dfactscore_printed"] = compare_printed(found.rows, read_printed(printed))
+    if citations:
+        results.audits["citation_recall"] = read_alce_scores(citations, **options)
+    _published_sections(results, found, folder)
+    results.save(folder)
+    say(f"report    {folder / 'report.html'}")
+    return results
+
+
+def add_scores(results: Results, scored: Scored, scorer: DFactScorer, folder: Path) -> None:
+    """Add D-FActScore's tables and sections to the results of a run, and draw its figures into the folder."""
+    summary = scored.summary
+    rows = summary["systems"]
+    if len(rows) > 1:
+        rows = [{"system": "__all__", **{k: v for k, v in summary.items() if k not in _NESTED}}, *rows]
+    results.audits["dfactscore"] = rows
+    results.audits["dfactscore_linking"] = summary["linking"]
+    results.audits["dfactscore_grouping"] = summary["grouping"]
+    results.audits["dfactscore_elsewhere"] = elsewhere_rows(scored.responses)
+    text = [
+        "FActScore lets any person of the name support a fact; D-FActScore only the one to whom the fact's group is "
+        "linked. Both are means over the responses that answered, of penalty × supported facts / facts; the penalty is "
+        f"exp(1 − γ/n) for n < γ facts (γ = {scorer.gamma:g}) and depends on the number of facts, where the published "
+        "code takes the number of groups. The figure shows both without the penalty, with intervals over responses.",
+        f"Verified by {_verifier(scorer)}; groups by {scorer.groupers[0]!r}; linked by {scorer.rule!r}. "
+        f"{summary['n_answered']:,} of {summary['n_responses']:,} responses answered, with {summary['n_facts']:,} "
+        f"facts; {summary['n_unscored']:,} facts have no FActScore verdict, {summary['n_unscored_linked']:,} no "
+        f"D-FActScore verdict. {summary['n_narrow']:,} links are narrow: the second-best person supports nearly as "
+        f"many facts (a margin of at most {scorer.narrow:g}).",
+        "Grouping replies: " + "; ".join(_told_grouping(row) for row in summary["grouping"]) + ".",
+    ]
+    if any(row["category"] is not None for row in scored.responses):
+        told = (f"{name}: {_percent(summary[name])}" for name in CATEGORIES)
+        text.append(f"Categories (MF §2.4). {'; '.join(told)}. Merged: {_percent(summary['share_merged'])}.")
+    if summary["category_accuracy"] is not None:
+        text.append(f"The category is as given for {_percent(summary['category_accuracy'])} of the responses.")
+    results.sections.extend(
+        _figure_sections("FActScore and D-FActScore", text, summary["systems"], scored.responses, folder)
+    )
+    if merged := merged_paragraphs(scored.responses):
+        results.sections.append(merged)
+
+
+def elsewhere_rows(responses: Sequence[Row]) -> list[Row]:
+    """The facts that belong to someone else, a row each, the most merged responses first: what to act on."""
+    return [
+        {
+            "system": row["system"],
+            "name": row["name"],
+            "response_id": row["response_id"],
+            "linked": fact["entity"],
+            "fact": fact["text"],
+            "about": fact["about"],
+        }
+        for row in _most_merged(responses)
+        for fact in row["facts"]
+        if _is_elsewhere(fact)
+    ]
+
+
+def merged_paragraphs(responses: Sequence[Row], shown: int = SHOWN) -> Row | None:
+    """The section of merged paragraphs with their facts by person; None where none is merged.
+
+    ``merged`` is a list of ``{name, system, response_id, factscore, dfactscore, people: [{title, n, linked}],
+    sentences: [{text, person}], facts: [{text, person, elsewhere}]}``; a person is a number in ``people``, or null.
+    """
+    merged = _most_merged(responses)
+    if not merged:
+        return None
+    n_facts = sum(row["n_elsewhere"] for row in merged)
+    text = (
+        f"{len(merged):,} paragraphs say {n_facts:,} things of one person that are true of another of the name (those "
+        f"are underlined). The {min(shown, len(merged))} with most of them; tables/dfactscore_elsewhere.csv has all."
+    )
+    items = [_paragraph(row) for row in merged[:shown]]
+    return {"title": "Merged paragraphs", "text": text, "table": None, "figure": None, "merged": items}
+
+
+def work_folder(folder: Path) -> Path:
+    """The run folder's work space, made where it is not there yet."""
+    work = folder / ".work"
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FactauditError(f"{folder}: cannot be used as a run folder ({error.strerror})") from None
+    return work
+
+
+_NESTED = ("systems", "linking", "grouping", "grouper", "link")
+
+
+def _paragraph(row: Row) -> Row:
+    linked = {group["entity"] for group in row["groups"]}
+    counts = Counter(fact["about"] for fact in row["facts"] if fact["about"] is not None)
+    people = [title for title, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    # A fact of several people is coloured as the one it was linked to, where that is one of them.
+    owner = [
+        fact["entity"] if fact["dfactscore"] == 1 else fact["about"] if fact["factscore"] == 1 else None
+        for fact in row["facts"]
+    ]
+    people += [title for title in dict.fromkeys(owner) if title is not None and title not in people]
+    number = {title: position for position, title in enumerate(people)}
+    sentences = []
+    for position, sentence in enumerate(row["sentences"]):
+        mine = Counter(
+            title for title, fact in zip(owner, row["facts"], strict=True) if fact["sentence"] == position and title
+        )
+        best = max(mine, key=lambda title: mine[title]) if mine else None
+        sentences.append({"text": sentence, "person": None if best is None else number[best]})
+    totals = Counter(owner)
+    return {
+        "name": row["name"],
+        "system": row["system"],
+        "response_id": row["response_id"],
+        "factscore": row["init_factscore"],
+        "dfactscore": row["init_dfactscore"],
+        "people": [{"title": title, "n": totals[title], "linked": title in linked} for title in people],
+        "sentences": sentences,
+        "facts": [
+            {"text": fact["text"], "person": None if title is None else number[title], "elsewhere": _is_elsewhere(fact)}
+            for title, fact in zip(owner, row["facts"], strict=True)
+        ],
+    }
+
+
+def _is_elsewhere(fact: Row) -> bool:
+    return fact["factscore"] == 1 and fact["dfactscore"] == 0
+
+
+def _most_merged(responses: Sequence[Row]) -> list[Row]:
+    merged = [row for row in responses if row.get("merged")]
+    return sorted(merged, key=lambda row: (-row["n_elsewhere"], row["response_id"]))
+
+
+def _published_sections(results: Results, found: Published, folder: Path) -> None:
+    lost = "; ".join(f"{row['system']}: {row['n_lost']:,} of {row['n_facts']:,}" for row in found.rows)
+    missing = sum(row["n_without_dfactscore"] for row in found.rows)
+    text = [
+        "FActScore, D-FActScore and the number of entities are computed from the decisions and equal the files' own "
+        "totals; neither has the length penalty (MF's code penalises D-FActScore by the number of groups, so that only "
+        "init_global_score can be compared). The number of biographies stands in a file as a total only; the decisions "
+        "give a lower bound (n_biographies_min): the linked entity changes only where a new group begins.",
+        f"The published grouping leaves out the first fact of each reply. Lost facts: {lost}. {missing} responses lost "
+        "all their facts, and with them their D-FActScore; the published mean leaves them out, and so does this one.",
+        "Merged: some fact is supported by a page of the name, but not by the one to which its group is linked.",
+    ]
+    results.sections.extend(_figure_sections("FActScore and D-FActScore", text, found.rows, found.responses, folder))
+    worst = sorted(
+        (row for row in found.responses if row.get("merged")), key=lambda row: (-row["n_elsewhere"], row["response_id"])
+    )[:SHOWN]
+    claims = found.claims
+    verdicts = found.verdicts.pivot(index="claim_id", columns="evaluator", values="prediction")
+    told = claims.join(verdicts, on="claim_id")
+    items = []
+    for row in worst:
+        facts = [
+            {"text": one["claim"], "sentence": None, "entity": one["entity"], "about": one["supported_by"]}
+            | {"factscore": _number(one[FACTSCORE]), "dfactscore": _number(one[DFACTSCORE])}
+            for one in told[told["response_id"] == row["response_id"]].to_dict("records")
+        ]
+        facts = [{key: value if isinstance(value, int | str) else None for key, value in one.items()} for one in facts]
+        linked = [{"entity": title} for title in dict.fromkeys(one["entity"] for one in facts) if title]
+        items.append(
+            _paragraph(
+                {**row, "name": f"Response {row['response_id']}", "groups": linked, "sentences": [], "facts": facts}
+            )
+        )
+    if items:
+        text_merged = (
+            f"The {len(items)} responses with most facts that are true of somebody else of the name (underlined). The "
+            "files hold facts, not paragraphs or names. A fact without a colour has no supporting page."
+        )
+        results.sections.append(
+            {"title": "The most merged responses", "text": text_merged, "table": None, "figure": None, "merged": items}
+        )
+
+
+def _figure_sections(
+    title: str, text: list[str], rows: Sequence[Row], responses: Sequence[Row], folder: Path
+) -> list[Row]:
+    from factaudit.dfactscore.figures import gap_figure, scores_figure
+    from factaudit.report.figures import save_figure
+
+    scores: Row = {"title": title, "text": text, "table": None, "figure": None}
+    if all(row["init_dfactscore"] is None for row in rows):
+        return [scores]
+    save_figure(scores_figure(rows), folder / "figures" / "dfactscore", title)
+    gaps: Row = {
+        "title": "How much FActScore leaves unseen, response by response",
+        "text": "The share of responses whose FActScore exceeds their D-FActScore by at least so much (no penalty).",
+        "table": None,
+    }
+    save_figure(gap_figure(responses), folder / "figures" / "dfactscore-gap", gaps["title"])
+    return [scores | {"figure": "dfactscore.svg"}, gaps | {"figure": "dfactscore-gap.svg"}]
+
+
+def _verifier(scorer: DFactScorer) -> str:
+    return scorer.verifier if isinstance(scorer.verifier, str) else next(iter(scorer.verifier))
+
+
+def _told_grouping(row: Row) -> str:
+    told = f"{row['grouper']}: {row['n_changed']:,} facts changed, {row['n_dropped']:,} dropped, "
+    told += f"{row['n_invented']:,} lines invented, {row['n_repeated']:,} repeated"
+    if row["n_failed"]:
+        told += f", {row['n_failed']:,} without a usable reply"
+    if row["same_as_given"] is not None and row["grouper"] != "given":
+        told += (
+            f"; exactly as given for {_percent(row['same_as_given'])} of {row['n_compared_given']:,} responses "
+            f"(facts in the right group: {_percent(row['agreement_given'])})"
+        )
+    return told
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+
+
+def _number(value: Any) -> int | None:
+    return None if value is None or value != value or str(value) == "<NA>" else int(value)
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"
