@@ -118,6 +118,10 @@ def run(
             verdicts = judged if verdicts is None else merge_verdicts([verdicts, judged])
         if verdicts is None:
             raise UsageError("nothing to audit: expected verdicts, evaluators, or a claims format that brings verdicts")
+        for one in evaluators:
+            for part, _ in parts(one.evaluator):
+                if found := getattr(part, "provenance", None):
+                    provenance.append({"evaluator": one.name, **found})
         say(f"verdicts  {len(verdicts):>9,} of {verdicts['evaluator'].nunique()} evaluators")
         write_table(claims, folder / "claims.parquet")
         write_table(verdicts, folder / "verdicts.parquet")

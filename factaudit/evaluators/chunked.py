@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any, Literal
 
-from factaudit.errors import UsageError
+from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.judging import NamedEvaluator, name_evaluator
 from factaudit.signature import signature
@@ -87,9 +87,15 @@ class Chunked:
     def _counter(self) -> Callable[[str], int]:
         if self.tokenizer is None:
             return words
-        from transformers import AutoTokenizer
+        try:
+            from transformers import AutoTokenizer
 
-        tokenizer = AutoTokenizer.from_pretrained(self.tokenizer)
+            tokenizer = AutoTokenizer.from_pretrained(self.tokenizer)
+        except ImportError as error:
+            raise UsageError(f"chunked: tokens need the [hf] extra: pip install 'factaudit[hf]' ({error})") from error
+        except (OSError, ValueError) as error:
+            reason = str(error).strip().splitlines()[0]
+            raise FactauditError(f"chunked: no tokenizer could be loaded from {self.tokenizer!r}: {reason}") from error
         return lambda text: len(tokenizer.encode(text, add_special_tokens=False))
 
 

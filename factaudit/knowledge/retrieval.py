@@ -101,7 +101,7 @@ class Retriever:
                     from sentence_transformers import SentenceTransformer
                 except ImportError as error:
                     raise FactauditError(
-                        "dense retrieval needs sentence-transformers: pip install sentence-transformers"
+                        "dense retrieval needs sentence-transformers: pip install 'factaudit[dense]'"
                     ) from error
                 self.encode = SentenceTransformer(self.model).encode
             vectors = np.asarray(self.encode(list(texts)), dtype=np.float64)
