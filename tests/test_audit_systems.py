@@ -1,0 +1,251 @@
+"""Quantification, headroom and ranking: by hand, and against scipy and statsmodels."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from audit_tables import find, judged
+from scipy.stats import kendalltau, pearsonr
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import power_proportions_2indep, proportions_ztest
+
+from factaudit.audit.headroom import headroom
+from factaudit.audit.intervals import Intervals
+from factaudit.audit.quantification import quantification
+from factaudit.audit.ranking import (
+    SYMBOLS,
+    holm,
+    kendall_tau,
+    orders,
+    pearson_r,
+    power,
+    proportion_test,
+    ranking,
+    ranking_pairs,
+)
+from factaudit.errors import UsageError
+
+RESPONSES = [
+    # a response is 0 as soon as one claim is 0, 1 when all are 1, else missing
+    {"system": "s", "response_id": "1", "label": 1, "e": 1},
+    {"system": "s", "response_id": "1", "label": 1, "e": 1},
+    {"system": "s", "response_id": "2", "label": 0, "e": None},
+    {"system": "s", "response_id": "2", "label": None, "e": 0},
+    {"system": "s", "response_id": "3", "label": 1, "e": None},
+    {"system": "s", "response_id": "3", "label": 1, "e": 1},
+    {"system": "s", "response_id": "4", "label": None, "e": 1},
+    {"system": "s", "response_id": "4", "label": 1, "e": 1},
+    {"system": "t", "response_id": "1", "label": 1, "e": 0},
+    {"system": None, "response_id": None, "label": 0, "e": 0},
+]
+
+
+def test_claims_and_responses_by_hand():
+    rows = quantification(judged(RESPONSES, "e"))
+    claims = find(rows, level="claim", system="s")
+    # labelled and scored: 1/1, 1/1, 1/1 (of response 3) and 1/1 (of 4)
+    assert (claims["n"], claims["n_unscored"], claims["n_unlabelled"]) == (4, 2, 2)
+    assert (claims["labelled_error_rate"], claims["predicted_error_rate"], claims["bias"]) == (0.0, 0.0, 0.0)
+    assert (claims["predicted_error_rate_min"], claims["predicted_error_rate_max"]) == (0.0, pytest.approx(2 / 6))
+    assert claims["labelled_error_rate_min"] == claims["labelled_error_rate_max"] == pytest.approx(1 / 6)
+    assert (claims["bias_min"], claims["bias_max"]) == (pytest.approx(-1 / 6), pytest.approx(1 / 6))
+    responses = find(rows, level="response", system="s")
+    # 1: 1/1; 2: 0/0; 3: 1/missing; 4: not labelled
+    assert (responses["n"], responses["n_unscored"], responses["n_unlabelled"]) == (2, 1, 1)
+    assert (responses["labelled_error_rate"], responses["predicted_error_rate"]) == (0.5, 0.5)
+    over_all = find(rows, level="response", system="__all__")
+    assert over_all["n"] == 3
+    assert over_all["reason"] == "1 claims have no response_id"
+    assert find(rows, level="claim", system="__all__")["n"] == 6
+    assert [row["system"] for row in rows if row["level"] == "claim"] == ["s", "t", "__all__"]
+
+
+def test_without_responses_there_is_a_row_that_says_so():
+    rows = quantification(judged([{"system": "s", "label": 1, "e": 1}], "e"))
+    row = find(rows, level="response")
+    assert (row["system"], row["n"], row["bias"]) == ("__all__", 0, None)
+    assert row["reason"] == "1 claims have no response_id; no response"
+
+
+def test_an_unlabelled_system_has_a_predicted_error_rate():
+    rows = quantification(judged([{"system": "s", "e": 0}, {"system": "s", "e": 1}], "e"), levels=["claim"])
+    row = find(rows, system="s")
+    assert (row["n"], row["predicted_error_rate"], row["labelled_error_rate"], row["bias"]) == (2, 0.5, None, None)
+    assert row["reason"] == "no claim is labelled: the rate is of all scored"
+
+
+def test_a_column_that_splits_a_response_is_refused():
+    rows = [{"response_id": "1", "error_type": kind, "label": 0, "e": 0} for kind in ("number", "entity")]
+    with pytest.raises(
+        UsageError, match=r"claims of one response differ in dataset, error_type: use levels: \[claim\]"
+    ):
+        quantification(judged(rows, "e"), by=["dataset", "error_type"])
+    assert len(quantification(judged(rows, "e"), by=["dataset", "error_type"], levels=["claim"])) == 2
+
+
+def test_an_unknown_level_is_named():
+    with pytest.raises(UsageError, match=r"unknown level 'claims' \(did you mean 'claim'\?\)"):
+        quantification(judged([{"label": 1, "e": 1}], "e"), levels=["claims"])
+
+
+def of_systems(errors: dict[str, tuple[int, int, int]], dataset: str = "d") -> list[dict]:
+    """Per system (n, labelled errors, predicted errors): the first claims are the errors."""
+    return [
+        {"dataset": dataset, "system": system, "label": int(i >= labelled), "e": int(i >= predicted)}
+        for system, (n, labelled, predicted) in errors.items()
+        for i in range(n)
+    ]
+
+
+SYSTEMS = {"a": (100, 10, 30), "b": (80, 24, 20), "c": (120, 12, 12), "d": (50, 25, 1)}
+
+
+def test_headroom_by_hand():
+    table = judged(of_systems(SYSTEMS), "e")
+    rows = headroom(table, groups={"small": ["a", "b"], "large": ["c", "d"]}, levels=["claim"])
+    row = find(rows, group="__all__")
+    assert (row["labelled"], row["predicted"], row["bias"]) == (0.1, 0.02, pytest.approx(-0.08))
+    assert (row["labelled_system"], row["predicted_system"], row["n_systems"]) == ("a", "d", 4)
+    small = find(rows, group="small")
+    assert (small["labelled"], small["predicted"]) == (0.1, 0.25)
+    assert small["bias"] == pytest.approx(0.15)
+    assert (small["labelled_system"], small["predicted_system"]) == ("a", "b")
+    with pytest.raises(UsageError, match=r"group 'x': unknown system 'ab'"):
+        headroom(table, groups={"x": ["ab"]})
+
+
+def test_headroom_leaves_out_and_names_a_system_without_labels():
+    rows = headroom(judged([*of_systems(SYSTEMS), {"system": "z", "e": 1}], "e"), levels=["claim"])
+    assert rows[0]["predicted_system"] == "d"
+    assert rows[0]["reason"] == "without labelled and scored claims: z"
+    alone = headroom(judged([{"label": 1, "e": 1}], "e"), levels=["claim"])[0]
+    assert (alone["n_systems"], alone["labelled"], alone["reason"]) == (0, None, "no system")
+
+
+@pytest.mark.parametrize("correction", ["none", "holm"])
+def test_orders_agree_with_statsmodels(correction):
+    table = judged(of_systems(SYSTEMS), "e")
+    pairs = ranking_pairs(table, levels=["claim"], correction=correction)
+    assert [(row["system_a"], row["system_b"]) for row in pairs] == list(itertools.combinations("abcd", 2))
+    for kind, at in (("labelled", 1), ("predicted", 2)):
+        p = [
+            proportions_ztest([SYSTEMS[a][at], SYSTEMS[b][at]], [SYSTEMS[a][0], SYSTEMS[b][0]])[1]
+            for a, b in itertools.combinations("abcd", 2)
+        ]
+        if correction == "holm":
+            p = multipletests(p, method="holm")[1]
+        assert [row[f"p_{kind}"] for row in pairs] == pytest.approx(p, abs=1e-12)
+        for row, value in zip(pairs, p, strict=True):
+            (n_a, *errors_a), (n_b, *errors_b) = SYSTEMS[row["system_a"]], SYSTEMS[row["system_b"]]
+            lower = errors_a[at - 1] / n_a < errors_b[at - 1] / n_b
+            assert row[f"{kind}_order"] == ("=" if value >= 0.05 else "<" if lower else ">")
+    summary = ranking(table, levels=["claim"], correction=correction)[0]
+    assert summary["error_rate"] == pytest.approx(np.mean([row["error"] for row in pairs]))
+    assert summary["major_error_rate"] == pytest.approx(np.mean([row["major_error"] for row in pairs]))
+    assert any(row["major_error"] for row in pairs), "the case is meant to hold a reversed pair"
+    names = {"<": "lt", "=": "eq", ">": "gt"}
+    for true, said in itertools.product(names, repeat=2):
+        n = sum((row["labelled_order"], row["predicted_order"]) == (true, said) for row in pairs)
+        assert summary[f"labelled_{names[true]}_predicted_{names[said]}"] == n
+
+
+def test_correlations_agree_with_scipy():
+    table = judged(of_systems(SYSTEMS), "e")
+    row = ranking(table, levels=["claim"])[0]
+    x, y = ([SYSTEMS[s][at] / SYSTEMS[s][0] for s in "abcd"] for at in (1, 2))
+    assert row["kendall_tau"] == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
+    assert row["pearson_r"] == pytest.approx(pearsonr(x, y).statistic, abs=1e-12)
+    random = np.random.default_rng(0)
+    x, y = random.integers(0, 4, (50, 7)) / 7, random.integers(0, 4, (50, 7)) / 3  # many ties
+    assert kendall_tau(x, y) == pytest.approx(
+        [kendalltau(a, b).statistic for a, b in zip(x, y, strict=True)], abs=1e-12
+    )
+    assert pearson_r(x, y) == pytest.approx([pearsonr(a, b).statistic for a, b in zip(x, y, strict=True)], abs=1e-12)
+
+
+def test_z_test_agrees_with_statsmodels_on_many_tables():
+    random = np.random.default_rng(1)
+    n_a, n_b = random.integers(1, 60, (2, 200))
+    x_a, x_b = random.binomial(n_a, 0.3), random.binomial(n_b, 0.4)
+    for a, n, b, m, p in zip(x_a, n_a, x_b, n_b, proportion_test(x_a, n_a, x_b, n_b), strict=True):
+        if 0 < a + b < n + m:
+            assert p == pytest.approx(proportions_ztest([a, b], [n, m])[1], abs=1e-12)
+        else:
+            assert p == 1.0
+
+
+def test_both_rates_0_or_1_are_equal_and_no_claim_is_undefined():
+    assert proportion_test(np.array([0, 5, 0]), np.array([5, 5, 0]), np.array([0, 3, 2]), np.array([9, 3, 4])) == (
+        pytest.approx([1, 1, np.nan], nan_ok=True)
+    )
+    p, order = orders(np.array([0.0, 0.0, 5.0]), np.array([40, 40, 5]))
+    assert SYMBOLS[int(order[0])] == "="
+    assert SYMBOLS[int(order[1])] == "<"
+    assert p[0] == 1.0
+
+
+def test_holm_agrees_with_statsmodels():
+    p = np.random.default_rng(2).random((20, 9)) ** 4
+    expected = [multipletests(row, method="holm")[1] for row in p]
+    assert holm(p) == pytest.approx(np.array(expected), abs=1e-12)
+
+
+def test_power_agrees_with_statsmodels():
+    for rate, n_a, n_b, difference in itertools.product((0.2, 0.5, 0.9), (30, 400), (50, 1000), (0.05, 0.1)):
+        low = rate - difference / 2
+        expected = power_proportions_2indep(difference, low, nobs1=n_b, ratio=n_a / n_b, return_results=False)
+        assert power(np.array(rate), difference, np.array(n_a), np.array(n_b)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_power_of_a_test_that_often_rejects_when_simulated():
+    n, rate, difference = 300, 0.3, 0.1
+    random = np.random.default_rng(3)
+    a = random.binomial(n, rate - difference / 2, 20_000)
+    b = random.binomial(n, rate + difference / 2, 20_000)
+    rejected = (proportion_test(a, np.full(a.shape, n), b, np.full(b.shape, n)) < 0.05).mean()
+    assert power(np.array(rate), difference, np.array(n), np.array(n)) == pytest.approx(rejected, abs=0.02)
+
+
+def test_one_system_has_no_order():
+    row = ranking(judged(of_systems({"a": (10, 1, 2)}), "e"), levels=["claim"], intervals=Intervals(50))[0]
+    assert row["n_pairs"] == 0
+    assert row["error_rate"] is row["kendall_tau"] is row["detectable_10"] is row["error_rate_low"] is None
+    assert row["reason"] == "1 systems with labelled and scored claims, of 1"
+
+
+def test_an_unscored_system_is_named_and_not_compared():
+    rows = [*of_systems(SYSTEMS), {"system": "z", "label": 1, "e": None}]
+    summary = ranking(judged(rows, "e"), levels=["claim"])[0]
+    assert (summary["n_systems"], summary["n_pairs"], summary["n_unscored"]) == (4, 6, 1)
+    assert summary["reason"] == "no labelled and scored claim: z"
+    pair = find(ranking_pairs(judged(rows, "e"), levels=["claim"]), system_a="a", system_b="z")
+    assert pair["labelled_order"] is pair["error"] is pair["p_predicted"] is None
+    assert pair["reason"] == "no labelled and scored claim: z"
+
+
+def test_bounds_of_ranking_hold_every_completion():
+    random = np.random.default_rng(4)
+    for _ in range(15):
+        rows = [
+            {"system": system, "label": int(random.random() < p), "e": int(random.random() < q)}
+            for system, p, q in (("a", 0.9, 0.8), ("b", 0.5, 0.6), ("c", 0.2, 0.7))
+            for _ in range(int(random.integers(8, 15)))
+        ]
+        lacking = random.choice(len(rows), 5, replace=False)
+        for at in lacking:
+            rows[at]["e"] = None
+        row = ranking(judged(rows, "e"), levels=["claim"])[0]
+        for guess in itertools.product((0, 1), repeat=len(lacking)):
+            for at, value in zip(lacking, guess, strict=True):
+                rows[at]["e"] = value
+            complete = ranking(judged(rows, "e"), levels=["claim"])[0]
+            for key in ("error_rate", "major_error_rate"):
+                assert row[f"{key}_min"] - 1e-12 <= complete[key] <= row[f"{key}_max"] + 1e-12
+                assert complete[f"{key}_min"] == complete[f"{key}_max"] == complete[key]
+
+
+def test_an_unknown_correction_is_refused():
+    with pytest.raises(UsageError, match="expected correction none or holm, found 'bonferroni'"):
+        ranking(judged(of_systems(SYSTEMS), "e"), correction="bonferroni")
