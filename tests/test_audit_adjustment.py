@@ -1,0 +1,210 @@
+"""Adjusted counts and threshold tuning: by hand, and against a slow, plain implementation."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from audit_tables import find, judged, tables
+
+from factaudit.audit.adjustment import CV, METHODS, adjust, adjusted_counts, adjustment, candidates
+from factaudit.audit.intervals import Intervals
+from factaudit.errors import UsageError
+
+TUNED = METHODS[2:]
+
+
+def random_rows(seed: int, unscored: float = 0.0, ties: bool = False) -> list[dict]:
+    random = np.random.default_rng(seed)
+    rows = []
+    for system, errors in (("a", 0.2), ("b", 0.4), ("c", 0.6), ("d", 0.35)):
+        for number in range(int(random.integers(30, 60))):
+            label = int(random.random() > errors)
+            score = float(np.clip(random.normal(0.35 + 0.3 * label, 0.2), 0, 1))
+            score = round(score, 1) if ties else score
+            row = {"system": system, "response_id": f"{number // 3}", "doc_id": f"{number // 6}", "label": label}
+            rows.append(row | {"e": None if random.random() < unscored else score})
+    return rows
+
+
+def best_threshold(scores: list[float], labels: list[int], method: str) -> float:
+    """As DESIGN words it, one candidate after the other."""
+    values = sorted(set(scores))
+    ends = [-1.0 if values[0] == 0 else 0.0, 1.0]
+    tried = []
+    for threshold in [(a + b) / 2 for a, b in itertools.pairwise(values)] + ends:
+        said = [int(score > threshold) for score in scores]
+        if method == "zero_bias_threshold":
+            loss = abs(said.count(0) - labels.count(0))
+        else:
+            true = sum(p == label == 1 for p, label in zip(said, labels, strict=True)) * labels.count(0)
+            loss = -(true + sum(p == label == 0 for p, label in zip(said, labels, strict=True)) * labels.count(1))
+        tried.append((loss, abs(threshold - 0.5), threshold))
+    return min(tried)[2]
+
+
+def slow(rows: list[dict], calibration: str, method: str) -> tuple[float, float, float | None]:
+    """Mean and worst |bias| over the other systems, and the threshold."""
+    of = {s: [(row["label"], row["e"]) for row in rows if row["system"] == s and row["e"] is not None] for s in "abcd"}
+    threshold = None
+    if method in TUNED:
+        threshold = best_threshold([s for _, s in of[calibration]], [label for label, _ in of[calibration]], method)
+    tnr = np.mean([score <= 0.5 for label, score in of[calibration] if label == 0])
+    fnr = np.mean([score <= 0.5 for label, score in of[calibration] if label == 1])
+    biases = []
+    for system, pairs in of.items():
+        if system != calibration:
+            rate = np.mean([score <= (0.5 if threshold is None else threshold) for _, score in pairs])
+            if method == "adjusted_counts":
+                rate = np.clip((rate - fnr) / (tnr - fnr), 0, 1)
+            biases.append(abs(rate - np.mean([label == 0 for label, _ in pairs])))
+    return float(np.mean(biases)), max(biases), threshold
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_every_method_agrees_with_the_plain_implementation(seed, ties):
+    rows = random_rows(seed, unscored=0.1, ties=ties)
+    found = adjustment(judged(rows, "e"), levels=["claim"])
+    assert len(found) == 4 * 5
+    for method in METHODS:
+        expected = {system: slow(rows, system, method) for system in "abcd"}
+        for system, (mean, worst, threshold) in expected.items():
+            row = find(found, method=method, calibration_system=system)
+            assert row["mean_abs_bias"] == pytest.approx(mean, abs=1e-12)
+            assert row["worst_abs_bias"] == pytest.approx(worst, abs=1e-12)
+            assert row["threshold"] == threshold
+            assert (row["n_systems"], row["unidentifiable"]) == (3, 0)
+            assert row["change"] == pytest.approx(mean - slow(rows, system, "none")[0], abs=1e-12)
+            assert row["n"] + row["n_unscored"] == len(rows)
+            assert row["n_unscored"] == sum(each["e"] is None for each in rows) > 0
+        row = find(found, method=method, calibration_system=CV)
+        assert row["mean_abs_bias"] == pytest.approx(np.mean([mean for mean, _, _ in expected.values()]))
+        assert row["worst_abs_bias"] == pytest.approx(np.mean([worst for _, worst, _ in expected.values()]))
+
+
+def test_at_response_level_the_score_is_the_least_of_the_claims():
+    rows = random_rows(7)
+    by_response: dict[tuple[str, str], list[dict]] = {}
+    for row in rows:
+        by_response.setdefault((row["system"], row["response_id"]), []).append(row)
+    whole = [
+        {"system": system, "label": min(r["label"] for r in claims), "e": min(r["e"] for r in claims)}
+        for (system, _), claims in by_response.items()
+    ]
+    found = adjustment(judged(rows, "e"), levels=["response"])
+    expected = adjustment(judged(whole, "e"), levels=["claim"])
+    figures = ("mean_abs_bias", "worst_abs_bias", "threshold", "calibration_error_rate", "n")
+    assert [[row[key] for key in figures] for row in found] == [[row[key] for key in figures] for row in expected]
+
+
+def test_adjusted_counts_by_hand():
+    # the error is the positive class: of 10 errors 8 are found (TNR 0.8), of 20 others 3 are taken for errors (FNR)
+    table = np.array([[8, 2], [3, 17]])
+    assert adjusted_counts(np.array(0.3), table) == pytest.approx((0.3 - 0.15) / (0.8 - 0.15))
+    assert adjusted_counts(np.array(0.1), table) == 0
+    assert adjusted_counts(np.array(0.9), table) == 1
+    for useless in ([[0, 0], [3, 17]], [[8, 2], [0, 0]], [[1, 2], [2, 4]]):
+        assert np.isnan(adjusted_counts(np.array(0.3), np.array(useless)))
+
+
+def test_adjusted_counts_are_exact_where_the_evaluator_errs_at_the_same_rates():
+    of = {"a": (40, 60), "b": (80, 20), "c": (20, 180)}
+    rows = [
+        {"system": system, "label": label, "e": int(i % 5 > 0) if label else int(i % 4 == 0)}
+        for system, sizes in of.items()
+        for label in (0, 1)
+        for i in range(sizes[label])
+    ]
+    found = adjustment(judged(rows, "e"), levels=["claim"])
+    assert {row["method"] for row in found} == {"none", "adjusted_counts"}, "without scores, no threshold to tune"
+    for row in found:
+        if row["method"] == "adjusted_counts":
+            assert row["mean_abs_bias"] == pytest.approx(0, abs=1e-12)
+        else:
+            assert row["mean_abs_bias"] > 0.05
+
+
+def test_unidentifiable_calibrations_are_counted_and_named():
+    rows = [
+        *[{"system": "no errors", "label": 1, "e": score} for score in (0.2, 0.7, 0.9)],
+        *[{"system": "equal", "label": label, "e": score} for label in (0, 1) for score in (0.1, 0.9)],
+        *[{"system": "fine", "label": label, "e": 0.2 + 0.6 * label} for label in (0, 1, 1)],
+        *[{"system": "unscored", "label": label, "e": None} for label in (0, 1)],
+    ]
+    found = adjustment(judged(rows, "e"), levels=["claim"], intervals=Intervals(50))
+    row = find(found, method="adjusted_counts", calibration_system="no errors")
+    assert (row["unidentifiable"], row["mean_abs_bias"]) == (1, None)
+    assert row["reason"].startswith("no labelled error")
+    assert find(found, method="adjusted_counts", calibration_system="equal")["reason"].startswith("TNR = FNR")
+    assert find(found, method="bacc_threshold", calibration_system="no errors")["unidentifiable"] == 1
+    assert find(found, method="zero_bias_threshold", calibration_system="no errors")["unidentifiable"] == 0
+    over = find(found, method="adjusted_counts", calibration_system=CV)
+    assert (over["n_systems"], over["unidentifiable"]) == (1, 3)
+    assert over["mean_abs_bias"] == find(found, method="adjusted_counts", calibration_system="fine")["mean_abs_bias"]
+    for text in ("no errors: no labelled error", "equal: TNR = FNR", "unscored: no labelled claim"):
+        assert text in over["reason"]
+
+
+def test_one_system_calibrates_nothing():
+    rows = adjustment(judged([{"system": "a", "label": i % 2, "e": i / 9} for i in range(10)], "e"), levels=["claim"])
+    assert all(row["mean_abs_bias"] is None for row in rows)
+    assert find(rows, method="none", calibration_system=CV)["reason"].startswith("1 systems")
+    assert "no other system" in find(rows, method="none", calibration_system="a")["reason"]
+
+
+def test_candidates_separate_neighbours_and_reach_both_ends():
+    thresholds, below = candidates(np.array([0.0, 0.2, 0.2, 1.0]))
+    assert thresholds.tolist() == [-1.0, 0.1, 0.6, 1.0]
+    assert below.tolist() == [0, 1, 3, 4]
+    assert candidates(np.array([0.3]))[0].tolist() == [0.0, 1.0]
+    near = np.array([0.5, np.nextafter(0.5, 1), np.nextafter(np.nextafter(0.5, 1), 1)])
+    thresholds, below = candidates(near)
+    assert [(near <= t).sum() for t in thresholds] == below.tolist()
+
+
+def test_adjust_corrects_the_other_systems():
+    rows = random_rows(3)
+    unlabelled = [row | {"label": None} if row["system"] == "d" else row for row in rows]
+    claims, verdicts = tables(unlabelled, ["e"])
+    found = adjust(claims, verdicts, "e", "a")
+    assert {row["system"] for row in found} == {"b", "c", "d"}
+    for method in METHODS:
+        threshold = slow(rows, "a", method)[2]
+        for system in "bcd":
+            row = find(found, system=system, method=method)
+            assert row["threshold"] == threshold
+            rate = np.mean([each["e"] <= 0.5 for each in rows if each["system"] == system])
+            assert row["predicted_error_rate"] == pytest.approx(rate)
+        biases = [abs(find(found, system=system, method=method)["bias"]) for system in "bc"]
+        table = judged([row for row in rows if row["system"] != "d"], "e")
+        expected = find(adjustment(table, levels=["claim"]), method=method, calibration_system="a")
+        assert np.mean(biases) == pytest.approx(expected["mean_abs_bias"], abs=1e-12)
+        d = find(found, system="d", method=method)
+        assert d["bias"] is d["labelled_error_rate"] is None
+        assert "no label" in d["reason"]
+        assert 0 <= d["adjusted_error_rate"] <= 1
+
+
+def test_adjust_names_what_it_does_not_know():
+    claims, verdicts = tables(random_rows(0), ["e"])
+    with pytest.raises(UsageError, match=r"unknown system 'aa' \(known: a, b, c, d\)|did you mean 'a'"):
+        adjust(claims, verdicts, "e", "aa")
+    with pytest.raises(UsageError, match="unknown evaluator 'x'"):
+        adjust(claims, verdicts, "x", "a")
+    with pytest.raises(UsageError, match="unknown method 'adjusted_count'"):
+        adjustment(judged(random_rows(0), "e"), methods=["adjusted_count"])
+
+
+def test_intervals_calibrate_again_and_do_not_depend_on_the_blocks(monkeypatch):
+    table = judged(random_rows(5), "e")
+    rows = adjustment(table, intervals=Intervals(200, seed=1))
+    monkeypatch.setattr("factaudit.audit.intervals._BLOCK", 1000)
+    assert adjustment(table, intervals=Intervals(200, seed=1)) == rows
+    assert adjustment(table, intervals=Intervals(200, seed=2)) != rows
+    row = find(rows, level="claim", method="zero_bias_threshold", calibration_system=CV)
+    assert row["change_low"] < row["change"] < row["change_high"]
+    assert row["mean_abs_bias_low"] < row["mean_abs_bias_high"]
+    none = find(rows, level="claim", method="none", calibration_system=CV)
+    assert (none["change_low"], none["change"], none["change_high"]) == (0, 0, 0)
