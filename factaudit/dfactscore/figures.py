@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ _SYSTEMS = 8
 @_styled
 def scores_figure(rows: Sequence[Row]) -> Figure:
     """FActScore (circle) and D-FActScore (diamond) of each system, without the length penalty, with intervals."""
-    figure = Figure(figsize=(COLUMN, 0.9 + 0.36 * len(rows)), layout="constrained")
+    figure = Figure(figsize=(COLUMN, 0.9 + 0.4 * len(rows)), layout="constrained")
     axis = figure.subplots()
     for place, row in enumerate(rows):
         ends = [row[key] for key in ("init_factscore", "init_dfactscore")]
@@ -38,7 +39,7 @@ def scores_figure(rows: Sequence[Row]) -> Figure:
             if row[key] is not None:
                 named = label if place == 0 else "_"
                 axis.plot([row[key]], [place], ls="", marker=marker, ms=4.5, color=colour, label=named, zorder=3)
-    axis.set_yticks(range(len(rows)), [_short(row["system"]) for row in rows])
+    axis.set_yticks(range(len(rows)), [textwrap.fill(_short(row["system"], 60), 24) for row in rows])
     axis.set_ylim(len(rows) - 0.5, -0.5)
     axis.tick_params(axis="y", length=0)
     axis.set_xlabel("share of facts supported")
@@ -77,6 +78,6 @@ def gap_figure(responses: Sequence[Row]) -> Figure:
     return figure
 
 
-def _short(name: str | None, size: int = 30) -> str:
+def _short(name: str | None, size: int) -> str:
     text = "–" if name is None else name
     return text if len(text) <= size else text[: size - 1] + "…"

@@ -237,6 +237,8 @@ def _rebuild(
     # Its number of groups is in no decision: the file's own total is all there is.
     row["n_biographies"] = content.num_groups
     row["share_merged"] = _share([one["merged"] for one in answered])
+    # Possible only because facts were lost or added on the way to the groups.
+    row["n_dfactscore_higher"] = sum(one["gap"] is not None and one["gap"] < -1e-9 for one in answered)
     row["n_elsewhere"] = sum(one["n_elsewhere"] for one in answered)
     row["n_facts"] = sum(one["n_facts"] for one in answered)
     row["n_grouped"] = sum(one["n_grouped"] for one in answered)

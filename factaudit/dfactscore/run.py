@@ -220,7 +220,7 @@ def merged_paragraphs(responses: Sequence[Row], shown: int = SHOWN) -> Row | Non
     n_facts = sum(row["n_elsewhere"] for row in merged)
     text = (
         f"{len(merged):,} paragraphs say {n_facts:,} things of one person that are true of another of the name (those "
-        f"are underlined). The {min(shown, len(merged))} with most of them; tables/dfactscore_elsewhere.csv has all."
+        f"are in bold). The {min(shown, len(merged))} with most of them; tables/dfactscore_elsewhere.csv has all."
     )
     items = [_paragraph(row) for row in merged[:shown]]
     return {"title": "Merged paragraphs", "text": text, "table": None, "figure": None, "merged": items}
@@ -317,7 +317,7 @@ def _published_sections(results: Results, found: Published, folder: Path) -> Non
         )
     if items:
         text_merged = (
-            f"The {len(items)} responses with most facts that are true of somebody else of the name (underlined). The "
+            f"The {len(items)} responses with most facts that are true of somebody else of the name (in bold). The "
             "files hold facts, not paragraphs or names. A fact without a colour has no supporting page."
         )
         results.sections.append(

@@ -33,6 +33,8 @@ class Section:
     text: list[str] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
+    #: D-FActScore's paragraphs with their facts by person (`factaudit.dfactscore.run.merged_paragraphs`).
+    merged: list[Row] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,37 @@ class _Audit:
 
 # In the order of the report. The formulas are DESIGN's.
 _AUDITS: dict[str, _Audit] = {
+    "dfactscore": _Audit(
+        "FActScore and D-FActScore of the systems",
+        "A system that merges people of one name keeps its FActScore and loses D-FActScore (MF §4).",
+        "Means over the responses that answered; init: without the length penalty. Gap = init FActScore − init "
+        "D-FActScore, paired. Merged: some fact is true of somebody else of the name, not of the person it is told of.",
+    ),
+    "dfactscore_printed": _Audit(
+        "Against the printed table",
+        "Each printed figure beside what the published decisions give (MF Table 4).",
+        "Rebuilt: rounded to the printed decimals.",
+    ),
+    "dfactscore_elsewhere": _Audit(
+        "Facts that belong to someone else",
+        "What a reader of the merged paragraphs is misled about.",
+        "Linked: the person whom most facts of the group are true of. About: the person whom the fact is true of.",
+    ),
+    "dfactscore_linking": _Audit(
+        "Other ways to group and to link",
+        "All read from the same verdicts.",
+        "argmax: the entity that supports most of a group (MF Eq. 1); hungarian: the same, but no entity twice.",
+    ),
+    "dfactscore_grouping": _Audit(
+        "What the groupers did",
+        "Every fact ends in exactly one group, whatever a reply holds.",
+        "Same: exactly the same groups; agreement: share of facts in the corresponding group, mean over responses.",
+    ),
+    "citation_recall": _Audit(
+        "Citation recall",
+        "Computed again from published judgements (MF App. D, Table 7).",
+        "Recall = sentences that their cited documents together support / sentences, mean over responses.",
+    ),
     "rates": _Audit(
         "How often each evaluator is right",
         "Against the labels, on claims that people judged. A high TPR with a low TNR is an evaluator that says yes too "
@@ -136,8 +169,9 @@ def build(results: Mapping[str, Any], run_dir: Path) -> Document:
     evaluators = [row["name"] for row in about.get("evaluators", [])]
     audits: Mapping[str, list[Row]] = results["audits"]
     order = [*(audit for audit in _AUDITS if audit in audits), *(audit for audit in audits if audit not in _AUDITS)]
-    sections = [_audit_section(audit, audits[audit], evaluators, results) for audit in order]
-    sections += [_given_section(i, given, run_dir) for i, given in enumerate(results.get("sections") or [])]
+    # What an engine has to say is what its run was about.
+    sections = [_given_section(i, given, run_dir) for i, given in enumerate(results.get("sections") or [])]
+    sections += [_audit_section(audit, audits[audit], evaluators, results) for audit in order]
     sections += [_calls(results["calls"])] if results.get("calls") else []
     sections.append(_provenance(results))
     return Document(
@@ -360,7 +394,8 @@ def _given_section(position: int, given: Mapping[str, Any], run_dir: Path) -> Se
     # Only a plain name of a file that is there: results are data, and must not make the report read other files.
     if stem and Path(stem).name == stem and (run_dir / "figures" / stem).is_file():
         pictures = [Picture(Path(stem).stem, title, title)]
-    return Section(f"section-{position + 1}", title, [text] if isinstance(text, str) else list(text), pictures, tables)
+    paragraphs = [text] if isinstance(text, str) else list(text)
+    return Section(f"section-{position + 1}", title, paragraphs, pictures, tables, list(given.get("merged") or []))
 
 
 def _calls(calls: Sequence[Row]) -> Section:

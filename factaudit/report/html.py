@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,20 +14,22 @@ import jinja2
 from factaudit.report.content import Document, Picture
 from factaudit.report.summary import evidence
 
-#: Bytes of figures that the file may hold; those beyond it are named by their path.
+#: Bytes of figures that the file may hold.
 MAX_FIGURES = 2_200_000
-#: An SVG beyond this is embedded as its PNG where that is smaller.
-_MAX_SVG = 150_000
 
 
 def to_html(document: Document, figures: Path) -> str:
     """The whole document; ``figures`` is the folder of its drawn figures. All text is escaped by the template."""
     assets = files("factaudit.report")
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=jinja2.FunctionLoader(lambda name: assets.joinpath(name).read_text(encoding="utf-8")),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters["evidence"] = evidence
-    template = environment.from_string(assets.joinpath("report.html.j2").read_text(encoding="utf-8"))
+    template = environment.get_template("report.html.j2")
     script = assets.joinpath("report.js").read_text(encoding="utf-8")
     pictures = [picture for section in document.sections for picture in section.pictures]
     return template.render(
@@ -40,20 +43,44 @@ def to_html(document: Document, figures: Path) -> str:
 
 
 def _images(pictures: list[Picture], figures: Path) -> dict[str, dict[str, Any]]:
-    """Attributes of ``<img>`` by stem, within `MAX_FIGURES` bytes; a figure that does not fit has none."""
-    images: dict[str, dict[str, Any]] = {}
-    room = MAX_FIGURES
+    """Attributes of ``<img>`` by stem. Vectors while there is room; then the largest become pixels, then links."""
+    images: dict[str, tuple[str, str]] = {}
     for picture in pictures:
         vector, raster = (figures / f"{picture.stem}.{kind}" for kind in ("svg", "png"))
-        chosen = vector if vector.is_file() else raster
-        if raster.is_file() and chosen.stat().st_size > max(_MAX_SVG, raster.stat().st_size):
-            chosen = raster
-        data = base64.b64encode(chosen.read_bytes()).decode("ascii")
-        if len(data) <= room:
-            room -= len(data)
-            kind = "svg+xml" if chosen == vector else "png"
-            images[picture.stem] = {"src": f"data:image/{kind};base64,{data}", "width": _screen_width(raster)}
-    return images
+        if vector.is_file():
+            images[picture.stem] = ("svg+xml", _base64(vector.read_bytes()))
+        else:
+            images[picture.stem] = ("png", _base64(raster.read_bytes()))
+    room = MAX_FIGURES - sum(len(data) for _, data in images.values())
+    for stem in sorted(images, key=lambda stem: -len(images[stem][1])):
+        kind, data = images[stem]
+        if room < 0 and kind == "svg+xml" and (figures / f"{stem}.png").is_file():
+            small = _base64(_few_colours(figures / f"{stem}.png"))
+            if len(small) < len(data):
+                images[stem] = ("png", small)
+                room += len(data) - len(small)
+    for stem in reversed(list(images)):
+        if room < 0:
+            room += len(images.pop(stem)[1])
+    return {
+        stem: {"src": f"data:image/{kind};base64,{data}", "width": _screen_width(figures / f"{stem}.png")}
+        for stem, (kind, data) in images.items()
+    }
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+def _few_colours(raster: Path) -> bytes:
+    """A PNG in 128 colours: a third of the size, and no difference to see in a line drawing."""
+    from PIL import Image
+
+    packed = io.BytesIO()
+    with Image.open(raster) as image:
+        few = image.convert("RGB").quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few.save(packed, "PNG", optimize=True)
+    return packed.getvalue()
 
 
 def _screen_width(raster: Path) -> int:

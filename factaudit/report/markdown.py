@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from factaudit.report.content import Document, Picture, Section
-from factaudit.report.labels import UNDEFINED
+from factaudit.report.labels import UNDEFINED, Row
 from factaudit.report.summary import evidence
 from factaudit.report.tables import Cell, Table
 
@@ -38,7 +38,18 @@ def _section(section: Section) -> list[str]:
     parts = [f"## {escape(section.title)}", *map(escape, section.text)]
     parts += [_picture(picture) for picture in section.pictures]
     parts += [_table(table) for table in section.tables]
+    parts += [_merged(each) for each in section.merged]
     return parts
+
+
+def _merged(each: Row) -> str:
+    people = [person["title"] for person in each["people"]]
+    lines = [f"**{escape(each['name'])}**" + (f" ({escape(each['system'])})" if each["system"] else "")]
+    for fact in each["facts"]:
+        about = "not supported" if fact["person"] is None else people[fact["person"]]
+        text = f"**{escape(fact['text'])}**" if fact["elsewhere"] else escape(fact["text"])
+        lines.append(f"- {text} ({escape(about)})")
+    return "\n".join([lines[0], "", *lines[1:]])
 
 
 def _picture(picture: Picture) -> str:
