@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,10 @@ def _read(run_dir: Path) -> Mapping[str, Any]:
     schema = results.get("schema") if isinstance(results, dict) else None
     if schema != SCHEMA:
         raise InputError(str(path), [Problem(f"expected the schema {SCHEMA!r}, found {schema!r}")])
+    for name in results.get("audits", {}):
+        # The name becomes a file's.
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
+            raise InputError(str(path), [Problem(f"expected audit names of letters, digits and _, found {name!r}")])
     return {"signature": "", "about": {}, "audits": {}} | results
 
 

@@ -1,0 +1,452 @@
+"""Rendering a run folder: what is written, that it is right, that it is whole, and that no input text can act."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_results import make_results
+
+from factaudit.errors import InputError
+from factaudit.report import render
+from factaudit.report.labels import figure, span
+from factaudit.report.markdown import escape
+from factaudit.report.summary import lead
+from factaudit.report.tables import result_table
+
+EVIL = "<script>alert('x')</script>"
+
+
+class Page(HTMLParser):
+    """What a browser would make of the report: tags with attributes, and the text of each table cell."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.cells: list[str] = []
+        self.headings: list[int] = []
+        self.text: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "td":
+            self.cells.append("")
+        if re.fullmatch(r"h\d", tag):
+            self.headings.append(int(tag[1]))
+        if tag not in ("meta", "img", "br"):
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag, f"</{tag}> closes something else"
+
+    def handle_data(self, data: str) -> None:
+        if self._open and self._open[-1] not in ("script", "style"):
+            self.text.append(data)
+        if self._open and "td" in self._open:
+            self.cells[-1] += data + " "
+
+    def of(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+
+def run(folder: Path, results: dict[str, Any]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    render(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def example() -> dict[str, Any]:
+    return make_results(3, 3, 4)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, example: dict[str, Any]) -> Path:
+    return run(tmp_path_factory.mktemp("run"), example)
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> Page:
+    return Page((folder / "report.html").read_text(encoding="utf-8"))
+
+
+def test_render_returns_what_it_wrote(tmp_path: Path, example: dict[str, Any]) -> None:
+    (tmp_path / "results.json").write_text(json.dumps(example), encoding="utf-8")
+    (tmp_path / "tables").mkdir()
+    (tmp_path / "tables" / "reproduction.csv").write_text("kept\n")
+    written = render(tmp_path)
+    there = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert there - set(written) == {tmp_path / "results.json", tmp_path / "tables" / "reproduction.csv"}
+    assert len(written) == len(set(written))
+    names = {path.name for path in written}
+    assert {f"{audit}.csv" for audit in example["audits"]} <= names
+    assert {"findings.csv", "calls.csv", "report.html", "report.md"} <= names
+    assert all(path.stat().st_size > 0 for path in written)
+
+
+def test_rendering_again_gives_the_same_bytes(folder: Path) -> None:
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    render(folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_csv_holds_every_row_and_column(folder: Path, example: dict[str, Any]) -> None:
+    for audit, rows in example["audits"].items():
+        with (folder / "tables" / f"{audit}.csv").open(encoding="utf-8", newline="") as file:
+            read = list(csv.DictReader(file))
+        assert len(read) == len(rows)
+        for got, row in zip(read, rows, strict=True):
+            for key, value in row.items():
+                assert got[key] == ("" if value is None else str(value))
+    with (folder / "tables" / "findings.csv").open(encoding="utf-8", newline="") as file:
+        assert json.loads(next(csv.DictReader(file))["evidence"]) == example["findings"][0]["evidence"]
+
+
+def test_html_needs_nothing_else(folder: Path, page: Page) -> None:
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    addresses = [
+        v for _, attributes in page.tags for k, v in attributes.items() if k in ("src", "href", "action", "data")
+    ]
+    assert addresses
+    for address in addresses:
+        assert address is not None
+        assert re.match(
+            r"data:image/(png|svg\+xml);base64,|#[a-z0-9-]+$|(tables|figures)/[a-z0-9_]+\.(csv|svg)$", address
+        )
+    assert not page.of("link")
+    assert not re.search(r"url\(|@import|https?:", re.sub(r"base64,[^\"]*", "", html))
+    targets = {attributes.get("id") for _, attributes in page.tags}
+    assert {address[1:] for address in addresses if address and address.startswith("#")} <= targets
+    for address in addresses:
+        assert address is None or not address.startswith(("tables/", "figures/")) or (folder / address).is_file()
+
+
+def test_html_can_be_read_by_everybody(page: Page) -> None:
+    assert page.headings[0] == 1
+    assert page.headings.count(1) == 1
+    assert all(after - before <= 1 for before, after in zip(page.headings, page.headings[1:], strict=False))
+    assert page.of("html") == [{"lang": "en"}]
+    images = page.of("img")
+    assert len(images) >= 10
+    assert all(len(str(image["alt"])) > 20 for image in images)
+    ids = [attributes["id"] for _, attributes in page.tags if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    tables = page.of("table")
+    assert tables
+    assert all(table["aria-labelledby"] in ids for table in tables)
+    assert len([attributes for attributes in page.of("th") if attributes.get("scope") == "col"]) == len(page.of("th"))
+
+
+def test_html_holds_the_figures_of_the_results(page: Page, example: dict[str, Any]) -> None:
+    text = " ".join(page.text)
+    cells = {cell.split(" ")[0] for cell in page.cells}
+    for row in example["audits"]["rates"]:
+        for key in ("tpr", "tnr", "bacc"):
+            if row[key] is not None:
+                assert f"{100 * row[key]:.1f}" in cells
+    for finding in example["findings"]:
+        assert finding["statement"] in text
+    assert example["signature"] in text
+    for each in example["about"]["inputs"]:
+        assert each["checksum"] in text
+
+
+def test_undefined_figures_are_dashes_with_their_reason(page: Page, example: dict[str, Any]) -> None:
+    reason = example["audits"]["rates"][0]["reason"]
+    titles = [attributes for attributes in page.of("td") if attributes.get("title") == reason]
+    assert len(titles) == 3  # tnr, bacc and gap; fpr is in the CSV only
+    assert not any(re.search(r"\b(nan|none|null|inf)\b", cell, re.IGNORECASE) for cell in page.cells)
+
+
+def test_unscored_verdicts_stand_beside_the_rates_with_bounds(page: Page, example: dict[str, Any]) -> None:
+    row = next(row for row in example["audits"]["rates"] if row["n_unscored"])
+    least, greatest = 100 * row["tpr_min"], 100 * row["tpr_max"]
+    assert any(f"[{least:.1f}–{greatest:.1f}]" in cell for cell in page.cells)
+    assert "Verdicts without a prediction" in " ".join(page.text)
+
+
+def test_no_text_of_the_input_can_act(tmp_path: Path) -> None:
+    results = make_results(
+        2,
+        2,
+        2,
+        datasets=(EVIL, '"><img src=x onerror=alert(1)>'),
+        evaluators=(f"e{EVIL}", "a|b `c` *d*"),
+        systems=(EVIL, "s"),
+    )
+    results["about"]["title"] = EVIL
+    results["signature"] = f"factaudit|{EVIL}"
+    results["about"]["inputs"][0]["path"] = f"data/{EVIL}.csv"
+    results["findings"][0]["evidence"] = {EVIL: EVIL}
+    results["findings"][0]["severity"] = "fail' onclick='x"
+    results["sections"] = [
+        {"title": EVIL, "text": EVIL, "table": {"columns": [EVIL], "rows": [[EVIL]]}, "figure": None}
+    ]
+    results["audits"]["fresh"] = [{"dataset": EVIL, EVIL: 0.5, "reason": EVIL, "figure": None}]
+    folder = run(tmp_path / "run", results)
+
+    page = Page((folder / "report.html").read_text(encoding="utf-8"))
+    assert len(page.of("script")) == 1
+    assert not any(key.startswith("on") for _, attributes in page.tags for key in attributes)
+    assert all(str(image["src"]).startswith("data:image/") for image in page.of("img"))
+    assert EVIL in " ".join(page.text), "the text is shown as it is"
+    policy = next(str(meta["content"]) for meta in page.of("meta") if meta.get("http-equiv"))
+    assert "default-src 'none'" in policy
+    assert "script-src 'sha256-" in policy
+    for svg in (folder / "figures").glob("*.svg"):
+        assert "<script" not in svg.read_text(encoding="utf-8")
+
+    markdown = (folder / "report.md").read_text(encoding="utf-8")
+    assert "<script" not in markdown
+    assert "<img" not in markdown
+
+
+def test_markdown_tables_are_tables(folder: Path) -> None:
+    markdown = (folder / "report.md").read_text(encoding="utf-8")
+    tables = re.findall(r"(?:^\|.*\|\n)+", markdown, flags=re.MULTILINE)
+    assert len(tables) > 8
+    for table in tables:
+        counts = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
+        assert len(counts) == 1, table
+    for path in re.findall(r"\]\(((?:figures|tables)/[^)]+)\)", markdown):
+        assert (folder / path).is_file()
+
+
+def test_markdown_shows_text_as_it_is() -> None:
+    assert escape("a|b") == "a\\|b"
+    assert escape("<b> & *c* _d_ [e](f)\n# g") == "&lt;b&gt; &amp; \\*c\\* \\_d\\_ \\[e\\](f) # g"
+    assert escape("# heading") == "\\# heading"
+    assert escape("1. item") == "\\1. item"
+
+
+def test_a_long_table_shows_its_beginning_and_names_the_file(tmp_path: Path) -> None:
+    results = make_results(1, 2, 2)
+    results["audits"] = {
+        "rates": [
+            {
+                "dataset": f"d{i}",
+                "evaluator": "e",
+                "n": 5,
+                "n_unscored": 0,
+                "tpr": 0.5,
+                "tnr": 0.5,
+                "bacc": 0.5,
+                "reason": None,
+            }
+            for i in range(450)
+        ]
+    }
+    folder = run(tmp_path, results)
+    page = Page((folder / "report.html").read_text(encoding="utf-8"))
+    text = " ".join(" ".join(page.text).split())
+    assert "The first 200 of 450 rows; all are in tables/rates.csv" in text
+    assert "Drawn: the first 48 of 450 groups; the CSV has all." in text
+    assert sum(1 for cell in page.cells if re.fullmatch(r"d\d+ ", cell)) == 200
+    with (folder / "tables" / "rates.csv").open(encoding="utf-8") as file:
+        assert sum(1 for _ in file) == 451
+
+
+def test_engines_can_add_sections(tmp_path: Path) -> None:
+    results = make_results(1, 2, 2)
+    results["sections"] = [
+        {
+            "title": "FActScore",
+            "text": ["Two systems.", "Penalty γ = 10."],
+            "table": {"columns": ["system", "FActScore", "facts"], "rows": [["a", 0.6233, 1520], ["b", None, 0]]},
+            "figure": "factscore.svg",
+        },
+        {"title": "Only text", "text": "One paragraph.", "table": None, "figure": None},
+        {"title": "Elsewhere", "text": "No such figure.", "table": None, "figure": "../../secret.svg"},
+    ]
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "figures" / "factscore.svg").write_text(
+        '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+    )
+    (tmp_path.parent / "secret.svg").write_text("<svg/>")
+    folder = run(tmp_path, results)
+    page = Page((folder / "report.html").read_text(encoding="utf-8"))
+    text = " ".join(page.text)
+    assert all(part in text for part in ("FActScore", "Penalty γ = 10.", "One paragraph."))
+    assert [cell.strip() for cell in page.cells if cell.strip() in ("0.6233", "1,520")] == ["0.6233", "1,520"]
+    assert len([image for image in page.of("img") if image["alt"] == "FActScore"]) == 1
+    assert not [image for image in page.of("img") if image["alt"] == "Elsewhere"]
+
+
+def test_an_unknown_audit_and_other_by_columns_are_shown(tmp_path: Path) -> None:
+    results = make_results(1, 1, 1)
+    row = {"n": 10, "n_unscored": 0, "tpr": 0.25, "tnr": 0.5, "bacc": 0.375, "reason": None}
+    results["audits"] = {
+        "rates": [{"dataset": "__all__", "error_type": kind, "evaluator": "e", **row} for kind in ("number", "entity")],
+        "fresh_audit": [{"dataset": "d", "evaluator": "e", "n": 3, "fresh_rate": 0.125, "reason": None}],
+    }
+    page = Page((run(tmp_path, results) / "report.html").read_text(encoding="utf-8"))
+    text = " ".join(page.text)
+    assert "Fresh audit" in text
+    assert "12.5 " in page.cells
+    assert "error type" in text
+    assert {"number ", "entity "} <= set(page.cells)
+
+
+def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
+    results = make_results(2, 2, 2)
+    results["findings"], results["calls"] = [], []
+    for each in results["about"]["claims"]:
+        each |= {"n_labelled": 0, "n_attributable": 0}
+    for rows in results["audits"].values():
+        for row in rows:
+            for key, value in row.items():
+                if isinstance(value, float):
+                    row[key] = None
+            row["reason"] = "no labelled claim"
+    results["audits"]["ranking_pairs"] = []
+    folder = run(tmp_path, results)
+    text = " ".join(Page((folder / "report.html").read_text(encoding="utf-8")).text)
+    assert "none of the claims is labelled" in text
+    assert "Undefined on these claims (no labelled claim)" in text
+    assert "Nothing to compute on" in text
+    assert not (folder / "figures" / "rates.svg").exists()
+
+
+def test_the_summary_names_the_best_evaluator_its_limits_and_its_leaning() -> None:
+    def row(evaluator: str, dataset: str, tpr: float, tnr: float) -> dict[str, Any]:
+        bacc = (tpr + tnr) / 2
+        figures = {"tpr": tpr, "tnr": tnr, "bacc": bacc, "bacc_low": bacc - 0.02, "bacc_high": bacc + 0.02}
+        return {"dataset": dataset, "evaluator": evaluator, "n": 100, "n_unscored": 0, **figures}
+
+    results = make_results(2, 2, 2)
+    results["audits"] = {
+        "rates": [
+            row("good", "easy", 1.0, 0.8),
+            row("good", "hard", 0.9, 0.42),
+            row("good", "__macro__", 0.95, 0.61),
+            row("poor", "__macro__", 0.5, 0.5),
+        ],
+        "quantification": [
+            {"dataset": "hard", "level": "claim", "system": system, "evaluator": "good", "labelled_error_rate": 0.3,
+             "predicted_error_rate": 0.3 + bias, "bias": bias} for system, bias in (("A", -0.2), ("B", 0.1))
+        ],
+        "ranking": [
+            {"dataset": "hard", "level": "claim", "evaluator": "good", "n_pairs": 3, "error_rate": 1 / 3},
+            {"dataset": "easy", "level": "claim", "evaluator": "good", "n_pairs": 1, "error_rate": 0.0},
+        ],
+    }  # fmt: skip
+    text = " ".join(lead(results))
+    assert (
+        "good has the highest balanced accuracy of these evaluators: 78.0 % (76.0–80.0) as the mean over datasets"
+        in text
+    )
+    assert "about 22 of 100 wrongly" in text
+    assert "leans towards “attributable”" in text
+    assert "best on easy (90.0 %) and worst on hard (66.0 %)" in text
+    assert "poor follows with 50.0 % (48.0–52.0)." in text, "the intervals do not overlap"
+    assert "off by 15.0 points on average over 2 systems and datasets, at worst by 20.0 (A on hard" in text
+    assert "labelled 30.0 %, predicted 10.0 %" in text
+    assert "orders 25.0 % of 4 pairs" in text
+    results["audits"]["rates"] = [row("poor", "__macro__", 0.51, 0.5)]
+    assert "cannot be told from guessing" in " ".join(lead(results))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "shown"),
+    [
+        ("tpr", 0.8349, "83.5"),
+        ("bias", -0.0312, "−3.1"),
+        ("bias", 0.0312, "+3.1"),
+        ("bias", -0.0001, "0.0"),
+        ("mean_abs_bias", 0.0312, "3.1"),
+        ("n", 12345, "12,345"),
+        ("kendall_tau", -0.333, "−0.33"),
+        ("p_labelled", 0.0002, "<0.001"),
+        ("p_labelled", 0.04, "0.040"),
+        ("error_rate", 0, "0.0"),
+        ("tpr", None, "–"),
+        ("major_error", True, "yes"),
+        ("unknown", 0.123456, "0.1235"),
+    ],
+)
+def test_figures_are_printed_with_their_unit(key: str, value: Any, shown: str) -> None:
+    assert figure(key, value) == shown
+
+
+def test_ranges_do_not_hide_a_sign() -> None:
+    assert span("tpr", 0.1, 0.25) == "10.0–25.0"
+    assert span("bias", -0.1, 0.25) == "−10.0 to +25.0"
+
+
+def test_bins_of_rouge_are_not_taken_for_an_interval() -> None:
+    rows = [{"task": "t", "evaluator": "e", "bin": 1, "r2_low": 0.0, "r2_high": 0.4, "n": 5, "tpr": 0.5, "tnr": 0.5}]
+    table = result_table(rows, "")
+    assert table.columns == ["task", "evaluator", "bin", "n", "ROUGE-2 from", "ROUGE-2 to", "TPR (%)", "TNR (%)"]
+    assert [cell.text for cell in table.rows[0]] == ["t", "e", "1", "5", "0.000", "0.400", "50.0", "50.0"]
+
+
+def test_a_difference_has_its_interval() -> None:
+    row = {
+        "dataset": "d",
+        "evaluator_a": "a",
+        "evaluator_b": "b",
+        "key": "bacc",
+        "difference": 0.05,
+        "low": 0.01,
+        "high": 0.09,
+    }
+    table = result_table([row], "")
+    cell = table.rows[0][table.columns.index("difference (points)")]
+    assert (cell.text, cell.notes) == ("+5.0", ["+1.0 to +9.0"])
+    assert "low" not in table.columns
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "not a run folder: it has no results.json"),
+        ("{", "not JSON"),
+        ('{"schema": "factaudit.results/1", "audits": {"rates": [{"tpr": NaN}]}}', "NaN is no figure"),
+        ('{"schema": "other/1"}', "expected the schema 'factaudit.results/1', found 'other/1'"),
+        ("[]", "expected the schema 'factaudit.results/1', found None"),
+        ('{"schema": "factaudit.results/1", "audits": {"../x": []}}', "expected audit names of letters, digits and _"),
+    ],
+)
+def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, content: str | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "results.json").write_text(content)
+    with pytest.raises(InputError, match=re.escape(message)):
+        render(tmp_path)
+    assert not (tmp_path / "report.html").exists()
+
+
+def test_the_report_reads_results_only(root: Path) -> None:
+    found = set()
+    for file in (root / "factaudit" / "report").glob("*.py"):
+        found |= set(
+            re.findall(r"^\s*(?:from|import) (factaudit[\w.]*)", file.read_text(encoding="utf-8"), re.MULTILINE)
+        )
+    assert {name for name in found if not name.startswith("factaudit.report")} == {
+        "factaudit.errors",
+        "factaudit.files",
+    }
+
+
+def test_importing_the_report_loads_no_plotting() -> None:
+    code = "import sys, factaudit.report; print([m for m in ('matplotlib', 'jinja2', 'PIL') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_the_largest_report_stays_small_enough_to_open(tmp_path: Path) -> None:
+    folder = run(tmp_path, make_results(14, 8, 10))
+    assert (folder / "report.html").stat().st_size < 3_000_000
+    page = Page((folder / "report.html").read_text(encoding="utf-8"))
+    assert len(page.of("img")) > 20
+    assert "Too large to be held in this file" not in " ".join(page.text)
