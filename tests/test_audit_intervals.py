@@ -1,0 +1,238 @@
+"""Intervals: what is resampled, that statistics give what rows would, and that 95 % intervals cover."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from audit_tables import find, judged
+
+from factaudit.audit import AUDITS
+from factaudit.audit.differences import differences
+from factaudit.audit.intervals import Intervals, distinct, tally
+from factaudit.audit.judged import Judged
+from factaudit.audit.quantification import quantification
+from factaudit.audit.ranking import ranking
+from factaudit.audit.rates import rates
+from factaudit.errors import UsageError
+
+
+def clusters(rows: list[dict]) -> list[set[int]]:
+    codes = judged(rows, "e").clusters
+    return sorted((set(np.flatnonzero(codes == code).tolist()) for code in set(codes.tolist())), key=min)
+
+
+def test_clusters_are_documents_else_responses_else_claims():
+    rows = [
+        {"doc_id": "1", "system": "a", "response_id": "x"},
+        {"doc_id": "1", "system": "b", "response_id": "x"},
+        {"doc_id": "2", "system": "a", "response_id": "y"},
+        {"doc_id": None, "system": "a", "response_id": "z"},
+        {"doc_id": None, "system": "a", "response_id": "z"},
+        {"doc_id": None, "system": "b", "response_id": "z"},
+        {"doc_id": None, "system": "b", "response_id": None},
+        {"doc_id": None, "system": "b", "response_id": None},
+        {"doc_id": "1", "system": "b", "response_id": None},
+        {"doc_id": "1", "system": "a", "response_id": "x", "dataset": "another"},
+    ]
+    rows = [row | {"e": 1} for row in rows]
+    assert clusters(rows) == [{0, 1, 8}, {2}, {3, 4}, {5}, {6}, {7}, {9}]
+
+
+def test_a_response_that_names_several_documents_stays_whole():
+    rows = [{"system": "a", "response_id": "x", "doc_id": str(i), "e": 1} for i in range(3)]
+    rows += [{"system": "a", "response_id": "y", "doc_id": d, "e": 1} for d in ("0", None)]
+    assert clusters(rows) == [{0, 1, 2}, {3, 4}]
+
+
+def table(seed: int = 0, n: int = 400) -> Judged:
+    random = np.random.default_rng(seed)
+    rows = []
+    for number in range(n):
+        label = int(random.random() < 0.6)
+        rows.append(
+            {
+                "dataset": "x" if number % 3 else "y",
+                "doc_id": str(number // 7),
+                "system": "abc"[number % 3],
+                "response_id": str(number // 14),
+                "label": label if random.random() > 0.05 else None,
+                "e": int(random.random() < 0.4 + 0.4 * label) if random.random() > 0.05 else None,
+                "f": int(random.random() < 0.6),
+            }
+        )
+    return judged(rows, "e", "f")
+
+
+@pytest.mark.parametrize("pays", [0, 10**9])
+def test_statistics_give_what_the_rows_of_the_same_draws_give(monkeypatch, pays):
+    """The figures of a replicate equal those of the table whose clusters are repeated as often as they were drawn."""
+    monkeypatch.setattr("factaudit.audit.intervals._MULTINOMIAL_PAYS", pays)
+    joined = table()
+    intervals = Intervals(replicates=5, seed=3)
+    stratum, names = joined.datasets
+    weights = np.zeros((5, len(joined.label)))
+    for at, name in enumerate(names):
+        inside = np.flatnonzero(stratum == at)
+        codes = (joined.label[inside] % 3).astype(int) * 3 + joined.prediction[0, inside] % 3
+        local = pd.factorize(joined.clusters[inside])[0]
+        full = np.zeros((local.max() + 1, 9), dtype=int)
+        np.add.at(full, (local, codes), 1)
+        kinds, times = distinct(full)
+        drawn = np.concatenate(list(intervals.weights(times, name)))
+        assert drawn.sum(1) == pytest.approx(times.sum())
+        # which kind each cluster is of; all the draws of a kind go to its first cluster
+        kind = [int(np.flatnonzero((kinds == row).all(1))[0]) for row in full]
+        first = {k: kind.index(k) for k in range(len(kinds))}
+        for k, cluster in first.items():
+            weights[:, inside[local == cluster]] = drawn[:, [k]]
+    counted = intervals.counts(
+        joined, stratum, len(names), (joined.label % 3).astype(int) * 3 + joined.prediction[0] % 3, 9
+    )
+    for replicate in range(5):
+        again = np.repeat(np.arange(len(joined.label)), weights[replicate].astype(int))
+        resampled = Judged(
+            joined.claims.iloc[again].reset_index(drop=True),
+            joined.evaluators,
+            joined.label[again],
+            joined.prediction[:, again],
+            joined.score[:, again],
+            joined.status[:, again],
+        )
+        for at, name in enumerate(names):
+            row = find(rates(resampled), dataset=name, evaluator="e")
+            tn, fp = counted[replicate, at, 0:2]
+            fn, tp = counted[replicate, at, 3:5]
+            assert (row["tpr"], row["tnr"]) == (pytest.approx(tp / (tp + fn)), pytest.approx(tn / (tn + fp)))
+            assert row["n"] == tp + fn + tn + fp
+
+
+def test_distinct_clusters_and_their_numbers_give_the_clusters_back():
+    random = np.random.default_rng(0)
+    statistics = random.integers(0, 3, (500, 3))
+    kinds, times = distinct(statistics)
+    assert sorted(map(tuple, np.repeat(kinds, times, axis=0))) == sorted(map(tuple, statistics))
+    assert len({tuple(kind) for kind in kinds}) == len(kinds)
+    shuffled = distinct(random.permutation(statistics))
+    assert (shuffled[0] == kinds).all()
+    assert (shuffled[1] == times).all()
+    codes = random.integers(0, 4, 60)
+    for groups in (np.arange(60), np.arange(60) // 3):
+        kinds, times = tally(groups, codes, 4)
+        assert (times @ kinds).tolist() == np.bincount(codes, minlength=4).tolist()
+        assert times.sum() == len(set(groups.tolist()))
+
+
+@pytest.mark.parametrize("n_kinds", [3, 500])
+def test_both_ways_to_draw_have_the_moments_of_a_bootstrap(n_kinds):
+    times = np.full(n_kinds, 600 // n_kinds)
+    total = int(times.sum())
+    drawn = np.concatenate(list(Intervals(replicates=4000, seed=1).weights(times, "d")))
+    share = times / total
+    assert (drawn.sum(1) == total).all()
+    assert drawn.mean(0) == pytest.approx(total * share, rel=0.15)
+    assert drawn.var(0).mean() == pytest.approx((total * share * (1 - share)).mean(), rel=0.05)
+
+
+def test_seeds_reproduce_and_another_dataset_or_block_size_changes_nothing(monkeypatch):
+    joined = table()
+    intervals = Intervals(replicates=100, seed=7)
+    rows = {name: audit(joined, intervals=intervals) for name, audit in AUDITS.items()}
+    assert rows == {name: audit(joined, intervals=Intervals(replicates=100, seed=7)) for name, audit in AUDITS.items()}
+    assert rows["rates"] != rates(joined, intervals=Intervals(replicates=100, seed=8))
+    monkeypatch.setattr("factaudit.audit.intervals._BLOCK", 500)
+    assert rows["quantification"] == quantification(joined, intervals=intervals)
+    inside = np.flatnonzero(joined.claims["dataset"] == "x")
+    alone = Judged(
+        joined.claims.iloc[inside].reset_index(drop=True),
+        joined.evaluators,
+        joined.label[inside],
+        joined.prediction[:, inside],
+        joined.score[:, inside],
+        joined.status[:, inside],
+    )
+    assert [row for row in rows["rates"] if row["dataset"] == "x"] == [
+        row for row in rates(alone, intervals=intervals) if row["dataset"] == "x"
+    ]
+
+
+def test_nothing_to_resample_is_no_interval():
+    rows = [{"doc_id": "1", "label": i % 2, "e": int(i > 3)} for i in range(8)]
+    row = find(rates(judged(rows, "e"), intervals=Intervals(50)), dataset="d")
+    assert row["bacc"] is not None
+    assert row["bacc_low"] is row["bacc_high"] is row["ppr_low"] is None
+    lone = [{"label": 1, "e": i % 2} for i in range(9)] + [{"label": 0, "e": 0}]
+    row = find(rates(judged(lone, "e"), intervals=Intervals(50)), dataset="d")
+    assert row["tnr"] == 1.0
+    assert row["tnr_low"] is row["bacc_high"] is None
+    assert row["tpr_low"] < row["tpr"] < row["tpr_high"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [({"replicates": 0}, "at least 1"), ({"confidence": 95}, "found 95")]
+)
+def test_impossible_settings_are_refused(arguments, message):
+    with pytest.raises(UsageError, match=message):
+        Intervals(**arguments)
+
+
+def clustered(random: np.random.Generator, n_docs: int = 120) -> Judged:
+    """Claims of two systems on documents, some hard and some easy: labels and predictions agree within a document.
+
+    True values: error rate 0.3 of system a and 0.5 of b; TPR 0.8, TNR 0.6.
+    """
+    rows = []
+    for doc in range(n_docs):
+        shift = random.choice([-0.15, 0.15])
+        for system, errors in (("a", 0.3), ("b", 0.5)):
+            for _ in range(int(random.integers(1, 6))):
+                label = int(random.random() > errors + shift)
+                good = 0.8 if label else 0.6
+                right = random.random() < good + shift * (-1 if label else 1)
+                rows.append({"doc_id": str(doc), "system": system, "label": label, "e": label if right else 1 - label})
+    return judged(rows, "e")
+
+
+def truth() -> dict[str, float]:
+    """The population values of `clustered`, by summing over the two kinds of document (equally many claims)."""
+    cells = {(system, label, right): 0.0 for system in "ab" for label in (0, 1) for right in (0, 1)}
+    for shift in (-0.15, 0.15):
+        for system, errors in (("a", 0.3), ("b", 0.5)):
+            for label, share in ((0, errors + shift), (1, 1 - errors - shift)):
+                right = (0.8 - shift) if label else (0.6 + shift)
+                cells[system, label, 1] += share * right / 2
+                cells[system, label, 0] += share * (1 - right) / 2
+    tpr = sum(cells[s, 1, 1] for s in "ab") / sum(cells[s, 1, r] for s in "ab" for r in (0, 1))
+    tnr = sum(cells[s, 0, 1] for s in "ab") / sum(cells[s, 0, r] for s in "ab" for r in (0, 1))
+    bias = cells["a", 1, 0] - cells["a", 0, 0]  # rejected attributable - passed unattributable
+    return {"tpr": tpr, "tnr": tnr, "bacc": (tpr + tnr) / 2, "bias": bias, "labelled_error_rate": 0.3}
+
+
+@pytest.mark.slow
+def test_95_percent_intervals_cover_in_92_to_98_percent_of_400_data_sets():
+    expected = truth()
+    covered = dict.fromkeys(expected, 0)
+    naive = 0
+    for seed in range(400):
+        joined = clustered(np.random.default_rng([11, seed]))
+        intervals = Intervals(replicates=400, seed=seed)
+        row = find(rates(joined, intervals=intervals), dataset="d")
+        row |= find(quantification(joined, levels=["claim"], intervals=intervals), system="a")
+        for key, value in expected.items():
+            covered[key] += row[f"{key}_low"] <= value <= row[f"{key}_high"]
+        n, p = row["n"], row["labelled_error_rate"]
+        naive += abs(p - 0.3) <= 1.96 * np.sqrt(p * (1 - p) / n)
+    shares = {key: count / 400 for key, count in covered.items()}
+    assert all(0.92 <= share <= 0.98 for share in shares.values()), shares
+    assert naive / 400 < 0.92, "the data are meant to be clustered enough for intervals over claims to fail"
+
+
+def test_intervals_of_differences_and_correlations_hold_the_estimate():
+    joined = table()
+    for row in differences(joined, intervals=Intervals(300)):
+        assert row["low"] <= row["difference"] <= row["high"]
+        assert (row["p_permutation"] is None) == (row["dataset"] == "__macro__")
+    for row in ranking(joined, intervals=Intervals(300)):
+        if row["kendall_tau"] is not None:
+            assert -1 <= row["kendall_tau_low"] <= row["kendall_tau_high"] <= 1
+            assert -1 <= row["pearson_r_low"] <= row["pearson_r_high"] <= 1
