@@ -97,6 +97,7 @@ def ask_all(
             reply = run.final.get(key) or client.cache.get(key) or Reply("error", error=run.reason(key))
             for item in items:
                 yield item, reply
+            client.budget.settle(run.reserved.pop(key, 0.0), 0.0)
 
 
 @dataclass
@@ -235,11 +236,11 @@ class _Run:
             )
         for name in filter(None, (batch.output_file_id, batch.error_file_id)):
             with api.files.with_streaming_response.content(name) as response:
-                for line in response.iter_lines():
+                for line in _lines(response.iter_bytes()):
                     if line.strip():
                         self._result(line)
 
-    def _result(self, line: str) -> None:
+    def _result(self, line: bytes) -> None:
         try:
             record = json.loads(line)
             key = bytes.fromhex(record["custom_id"])
@@ -247,7 +248,7 @@ class _Run:
             status = int(response["status_code"]) if response else 0
             body = response["body"] if response else None
         except (ValueError, TypeError, LookupError):
-            _log.warning("a line of the results cannot be read: %.200s", line)
+            _log.warning("a line of the results cannot be read: %.200r", line)
             return
         if not response:
             self.failures[key] = str((error or {}).get("message") or "no response")
@@ -270,6 +271,15 @@ def _find(api: OpenAI, digest: str) -> str | None:
         if (batch.metadata or {}).get(_TAG) == digest:
             return batch.id
     return None
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines that end in a newline and nothing else: a reply may hold any of Unicode's other line ends."""
+    rest = b""
+    for chunk in chunks:
+        *whole, rest = (rest + chunk).split(b"\n")
+        yield from whole
+    yield rest
 
 
 def _key_of(line: bytes) -> bytes:

@@ -1,0 +1,243 @@
+"""The Batch API: limits, results in any order, failed lines, and a kill at any point."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import FaultServer, Plan, _error, fingerprint
+
+from factaudit.errors import FactauditError
+from factaudit.evaluators import llm
+from factaudit.evaluators.base import Claim
+from factaudit.llm import batch
+from factaudit.llm.cache import Cache
+from factaudit.llm.client import Client
+from factaudit.llm.cost import Budget, Price
+from factaudit.llm.types import Reply, Request
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+
+
+def number_of(body: dict[str, Any]) -> int:
+    return int(body["messages"][-1]["content"].split()[-1])
+
+
+def answer(body: dict[str, Any], attempt: int = 0) -> Plan:
+    return Plan(text="Yes" if number_of(body) % 3 else "No")
+
+
+def pairs(count: int) -> Iterator[tuple[int, Request]]:
+    for i in range(count):
+        yield i, Request(({"role": "user", "content": f"number {i}"},), {"max_tokens": 1})
+
+
+def client_of(server: FaultServer, folder: Path, budget: Budget | None = None) -> Client:
+    return Client("m", base_url=server.url, cache=folder / "cache.sqlite", budget=budget)
+
+
+def run(server: FaultServer, folder: Path, count: int = 20, **options: Any) -> dict[int, Reply]:
+    client = client_of(server, folder)
+    found = list(batch.ask_all(client, pairs(count), poll=0.001, progress=False, **options))
+    assert len(found) == count
+    return dict(found)
+
+
+def check(replies: dict[int, Reply]) -> None:
+    assert {i: (r.status, r.text) for i, r in replies.items()} == {
+        i: ("ok", "Yes" if i % 3 else "No") for i in range(len(replies))
+    }
+
+
+def test_lines_are_chunked_and_results_taken_in_any_order(tmp_path: Path) -> None:
+    with FaultServer(plan=answer, batch_polls=3) as server:
+        check(run(server, tmp_path, max_lines=7))
+        assert len(server.batches) == 3
+        lines = [json.loads(line) for line in server.files["file-1"].splitlines()]
+        assert len(lines) == 7
+        keys = {client_of(server, tmp_path).key(request).hex() for _, request in pairs(7)}
+        assert {line["custom_id"] for line in lines} == keys
+        assert lines[0]["url"] == "/v1/chat/completions"
+        # A second run submits nothing.
+        check(run(server, tmp_path))
+        assert len(server.batches) == 3
+        assert set(server.paid.values()) == {1}
+
+
+def test_a_file_stays_below_the_limit_of_bytes(tmp_path: Path) -> None:
+    with FaultServer(plan=answer) as server:
+        check(run(server, tmp_path, max_bytes=1000))
+        assert len(server.batches) > 1
+        inputs = [server.files[b["input_file_id"]] for b in server.batches.values()]
+        assert max(map(len, inputs)) <= 1000
+        assert sum(data.count(b"\n") for data in inputs) == 20
+
+
+def test_failed_expired_and_lost_lines_are_submitted_again(tmp_path: Path) -> None:
+    faults = {1: "500", 2: "expired", 3: "lost", 4: "429", 5: "empty-choices"}
+
+    def plan(body: dict[str, Any], attempt: int) -> Plan:
+        fault = faults.get(number_of(body))
+        return Plan(fault) if fault and attempt == 0 else answer(body)
+
+    with FaultServer(plan=plan) as server:
+        check(run(server, tmp_path))
+        assert len(server.batches) == 2
+        assert server.files[list(server.batches.values())[1]["input_file_id"]].count(b"\n") == len(faults)
+
+
+def test_what_keeps_failing_is_an_error_and_what_is_an_answer_is_not_repeated(tmp_path: Path) -> None:
+    faults = {1: "500", 2: "context-length", 3: "refusal", 4: "lost"}
+    with FaultServer(plan=lambda body, attempt: Plan(faults.get(number_of(body)))) as server:
+        replies = run(server, tmp_path)
+        assert [replies[i].status for i in range(5)] == ["ok", "error", "skipped", "refused", "error"]
+        assert len(server.batches) == batch.ROUNDS
+        times = Counter(number_of(json.loads(line)["body"]) for data in inputs(server) for line in data.splitlines())
+        assert (times[1], times[2], times[3], times[4], times[0]) == (3, 1, 1, 3, 1)
+
+
+def inputs(server: FaultServer) -> list[bytes]:
+    return [server.files[b["input_file_id"]] for b in server.batches.values()]
+
+
+def test_equal_requests_are_one_line(tmp_path: Path) -> None:
+    with FaultServer(plan=lambda body, attempt: Plan()) as server:
+        request = Request(({"role": "user", "content": "same 1"},))
+        client = client_of(server, tmp_path)
+        replies = list(batch.ask_all(client, [(i, request) for i in range(4)], poll=0.001, progress=False))
+        assert [(item, reply.status) for item, reply in replies] == [(i, "ok") for i in range(4)]
+        assert server.files["file-1"].count(b"\n") == 1
+        assert (client.usage.calls, client.usage.cached_calls) == (1, 3)
+
+
+class Killed(BaseException):
+    """What no except clause of the program may catch."""
+
+
+def kill_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import openai
+
+    def die(*_: Any, **__: Any) -> Any:
+        raise Killed
+
+    def after(times: int, inner: Callable[..., Any]) -> Callable[..., Any]:
+        calls = Counter[str]()
+
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            calls["n"] += 1
+            return die() if calls["n"] > times else inner(*args, **kwargs)
+
+        return wrapped
+
+    match point:
+        case "before the upload":
+            monkeypatch.setattr(openai.resources.Files, "create", die)
+        case "after the upload":
+            monkeypatch.setattr(openai.resources.Batches, "create", die)
+        case "after the submission":
+            monkeypatch.setattr(Cache, "name_batch", die)
+        case "between two submissions":
+            monkeypatch.setattr(openai.resources.Batches, "create", after(1, openai.resources.Batches.create))
+        case "while polling":
+            monkeypatch.setattr(batch.time, "sleep", die)
+        case "while collecting":
+            monkeypatch.setattr(Client, "keep", after(3, Client.keep))
+        case "after collecting":
+            monkeypatch.setattr(Cache, "drop_batch", die)
+
+
+@pytest.mark.parametrize(
+    "point",
+    [
+        "before the upload",
+        "after the upload",
+        "after the submission",
+        "between two submissions",
+        "while polling",
+        "while collecting",
+        "after collecting",
+    ],
+)
+def test_a_kill_at_any_point_submits_nothing_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str) -> None:
+    with FaultServer(plan=answer, batch_polls=2) as server:
+        with monkeypatch.context() as patch:
+            kill_at(point, patch)
+            with pytest.raises(Killed):
+                run(server, tmp_path, max_lines=10)
+        check(run(server, tmp_path, max_lines=10))
+        assert len(server.batches) == 2
+        assert set(server.paid.values()) == {1}
+        assert len(server.paid) == 20
+        assert sum(data.count(b"\n") for data in inputs(server)) == 20
+
+
+def test_a_submission_whose_answer_was_lost_is_found_again(tmp_path: Path) -> None:
+    with FaultServer(plan=answer) as server:
+        server.hook = lambda call: Plan("close") if call == "POST /v1/batches" else None
+        check(run(server, tmp_path))
+        assert len(server.batches) == 1
+
+
+def test_a_batch_refused_as_a_whole_is_said_and_can_be_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FaultServer(plan=answer) as server:
+
+        def fail(record: dict[str, Any]) -> None:
+            record["status"] = "failed"
+            record["errors"] = {"object": "list", "data": [{"code": "invalid", "message": "token limit exceeded"}]}
+
+        with monkeypatch.context() as patch:
+            patch.setattr(server, "_complete", fail)
+            with pytest.raises(FactauditError, match="token limit exceeded"):
+                run(server, tmp_path)
+        check(run(server, tmp_path))
+
+        def refuse(method: str, path: str, data: bytes) -> tuple[int, dict[str, str], bytes]:
+            return _error(401, "Incorrect API key provided", "invalid_api_key")
+
+        monkeypatch.setattr(server, "endpoint", refuse)
+        with pytest.raises(FactauditError, match="401"):
+            run(server, tmp_path, count=30)
+
+
+def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
+    with FaultServer(plan=answer) as server:
+        # "number N" is at most 9 bytes: 3 + 3 + 9 tokens and 1 of reply, at most; half of a dollar each.
+        budget = Budget(80.0, {"m": Price(1e6, 1e6)})
+        client = client_of(server, tmp_path, budget)
+        replies = dict(batch.ask_all(client, pairs(20), poll=0.001, progress=False))
+        statuses = Counter(reply.status for reply in replies.values())
+        assert statuses == {"ok": 10, "skipped": 10}
+        # The server counts len // 4 = 2 tokens of prompt and 1 of reply.
+        assert client.usage.cost == pytest.approx(10 * 0.5 * 3)
+        assert budget.spent == pytest.approx(15.0)
+        assert budget.try_reserve(65.0), "what was reserved and not spent is given back"
+
+
+def test_an_evaluator_in_batch_mode_says_what_it_says_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(llm, "ask_all", partial(batch.ask_all, poll=0.001, progress=False))
+    claims = [Claim(f"c{i}", f"claim {i}", f"doc {i}" if i else None) for i in range(12)]
+
+    def plan(body: dict[str, Any], attempt: int) -> Plan:
+        return Plan(p_yes=int(fingerprint(body)[:4], 16) / 0x10000)
+
+    with FaultServer(plan=plan) as server:
+        options: dict[str, Any] = {"model": "m", "base_url": server.url}
+        alone = llm.LLMJudge(**options, cache=str(tmp_path / "a.sqlite"))
+        batched = llm.LLMJudge(**options, cache=str(tmp_path / "b.sqlite"), batch=True)
+        assert alone.signature == batched.signature
+        one = {verdict.claim_id: verdict for verdict in alone.judge(claims)}
+        two = {verdict.claim_id: verdict for verdict in batched.judge(claims)}
+        assert one == two
+        assert one["c0"].status == "skipped"
+        assert len(server.batches) == 1
+        assert batched.usage.calls == 11
