@@ -47,7 +47,8 @@ def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
     rows = [row(h, p) for h, p in zip(human, predicted, strict=True)] + [row(0.5, None), row(None, 0.5)]
     found = agreement(rows, replicates=500)[0]
     assert (found["system"], found["figure"], found["n"], found["n_missing"]) == ("s", "init_score", 30, 1)
-    assert found["respond_ratio"] == 31 / 32
+    assert (found["n_annotated"], found["human_respond_ratio"]) == (31, 31 / 32)
+    assert found["human_annotated"] == pytest.approx((human.sum() + 0.5) / 31)
     assert found["mae"] == pytest.approx(np.abs(predicted - human).mean())
     assert found["rmse"] == pytest.approx(np.sqrt(((predicted - human) ** 2).mean()))
     assert found["bias"] == pytest.approx((predicted - human).mean())

@@ -43,8 +43,9 @@ def agreement(
 ) -> list[Row]:
     """Predicted against human scores, a row per evaluator, system (`__all__` besides) and figure.
 
-    ``responses`` are the rows of a run (``responses.jsonl``). Over the responses that have both scores: n, n_missing
-    (a human score, but none predicted), n_annotated, respond_ratio (human), human and predicted means, bias
+    ``responses`` are the rows of a run (``responses.jsonl``). Over all of them: n_responses, human_respond_ratio (the
+    share that people annotated), n_annotated and human_annotated (number and mean of the human scores). Over those
+    that have both scores: n, n_missing (a human score, but none predicted), human and predicted means, bias
     (predicted − human), mae, rmse, pearson_r and spearman_r with p-values. Intervals (``_low``, ``_high``) resample
     responses. A correlation of fewer than three, or of a constant, is None with a reason.
     """
@@ -54,17 +55,19 @@ def agreement(
         judged = sum(value is not None for value in human)
         for figure in FIGURES:
             pairs = _pairs(members, human, evaluator, figure)
-            row: Row = {
+            told: Row = {
                 "evaluator": evaluator,
                 "system": system,
                 "figure": figure,
                 "irrelevant": irrelevant,
                 "n": len(pairs),
                 "n_missing": judged - len(pairs),
+                "n_annotated": judged,
+                "human_annotated": float(np.mean([one for one in human if one is not None])) if judged else None,
                 "n_responses": len(members),
-                "respond_ratio": judged / len(members),
+                "human_respond_ratio": sum(row.get("human") is not None for row in members) / len(members),
             }
-            rows.append(row | _errors(pairs, replicates, seed, confidence))
+            rows.append(told | _errors(pairs, replicates, seed, confidence))
     return rows
 
 

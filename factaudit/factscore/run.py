@@ -87,6 +87,10 @@ def _counted(scorer: FactScorer, responses: Sequence[Response], work: Path, prog
     llms = {one.signature: one for one in (scorer.llm, scorer.decomposer) if one is not None}
     # The client's counters outlive a run: what they showed before is not this run's.
     start = {key: _usage(llm) for key, llm in llms.items()}
+    for llm in llms.values():
+        budget = getattr(llm, "budget", None)
+        if budget is not None:  # the limit is of all the runs into this folder
+            budget.spent = max(budget.spent, sum(row["cost"] or 0.0 for row in before.values()))
     rows: dict[str, Row] = {}
     try:
         scored = scorer.score_responses(responses, journal=work / "journal", progress=progress)

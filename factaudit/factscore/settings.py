@@ -1,0 +1,242 @@
+"""What `factaudit score` and an experiment's ``factscore:`` block may say, as checked data, and running it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from factaudit.errors import InputError, UsageError
+from factaudit.factscore.decompose import MAX_FACTS, MIN_CHARACTERS
+from factaudit.factscore.engine import RETRIEVAL, FactScorer
+from factaudit.factscore.npm import Npm
+from factaudit.factscore.responses import ANNOTATED
+from factaudit.factscore.run import score_files
+from factaudit.factscore.score import GAMMA
+from factaudit.knowledge.build import build
+from factaudit.knowledge.docdb import DocDB, resolve
+from factaudit.knowledge.retrieval import K, Retriever
+from factaudit.knowledge.topics import Knowledge
+from factaudit.knowledge.wikipedia import API, Wikipedia
+from factaudit.results import Results
+from factaudit.signature import digest
+from factaudit.yamlfile import YamlFile, check
+
+#: Settings that the engine has under the same name.
+_PASSED = ("parser", "abstain", "gamma", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset")
+
+
+class ModelSettings(BaseModel):
+    """A language model: ``gpt-4o-mini``, ``NAME,base_url=URL,concurrency=64``, or these keys.
+
+    The key of the API is never written here: it comes from the environment (``OPENAI_API_KEY``).
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str
+    base_url: str | None = None
+    concurrency: int = 16
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    timeout: float = 60.0
+    max_retries: int = 6
+    revision: str = ""
+    cache: str | None = None
+
+    @classmethod
+    def of(cls, given: str | Mapping[str, Any] | ModelSettings) -> ModelSettings:
+        """From a text or a mapping. Raises `UsageError`."""
+        if isinstance(given, ModelSettings):
+            return given
+        if isinstance(given, str):
+            model, *rest = (part.strip() for part in given.split(","))
+            pairs = [part.partition("=") for part in rest]
+            if not model or "=" in model or not all(equals for _, equals, _ in pairs):
+                raise UsageError(f"llm {given!r}: expected NAME[,key=value,...]")
+            given = {"model": model, **{key: value for key, _, value in pairs}}
+        return check(cls, dict(given))
+
+    def client(self, max_cost: float | None = None) -> Any:
+        """The client (`factaudit.llm.client`), with the common cache where no other is named."""
+        from factaudit.llm.cache import default_path
+        from factaudit.llm.client import Client
+        from factaudit.llm.cost import Budget
+
+        options = self.model_dump(exclude={"model", "cache"})
+        return Client(self.model, **options, cache=self.cache or default_path(), budget=Budget(max_cost))
+
+
+class ScoreSettings(BaseModel):
+    """Everything that `factaudit score` takes, by the names of its options; see `FactScorer` for what they mean.
+
+    ``knowledge``: a knowledge source, or a file of pages (``.jsonl``) that one is made of in the run folder.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    responses: list[str] = Field(min_length=1)
+    knowledge: str | None = None
+    missing: Literal["error", "skip", "wikipedia"] = "skip"
+    wikipedia_api: str = API
+    facts: str | None = None
+    system: str | None = None
+    limit: int | None = Field(default=None, ge=1)
+    llm: str | ModelSettings | None = None
+    decomposer: str | ModelSettings | None = None
+    verifiers: list[str | dict[str, dict[str, Any] | None]] = Field(default=[RETRIEVAL], min_length=1)
+    demos: str | None = None
+    retrieval: Literal["bm25", "dense", "all"] = "bm25"
+    retrieval_model: str | None = None
+    k: int = Field(default=K, ge=1)
+    parser: Literal["original", "strict"] = "original"
+    abstain: Literal["generic", "perplexity_ai", "none"] = "generic"
+    gamma: float = Field(default=GAMMA, ge=0)
+    max_facts: int = Field(default=MAX_FACTS, ge=1)
+    min_characters: int = Field(default=MIN_CHARACTERS, ge=0)
+    irrelevant: Literal["exclude", "unsupported"] = "exclude"
+    npm: bool | dict[str, Any] = False
+    logprobs: bool = True
+    dataset: str = "factscore"
+
+
+class ScoreExperiment(BaseModel):
+    """An experiment YAML with a ``factscore:`` block. Paths are relative to the YAML; ``${data}`` is ``data``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = "FActScore"
+    data: str | None = None
+    factscore: ScoreSettings
+    audits: list[str | dict[str, dict[str, Any] | None]] | None = None
+    replicates: int = Field(default=2000, ge=0)
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    seed: int = Field(default=0, ge=0)
+    max_cost: float | None = Field(default=None, gt=0)
+
+
+def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> ScoreExperiment:
+    """Read and check an experiment YAML; ``settings`` (``{"seed": 1, "factscore.k": 3}``) override its keys.
+
+    In the result all paths are absolute. Raises `InputError` naming the line of everything that is wrong.
+    """
+    file = YamlFile(path)
+    data = dict(file.data) if isinstance(file.data, dict) else file.data
+    for key, value in (settings or {}).items():
+        inner = data
+        *outer, last = key.split(".")
+        for part in outer:
+            inner[part] = dict(inner.get(part) or {})
+            inner = inner[part]
+        # The YAML's own paths are relative to its folder; one given from outside, to where the user stands.
+        inner[last] = str(Path(value).resolve()) if key == "data" else value
+    if isinstance(data, dict) and isinstance(data.get("factscore"), dict):
+        data["factscore"] = block = dict(data["factscore"])
+        for key in ("responses", "verifiers"):
+            if isinstance(block.get(key), str | dict):
+                block[key] = [block[key]]
+    experiment = check(ScoreExperiment, data, file)
+    base = file.path.resolve().parent
+    folder = None if experiment.data is None else str(base / Path(experiment.data).expanduser())
+    problems = []
+
+    def absolute(text: str, *place: str | int) -> str:
+        if "${data}" in text and folder is None:
+            problems.append(file.problem("${data} is used, but 'data' is not set (--set data=FOLDER)", place))
+            return text
+        full = (base / Path(re.sub(r"\$\{data\}", lambda _: folder or "", text)).expanduser()).resolve()
+        if not full.exists():
+            problems.append(file.problem(f"no such file: {full} (paths are relative to {base})", place))
+        return str(full)
+
+    given = experiment.factscore
+    changed: dict[str, Any] = {
+        "responses": [absolute(one, "factscore", "responses", i) for i, one in enumerate(given.responses)]
+    }
+    for key in ("knowledge", "demos", "facts"):
+        text = getattr(given, key)
+        if text is not None and text not in ANNOTATED:
+            changed[key] = absolute(text, "factscore", key)
+    if problems:
+        raise InputError(str(file.path), problems)
+    return experiment.model_copy(update={"factscore": given.model_copy(update=changed)})
+
+
+def run(
+    experiment: str | Path | ScoreExperiment,
+    out: str | Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    progress: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> Results:
+    """Run a FActScore experiment (a YAML's path, or one with absolute paths) and write its run folder."""
+    if not isinstance(experiment, ScoreExperiment):
+        experiment = load(experiment, settings)
+    scorer = make_scorer(experiment, Path(out))
+    block = experiment.factscore
+    return score_files(
+        block.responses,
+        scorer,
+        out,
+        facts=block.facts,
+        system=block.system,
+        limit=block.limit,
+        title=experiment.title,
+        audits=experiment.audits,
+        progress=progress,
+        say=say,
+    )
+
+
+def make_scorer(experiment: ScoreExperiment, out: Path) -> FactScorer:
+    """The engine that an experiment describes; side files (pages of Wikipedia, a knowledge source) go under ``out``."""
+    block = experiment.factscore
+    llm = None if block.llm is None else ModelSettings.of(block.llm).client(experiment.max_cost)
+    decomposer = None
+    if block.decomposer is not None:
+        decomposer = ModelSettings.of(block.decomposer).client()
+        if llm is not None:
+            decomposer.budget = llm.budget  # one limit for both
+    knowledge = None
+    if any(one != "no-context" for one in block.verifiers):
+        knowledge = open_knowledge(block.knowledge, block.missing, out, block.wikipedia_api)
+    retriever = Retriever(block.retrieval, block.k)
+    if block.retrieval_model is not None:
+        retriever.model = block.retrieval_model
+    try:
+        npm = Npm(**block.npm) if isinstance(block.npm, dict) else Npm() if block.npm else None
+    except (TypeError, ValidationError) as error:
+        raise UsageError(f"npm: {error}") from None
+    return FactScorer(
+        knowledge,
+        llm,
+        verifiers=[one if isinstance(one, str) else dict(one) for one in block.verifiers],
+        decomposer=decomposer,
+        demos=block.demos,
+        retriever=retriever,
+        npm=npm,
+        replicates=experiment.replicates,
+        seed=experiment.seed,
+        confidence=experiment.confidence,
+        **block.model_dump(include={*_PASSED}),
+    )
+
+
+def open_knowledge(
+    path: str | Path | None = None, missing: str = "skip", out: str | Path = ".", wikipedia_api: str = API
+) -> Knowledge:
+    """A knowledge source with its policy. Pages in JSONL are built into one under ``out/.work``, once."""
+    source = resolve(path)
+    work = Path(out) / ".work"
+    if source.name.endswith((".jsonl", ".jsonl.gz")) and source.is_file():
+        stat = source.stat()
+        made = work / f"knowledge-{digest(str(source.absolute()), str(stat.st_size), str(stat.st_mtime_ns))}.db"
+        if not made.is_file():
+            build(source, made)
+        source = made
+    wikipedia = Wikipedia(work / "wikipedia.db", api=wikipedia_api) if missing == "wikipedia" else None
+    return Knowledge(DocDB(source), missing, wikipedia)
