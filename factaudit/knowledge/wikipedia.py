@@ -24,64 +24,18 @@ _ATTEMPTS = 4
 
 
 @dataclass
-class Wikipedia:
-    """Finds a page by Wikipedia's search, cuts its text into passages of 256 words, and remembers it in ``path``.
+class MediaWiki:
+    """The API of a MediaWiki, asked politely: one request after the other, ``pause`` seconds apart, retried."""
 
-    A topic without a page is remembered too, so that a resumed run asks nothing twice; a failed request is not.
-    Safe to use from several threads, one request at a time, ``pause`` seconds apart (Wikipedia's etiquette).
-    """
-
-    path: Path
     api: str = API
     pause: float = 0.1
     timeout: float = 20.0
 
     def __post_init__(self) -> None:
-        self._lock = threading.Lock()
         self._next = 0.0
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._connection = sqlite3.connect(self.path, check_same_thread=False)
-        with self._connection:
-            self._connection.execute("CREATE TABLE IF NOT EXISTS documents (title PRIMARY KEY, text)")
-            # Which page a topic led to; null: none.
-            self._connection.execute("CREATE TABLE IF NOT EXISTS topics (topic PRIMARY KEY, title)")
 
-    def find(self, topic: str) -> Page | None:
-        """The page that Wikipedia's search finds first for the topic; None where it finds none.
-
-        Raises `FactauditError` where Wikipedia cannot be asked.
-        """
-        with self._lock:
-            known = self._connection.execute("SELECT title FROM topics WHERE topic = ?", (topic,)).fetchone()
-            if known is None:
-                known = (self._fetch(topic),)
-            if known[0] is None:
-                return None
-            text = self._connection.execute("SELECT text FROM documents WHERE title = ?", known).fetchone()
-        return Page(known[0], tuple(text[0].split(SEPARATOR)), "wikipedia")
-
-    def close(self) -> None:
-        """Close the side file."""
-        self._connection.close()
-
-    def _fetch(self, topic: str) -> str | None:
-        found = self._get(list="search", srsearch=topic, srlimit="1").get("query", {}).get("search", [])
-        title = found[0].get("title") if found else None
-        passages: list[str] = []
-        if title is not None:
-            pages = self._get(prop="extracts", explaintext="1", redirects="1", titles=title)
-            pages = pages.get("query", {}).get("pages", [])
-            text = pages[0].get("extract") if pages else None
-            passages = word_passages([text or ""], PASSAGE_TOKENS)
-        title = title if passages else None
-        with self._connection:
-            if title is not None:
-                row = (title, SEPARATOR.join(passages))
-                self._connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", row)
-            self._connection.execute("INSERT OR REPLACE INTO topics VALUES (?, ?)", (topic, title))
-        return title
-
-    def _get(self, **query: str) -> dict[str, Any]:
+    def get(self, **query: str) -> dict[str, Any]:
+        """The answer to ``action=query`` with these parameters; raises `FactauditError` where there is none."""
         query = {"action": "query", "format": "json", "formatversion": "2", **query}
         request = urllib.request.Request(
             f"{self.api}?{urllib.parse.urlencode(query)}",
@@ -109,3 +63,62 @@ class Wikipedia:
             if attempt < _ATTEMPTS:
                 time.sleep(wait)
         raise FactauditError(f"Wikipedia's API at {self.api} could not be asked: {problem}")
+
+
+@dataclass
+class Wikipedia:
+    """Finds a page by Wikipedia's search, cuts its text into passages of 256 words, and remembers it in ``path``.
+
+    A topic without a page is remembered too, so that a resumed run asks nothing twice; a failed request is not.
+    Safe to use from several threads, one request at a time, ``pause`` seconds apart (Wikipedia's etiquette).
+    """
+
+    path: Path
+    api: str = API
+    pause: float = 0.1
+    timeout: float = 20.0
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wiki = MediaWiki(self.api, self.pause, self.timeout)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(self.path, check_same_thread=False)
+        with self._connection:
+            self._connection.execute("CREATE TABLE IF NOT EXISTS documents (title PRIMARY KEY, text)")
+            # Which page a topic led to; null: none.
+            self._connection.execute("CREATE TABLE IF NOT EXISTS topics (topic PRIMARY KEY, title)")
+
+    def find(self, topic: str) -> Page | None:
+        """The page that Wikipedia's search finds first for the topic; None where it finds none.
+
+        Raises `FactauditError` where Wikipedia cannot be asked.
+        """
+        with self._lock:
+            known = self._connection.execute("SELECT title FROM topics WHERE topic = ?", (topic,)).fetchone()
+            if known is None:
+                known = (self._fetch(topic),)
+            if known[0] is None:
+                return None
+            text = self._connection.execute("SELECT text FROM documents WHERE title = ?", known).fetchone()
+        return Page(known[0], tuple(text[0].split(SEPARATOR)), "wikipedia")
+
+    def close(self) -> None:
+        """Close the side file."""
+        self._connection.close()
+
+    def _fetch(self, topic: str) -> str | None:
+        found = self._wiki.get(list="search", srsearch=topic, srlimit="1").get("query", {}).get("search", [])
+        title = found[0].get("title") if found else None
+        passages: list[str] = []
+        if title is not None:
+            pages = self._wiki.get(prop="extracts", explaintext="1", redirects="1", titles=title)
+            pages = pages.get("query", {}).get("pages", [])
+            text = pages[0].get("extract") if pages else None
+            passages = word_passages([text or ""], PASSAGE_TOKENS)
+        title = title if passages else None
+        with self._connection:
+            if title is not None:
+                row = (title, SEPARATOR.join(passages))
+                self._connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", row)
+            self._connection.execute("INSERT OR REPLACE INTO topics VALUES (?, ?)", (topic, title))
+        return title
