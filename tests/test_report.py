@@ -317,6 +317,17 @@ def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
     assert not (folder / "figures" / "rates.svg").exists()
 
 
+def test_a_run_without_claims_has_no_sentence_about_them(tmp_path: Path) -> None:
+    results = {
+        "schema": "factaudit.results/1",
+        "signature": "s",
+        "about": {"title": "T", "claims": [], "evaluators": []},
+    }
+    assert lead({**results, "audits": {}}) == []
+    page = Page((run(tmp_path, results) / "report.html").read_text(encoding="utf-8"))
+    assert page.headings[0] == 1
+
+
 def test_the_summary_names_the_best_evaluator_its_limits_and_its_leaning() -> None:
     def row(evaluator: str, dataset: str, tpr: float, tnr: float) -> dict[str, Any]:
         bacc = (tpr + tnr) / 2

@@ -93,13 +93,13 @@ _AUDITS: dict[str, _Audit] = {
     "rates": _Audit(
         "How often each evaluator is right",
         "Against the labels, on claims that people judged. A high TPR with a low TNR is an evaluator that says yes too "
-        "readily; the same balanced accuracy can hide opposite habits (VC §3.1).",
+        "readily; the same balanced accuracy can hide opposite habits (VC Fig. 3).",
         "TPR = P(prediction 1 | label 1); TNR = P(prediction 0 | label 0); BAcc = (TPR + TNR) / 2; PPR = share "
         "predicted 1; gap = TPR − TNR. FPR = 1 − TNR and FNR = 1 − TPR are in the CSV.",
     ),
     "consistency": _Audit(
         "Whether evaluators agree on the same claims",
-        "Two evaluators of like balanced accuracy may call quite different claims errors (VC §3.2).",
+        "Two evaluators of like balanced accuracy may call quite different claims errors (VC Fig. 2).",
         "IoU of a class = claims to which both evaluators give the class / claims to which either does; κ is Cohen's. "
         "Over claims that both have scored; labels are not needed.",
     ),
@@ -111,7 +111,7 @@ _AUDITS: dict[str, _Audit] = {
     ),
     "quantification": _Audit(
         "Error rates of systems, predicted and labelled",
-        "Whether an evaluator can say how many errors a system makes (VC §3.3).",
+        "Whether an evaluator can say how many errors a system makes (VC Fig. 4).",
         "Error rate = share of 0; bias = predicted − labelled error rate, so below zero the evaluator sees too few "
         "errors. A response is attributable when all its claims are.",
     ),

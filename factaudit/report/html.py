@@ -15,7 +15,7 @@ from factaudit.report.content import Document, Picture
 from factaudit.report.summary import evidence
 
 #: Bytes of figures that the file may hold.
-MAX_FIGURES = 2_200_000
+MAX_FIGURES = 2_400_000
 
 
 def to_html(document: Document, figures: Path) -> str:

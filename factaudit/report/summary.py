@@ -8,7 +8,7 @@ from typing import Any
 from factaudit.report.labels import Row, column_label, count, figure, is_total, name, span, unique
 from factaudit.report.tables import Cell, Table
 
-#: A gap between TPR and TNR of so much is called a leaning (VC §3.1).
+#: A gap between TPR and TNR of so much is called a leaning, as in the findings (VC §6).
 LEANING = 0.20
 #: Findings are listed in this order.
 SEVERITIES = ("fail", "warn", "ok")
@@ -66,7 +66,10 @@ def _about(about: Mapping[str, Any]) -> str:
     labelled = sum(row.get("n_labelled") or 0 for row in claims)
     attributable = sum(row.get("n_attributable") or 0 for row in claims)
     total = sum(row.get("n_claims") or 0 for row in claims)
-    text = f"{count(len(evaluators), 'evaluator')}, {count(total, 'claim')} from {count(len(claims), 'dataset')}"
+    if not claims:
+        return ""
+    text = f"{count(total, 'claim')} from {count(len(claims), 'dataset')}"
+    text = f"{count(len(evaluators), 'evaluator')}, {text}" if evaluators else text
     if not labelled:
         return f"{text}; none of the claims is labelled, so that evaluators can be compared with each other only."
     share = figure("labelled", attributable / labelled)
