@@ -36,8 +36,9 @@ from factaudit.factscore.decompose import (
 )
 from factaudit.factscore.engine import no_claims, no_verdicts, run_sync
 from factaudit.factscore.score import GAMMA
-from factaudit.knowledge.docdb import DocDB, Page
+from factaudit.knowledge.docdb import Page
 from factaudit.knowledge.retrieval import Retriever
+from factaudit.knowledge.topics import Knowledge
 from factaudit.llm.types import LLM
 from factaudit.signature import digest, signature
 from factaudit.tables import validate_claims, validate_verdicts
@@ -89,7 +90,7 @@ class DFactScorer:
         narrow: a link whose margin is at most this is flagged.
     """
 
-    knowledge: DocDB | None = None
+    knowledge: Knowledge | None = None
     llm: LLM | None = None
     verifier: str | Mapping[str, Any] = LLM_VERIFIER
     groupers: Sequence[str] = ("llm",)
@@ -183,8 +184,8 @@ class DFactScorer:
         if open_names:
             if self.knowledge is None:
                 raise UsageError("candidates are to be found: that needs a knowledge source (or give them, or docs)")
-            found = find_candidates(open_names, self.knowledge.titles())
-        pages: dict[str, Page | None] = {}
+            found = find_candidates(open_names, self.knowledge.db.titles())
+        looked: dict[str, Page | verify.Support] = {}
         for work in works:
             titles = work.bio.candidates if work.bio.candidates is not None else found[work.bio.name]
             brought: dict[str, list[str]] = {}
@@ -192,14 +193,24 @@ class DFactScorer:
                 if text not in brought.setdefault(title, []):
                     brought[title].append(text)
             for title in titles:
-                if title not in pages and self.knowledge is not None:
-                    pages[title] = self.knowledge.find(title)
-                page = pages.get(title)
-                if page is None and title in brought:
+                if title not in looked:
+                    looked[title] = self._look(title)
+                page = looked[title]
+                if isinstance(page, verify.Support) and title in brought:
                     page = Page(title, tuple(brought[title]))
+                if isinstance(page, verify.Support):
+                    work.missing[title] = page
                 # Two titles may lead to one page, by a redirect: it is one entity.
-                if page is None or page.title not in work.pages:
-                    work.pages[page.title if page else title] = page
+                work.pages[title if isinstance(page, verify.Support) else page.title] = (
+                    None if isinstance(page, verify.Support) else page
+                )
+
+    def _look(self, title: str) -> Page | verify.Support:
+        """The page of a title, or why its facts have no verdict."""
+        if self.knowledge is None:
+            return verify.Support(None, None, "skipped", f"no document {title!r} came with the biography")
+        page, status, reason = self.knowledge.find(title)
+        return verify.Support(None, None, status, reason) if page is None else page
 
     # ------------------------------------------------------------------------------------------------ the LLM
 
@@ -510,6 +521,7 @@ class _Work:
 
     bio: Biography
     pages: dict[str, Page | None] = field(default_factory=dict)
+    missing: dict[str, verify.Support] = field(default_factory=dict)
     abstained: bool = False
     sentences: list[str] = field(default_factory=list)
     facts: tuple[Fact, ...] = ()
@@ -529,9 +541,7 @@ class _Work:
         return f"{self.claim_id(fact)}.{digest(title, length=8)}"
 
     def verdict(self, fact: int, title: str) -> verify.Support:
-        if self.pages[title] is None:
-            return verify.Support(None, None, "skipped", f"no page {title!r} in the knowledge source")
-        return self.verdicts[fact, title]
+        return self.missing[title] if self.pages[title] is None else self.verdicts[fact, title]
 
     def supporters(self, fact: int) -> list[str]:
         return [title for title in self.pages if self.verdict(fact, title).prediction == 1]

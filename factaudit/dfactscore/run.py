@@ -15,8 +15,6 @@ from factaudit.dfactscore.published import Published, compare_printed, read_prin
 from factaudit.dfactscore.score import CATEGORIES
 from factaudit.errors import FactauditError, UsageError
 from factaudit.files import write_json, write_text
-from factaudit.knowledge.build import build
-from factaudit.knowledge.docdb import DocDB, resolve
 from factaudit.results import Results, compare
 from factaudit.signature import digest, file_checksum, signature
 from factaudit.tables import write_table
@@ -27,19 +25,6 @@ Say = Callable[[str], None]
 SHOWN = 12
 #: Audits of tables without labels.
 _UNLABELLED = ("consistency", "quantification")
-
-
-def open_knowledge(source: str | Path | None, work: Path) -> DocDB:
-    """A knowledge source by its path; pages in JSONL are made into one in the folder ``work`` first."""
-    path = resolve(source)
-    if path.name.endswith((".jsonl", ".jsonl.gz")):
-        if not path.is_file():
-            raise FactauditError(f"no such knowledge source: {path}")
-        made = work / f"knowledge-{digest(file_checksum(path))}.db"
-        if not made.exists():
-            build(path, made)
-        path = made
-    return DocDB(path)
 
 
 def score_files(

@@ -1,0 +1,321 @@
+"""AmbigBio: ambiguous names of Wikipedia, and biographies of them by retrieval-augmented generation (MF App. A)."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import csv
+import json
+import os
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rank_bm25 import BM25Okapi
+
+from factaudit.datasets.sources import Row as SourceRow
+from factaudit.datasets.sources import read_rows
+from factaudit.dfactscore.biographies import name_of
+from factaudit.dfactscore.candidates import base_name, find_candidates, shares_name
+from factaudit.errors import InputError, Problem, UsageError, hint
+from factaudit.factscore.engine import run_sync
+from factaudit.files import write_text
+from factaudit.knowledge.docdb import DocDB
+from factaudit.knowledge.retrieval import clean
+from factaudit.knowledge.wikipedia import API, MediaWiki
+from factaudit.llm.types import LLM, Request
+
+#: Where Wikipedia lists its disambiguation pages of people.
+CATEGORY = "Category:Human name disambiguation pages"
+#: Titles per request: the API allows 50, and their links come in several parts anyway.
+BATCH = 20
+#: Passages in a prompt, and demonstrations (MF App. A).
+K, SHOTS = 5, 2
+DEMOS = ("ambiguity", "no-ambiguity")
+PARAMS: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 300}
+
+Row = dict[str, Any]
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Name:
+    """An ambiguous name; candidates: the titles of the people who have it, None where nobody has looked."""
+
+    name: str
+    candidates: tuple[str, ...] | None = None
+
+    @property
+    def question(self) -> str:
+        """What a system is asked."""
+        return f"Tell me a bio of {self.name}"
+
+
+# --------------------------------------------------------------------------------------------------- collecting
+
+
+def collect(
+    out: str | Path,
+    n: int = 500,
+    *,
+    seed: int = 0,
+    least: int = 2,
+    api: str = API,
+    pause: float = 1.0,
+    category: str = CATEGORY,
+    say: Say = lambda text: None,
+) -> list[Name]:
+    """Draw ``n`` ambiguous names from Wikipedia's disambiguation pages of people.
+
+    The category is listed whole, shuffled by ``seed``, and gone through until ``n`` pages are found that link to at
+    least ``least`` people of the name. One request at a time, ``pause`` seconds apart. What was learnt is written down
+    beside ``out`` as it comes: the same call again goes on where it was.
+
+    Writes JSONL ``{name, question, page, candidates}`` and returns the names; fewer than ``n`` where there are not
+    more. Raises `FactauditError` where the API cannot be asked.
+    """
+    if n < 1:
+        raise UsageError(f"expected to collect 1 name or more, found {n}")
+    target = Path(out)
+    wiki = MediaWiki(api, pause)
+    titles = _members(wiki, category, target.with_name(f".{target.name}.titles"), say)
+    order = sorted(set(titles))
+    random.Random(seed).shuffle(order)
+    known = _Lines(target.with_name(f".{target.name}.links"))
+    links: dict[str, list[str]] = {row["page"]: row["candidates"] for row in known.rows}
+    rows: list[Row] = []
+    for start in range(0, len(order), BATCH):
+        batch = order[start : start + BATCH]
+        ask = [title for title in batch if title not in links]
+        if ask:
+            found = _links(wiki, ask)
+            for title in ask:
+                links[title] = sorted(link for link in found.get(title, ()) if shares_name(link, base_name(title)))
+                known.write({"page": title, "candidates": links[title]})
+        rows += [
+            {"name": one.name, "question": one.question, "page": title, "candidates": list(one.candidates or ())}
+            for title in batch
+            if len(links[title]) >= least
+            for one in [Name(base_name(title), tuple(links[title]))]
+        ]
+        say(f"names     {min(len(rows), n):>9,} of {n:,}")
+        if len(rows) >= n:
+            break
+    rows = rows[:n]
+    write_text(target, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return [Name(row["name"], tuple(row["candidates"])) for row in rows]
+
+
+def _members(wiki: MediaWiki, category: str, path: Path, say: Say) -> list[str]:
+    """The titles of a category's pages; each part of the list is written down with where the next one begins."""
+    parts = _Lines(path)
+    state: Row = parts.rows[-1] if parts.rows else {"next": {}}
+    while state["next"] is not None:
+        answer = wiki.get(
+            list="categorymembers", cmtitle=category, cmnamespace="0", cmtype="page", cmlimit="500", **state["next"]
+        )
+        titles = [str(page["title"]) for page in answer.get("query", {}).get("categorymembers", [])]
+        state = {"titles": titles, "next": answer.get("continue")}
+        parts.write(state)
+        say(f"listed    {sum(len(row['titles']) for row in parts.rows):>9,} disambiguation pages")
+    return [title for row in parts.rows for title in row["titles"]]
+
+
+def _links(wiki: MediaWiki, titles: Sequence[str]) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    more: dict[str, str] | None = {}
+    while more is not None:
+        answer = wiki.get(prop="links", titles="|".join(titles), plnamespace="0", pllimit="max", **more)
+        for page in answer.get("query", {}).get("pages", []):
+            found.setdefault(str(page["title"]), set()).update(str(link["title"]) for link in page.get("links", ()))
+        more = answer.get("continue")
+    return found
+
+
+class _Lines:
+    """An append-only JSONL file, flushed line by line; a torn last line is cut off."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: list[Row] = []
+        whole = 0
+        if path.exists():
+            with path.open("rb") as file:
+                for line in file:
+                    try:
+                        row = json.loads(line) if line.endswith(b"\n") else None
+                    except ValueError:
+                        row = None
+                    if row is None:
+                        break
+                    whole += len(line)
+                    self.rows.append(row)
+            os.truncate(path, whole)
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+    def write(self, row: Row) -> None:
+        self.rows.append(row)
+        with self.path.open("a", encoding="utf-8", newline="\n") as file:
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+# --------------------------------------------------------------------------------------------------- generating
+
+
+class _NameLine(SourceRow):
+    name: str
+    candidates: list[str] | None = None
+
+
+def read_names(path: str | Path) -> list[Name]:
+    """Read names: `collect`'s JSONL, or MF's ``AmbigBio.csv`` (no header: a question and a list with the name)."""
+    source = Path(path)
+    if not source.name.endswith(".csv"):
+        return [
+            Name(line.name.strip(), None if line.candidates is None else tuple(line.candidates))
+            for line in read_rows(source, _NameLine)
+        ]
+    if not source.is_file():
+        raise InputError(str(source), [Problem("no such file")])
+    names = []
+    problems = []
+    with source.open(encoding="utf-8-sig", newline="") as file:
+        for number, row in enumerate(csv.reader(file), start=1):
+            if not row:
+                continue
+            try:
+                given = ast.literal_eval(row[1]) if len(row) > 1 else None
+            except (ValueError, SyntaxError):
+                given = None
+            name = given[0] if isinstance(given, list) and given and isinstance(given[0], str) else name_of(row[0])
+            if name.strip():
+                names.append(Name(name.strip()))
+            else:
+                problems.append(Problem("expected \"Tell me a bio of NAME\", ['NAME']", number))
+    if problems or not names:
+        raise InputError(str(source), problems or [Problem("the file has no names")])
+    return names
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The VANILLA prompt (ALCE's, as MF Table 1 has it) with its demonstrations.
+
+    Each demonstration, and then the question itself: the instruction, the name, the documents with their titles
+    (parentheses included, they tell people apart), the answer.
+    """
+
+    instruction: str
+    demos: tuple[Row, ...]
+
+    @classmethod
+    def load(cls, demos: str | Path = "ambiguity") -> Prompt:
+        """Our own demonstrations, `ambiguity` or `no-ambiguity`, or a file in ALCE's form (its first two are shown)."""
+        if demos in DEMOS:
+            content = json.loads((files("factaudit.dfactscore") / "generate_demos.json").read_text(encoding="utf-8"))
+            return cls(content["instruction"], tuple(content["demos"][demos][:SHOTS]))
+        source = Path(demos)
+        if not source.is_file():
+            raise UsageError(f"unknown demonstrations {str(demos)!r}{hint(str(demos), DEMOS)}; or the path of a file")
+        try:
+            content = json.loads(source.read_text(encoding="utf-8"))
+            prompt = cls(str(content["instruction"]), tuple(content["demos"][:SHOTS]))
+            prompt.text("", [])
+        except (ValueError, TypeError, LookupError) as error:
+            message = f"expected {{instruction, demos: [{{question, answer, docs: [{{title, text}}]}}]}} ({error!r})"
+            raise InputError(str(source), [Problem(message)]) from None
+        return prompt
+
+    def text(self, name: str, docs: Sequence[Mapping[str, str]]) -> str:
+        """The whole prompt for one name and its documents."""
+        shown = [self._block(demo["question"], demo["docs"]) + f" {demo['answer']}" for demo in self.demos]
+        return "\n\n\n".join([*shown, self._block(name, docs)])
+
+    def _block(self, name: str, docs: Sequence[Mapping[str, str]]) -> str:
+        listed = "".join(f"Document [{n}] (Title: {doc['title']}): {doc['text']}\n" for n, doc in enumerate(docs, 1))
+        return f"{self.instruction}\n\nName of the person: {name}\n\n{listed}Answer:"
+
+
+def generate(
+    names: Iterable[Name],
+    knowledge: DocDB,
+    llm: LLM,
+    out: str | Path,
+    *,
+    demos: str | Path = "ambiguity",
+    k: int = K,
+    system: str | None = None,
+    params: Mapping[str, Any] = PARAMS,
+    say: Say = lambda text: None,
+) -> list[Row]:
+    """Write biographies by retrieval-augmented generation, one call a name.
+
+    The documents are the ``k`` passages that BM25 ranks best for "Tell me a bio of NAME" among the pages of the people
+    of that name (the name's candidates, else the titles that share it).
+
+    Writes JSONL that `factaudit.dfactscore.biographies.read_biographies` reads: ``{name, system, output, docs,
+    candidates}``. A name without a page, or whose call failed, is left out, and said; the same call again asks only
+    for those (replies are in the client's cache). Returns the rows.
+    """
+    wanted = list(names)
+    prompt = Prompt.load(demos)
+    titles = find_candidates([one.name for one in wanted if one.candidates is None], knowledge.titles())
+    tasks: list[tuple[Name, list[str], list[Row]]] = []
+    for one in wanted:
+        candidates = list(one.candidates) if one.candidates is not None else titles[one.name]
+        docs = top_passages(knowledge, candidates, one.question, k)
+        if docs:
+            tasks.append((one, candidates, docs))
+        else:
+            say(f"no page for {one.name!r}: left out")
+    failed: list[str] = []
+
+    async def write() -> list[Row]:
+        async with AsyncExitStack() as stack:
+            if isinstance(llm, AbstractAsyncContextManager):
+                await stack.enter_async_context(llm)
+
+            async def ask(name: Name, candidates: list[str], docs: list[Row]) -> Row | None:
+                content = prompt.text(name.name, docs)
+                reply = await llm.ask(Request(({"role": "user", "content": content},), dict(params)))
+                if reply.status != "ok":
+                    failed.append(f"{name.name!r}: {reply.error or reply.status}")
+                    return None
+                owner = {"system": system or str(getattr(llm, "model", None) or "llm")}
+                return {
+                    "name": name.name,
+                    **owner,
+                    "output": reply.text.strip(),
+                    "docs": docs,
+                    "candidates": candidates,
+                }
+
+            async with asyncio.TaskGroup() as group:
+                asked = [group.create_task(ask(*task)) for task in tasks]
+        return [row for task in asked if (row := task.result()) is not None]
+
+    rows = run_sync(write())
+    for line in failed:
+        say(f"no reply for {line}")
+    write_text(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    return rows
+
+
+def top_passages(knowledge: DocDB, titles: Sequence[str], query: str, k: int = K) -> list[Row]:
+    """The ``k`` best passages ``{title, text}`` for a query over several pages: BM25Okapi over words between spaces.
+
+    A passage's title counts as part of it, as in the corpora that retrievers are trained on; ties in order of titles.
+    """
+    found = [knowledge.find(title) for title in titles]
+    pages = {page.title: page for page in found if page is not None}
+    passages = [{"title": page.title, "text": clean(text)} for page in pages.values() for text in page.passages]
+    if not passages:
+        return []
+    corpus = [f"{passage['title']} {passage['text']}".lower().split() for passage in passages]
+    scores = BM25Okapi(corpus).get_scores(query.lower().split())
+    return [passages[i] for i in np.argsort(-scores, kind="stable")[:k]]

@@ -1,0 +1,195 @@
+"""What `factaudit dscore` and an experiment's ``dfactscore:`` block may say, as checked data, and running it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from factaudit.dfactscore.engine import LLM_VERIFIER, DFactScorer
+from factaudit.dfactscore.link import NARROW
+from factaudit.dfactscore.run import published_files, score_files
+from factaudit.errors import InputError, UsageError
+from factaudit.factscore.decompose import MAX_FACTS
+from factaudit.factscore.score import GAMMA
+from factaudit.factscore.settings import ModelSettings, open_knowledge
+from factaudit.knowledge.retrieval import K, Retriever
+from factaudit.knowledge.wikipedia import API
+from factaudit.results import Results
+from factaudit.yamlfile import YamlFile, check
+
+#: Settings that the engine has under the same name.
+_PASSED = ("groupers", "rule", "demos", "group_demos", "parser", "abstain", "gamma", "narrow", "max_facts", "dataset")
+
+
+class DScoreSettings(BaseModel):
+    """Everything that `factaudit dscore` takes, by the names of its options; see `DFactScorer` for what they mean.
+
+    ``knowledge``: a knowledge source, or a file of pages (``.jsonl``) that one is made of in the run folder; without
+    it the biographies' own documents are used.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    biographies: list[str] = Field(min_length=1)
+    knowledge: str | None = None
+    missing: Literal["error", "skip", "wikipedia"] = "skip"
+    wikipedia_api: str = API
+    system: str | None = None
+    limit: int | None = Field(default=None, ge=1)
+    llm: str | ModelSettings | None = None
+    verifier: str | dict[str, dict[str, Any] | None] = LLM_VERIFIER
+    groupers: list[Literal["heuristic", "llm", "one-group", "given"]] = Field(default=["llm"], min_length=1)
+    rule: Literal["argmax", "hungarian", "given"] = "argmax"
+    demos: str | None = None
+    group_demos: str | None = None
+    retrieval: Literal["bm25", "dense", "all"] = "bm25"
+    k: int = Field(default=K, ge=1)
+    parser: Literal["original", "strict"] = "original"
+    abstain: Literal["generic", "perplexity_ai", "none"] = "generic"
+    gamma: float = Field(default=GAMMA, ge=0)
+    narrow: float = Field(default=NARROW, ge=0, le=1)
+    max_facts: int = Field(default=MAX_FACTS, ge=1)
+    dataset: str = "biographies"
+
+
+class PublishedSettings(BaseModel):
+    """MF's published outputs: evaluation files, the printed figures to compare with, ALCE's citation judgements."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    published: list[str] = Field(min_length=1)
+    printed: str | None = None
+    citations: list[str] = Field(default_factory=list)
+
+
+def _kind(block: Any) -> str:
+    # Told by its key, so that a complaint is about the block that was meant. In capitals, as branches of a union are.
+    return "Published" if isinstance(block, PublishedSettings) or "published" in block else "Scored"
+
+
+class DScoreExperiment(BaseModel):
+    """An experiment YAML with a ``dfactscore:`` block. Paths are relative to the YAML; ``${data}`` is ``data``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = "D-FActScore"
+    data: str | None = None
+    dfactscore: Annotated[
+        Annotated[DScoreSettings, Tag("Scored")] | Annotated[PublishedSettings, Tag("Published")], Discriminator(_kind)
+    ]
+    audits: list[str | dict[str, dict[str, Any] | None]] | None = None
+    replicates: int = Field(default=2000, ge=0)
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    seed: int = Field(default=0, ge=0)
+    max_cost: float | None = Field(default=None, gt=0)
+
+
+def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> DScoreExperiment:
+    """Read and check an experiment YAML; ``settings`` (``{"seed": 1, "dfactscore.k": 3}``) override its keys.
+
+    In the result all paths are absolute. Raises `InputError` naming the line of everything that is wrong.
+    """
+    file = YamlFile(path)
+    data = dict(file.data) if isinstance(file.data, dict) else file.data
+    for key, value in (settings or {}).items():
+        inner = data
+        *outer, last = key.split(".")
+        for part in outer:
+            inner[part] = dict(inner.get(part) or {})
+            inner = inner[part]
+        # The YAML's own paths are relative to its folder; one given from outside, to where the user stands.
+        inner[last] = str(Path(value).resolve()) if key == "data" else value
+    block = data.get("dfactscore") if isinstance(data, dict) else None
+    if isinstance(block, dict):
+        data["dfactscore"] = block = dict(block)
+        for key in ("biographies", "groupers", "published", "citations"):
+            if isinstance(block.get(key), str):
+                block[key] = [block[key]]
+    experiment = check(DScoreExperiment, data, file)
+    base = file.path.resolve().parent
+    folder = None if experiment.data is None else str(base / Path(experiment.data).expanduser())
+    problems = []
+
+    def absolute(text: str, place: str) -> str:
+        if "${data}" in text and folder is None:
+            problems.append(
+                file.problem("${data} is used, but 'data' is not set (--set data=FOLDER)", ("dfactscore", place))
+            )
+            return text
+        full = (base / Path(re.sub(r"\$\{data\}", lambda _: folder or "", text)).expanduser()).resolve()
+        if not full.exists():
+            problems.append(file.problem(f"no such file: {full} (paths are relative to {base})", ("dfactscore", place)))
+        return str(full)
+
+    given = experiment.dfactscore
+    changed: dict[str, Any] = {}
+    for key in ("biographies", "published", "citations", "knowledge", "demos", "group_demos", "printed"):
+        value = getattr(given, key, None)
+        if isinstance(value, list):
+            changed[key] = [absolute(one, key) for one in value]
+        elif value is not None:
+            changed[key] = absolute(value, key)
+    if problems:
+        raise InputError(str(file.path), problems)
+    return experiment.model_copy(update={"dfactscore": given.model_copy(update=changed)})
+
+
+def run(
+    experiment: str | Path | DScoreExperiment,
+    out: str | Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    progress: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> Results:
+    """Run a D-FActScore experiment (a YAML's path, or one with absolute paths) and write its run folder."""
+    if not isinstance(experiment, DScoreExperiment):
+        experiment = load(experiment, settings)
+    block = experiment.dfactscore
+    bootstrap: dict[str, Any] = experiment.model_dump(include={"replicates", "seed", "confidence"})
+    if isinstance(block, PublishedSettings):
+        return published_files(
+            block.published,
+            out,
+            printed=block.printed,
+            citations=block.citations,
+            title=experiment.title,
+            say=say,
+            **bootstrap,
+        )
+    return score_files(
+        block.biographies,
+        make_scorer(experiment, out),
+        out,
+        system=block.system,
+        limit=block.limit,
+        title=experiment.title,
+        audits=experiment.audits,
+        progress=progress,
+        say=say,
+    )
+
+
+def make_scorer(experiment: DScoreExperiment, out: str | Path) -> DFactScorer:
+    """The engine that an experiment describes; side files (a knowledge source made of pages) go under ``out``."""
+    block = experiment.dfactscore
+    if not isinstance(block, DScoreSettings):
+        raise UsageError("published outputs are read, not scored")
+    llm = None if block.llm is None else ModelSettings.of(block.llm).client(experiment.max_cost)
+    knowledge = None
+    if block.knowledge is not None:
+        knowledge = open_knowledge(block.knowledge, block.missing, out, block.wikipedia_api)
+    return DFactScorer(
+        knowledge,
+        llm,
+        block.verifier,
+        retriever=Retriever(block.retrieval, block.k),
+        replicates=experiment.replicates,
+        seed=experiment.seed,
+        confidence=experiment.confidence,
+        **block.model_dump(include={*_PASSED}),
+    )
