@@ -117,7 +117,7 @@ class Template:
                     mass[word in self.positive] += math.exp(logprob)
             if (total := mass[True] + mass[False]) > 0:
                 return mass[True] / total
-        return float(_word(answer[0]) in self.positive)
+        return float(answer[1].lower() in self.positive)
 
     @cached_property
     def _patterns(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
@@ -148,8 +148,7 @@ class Template:
         return (same[-1] if self.last else same[0]) if same else None
 
 
-def _word(text: Any) -> str:
-    text = text[1] if isinstance(text, re.Match) else text
+def _word(text: str) -> str:
     return text.strip().strip("\"'`*_.,:;!?()[]▁Ġ").strip().lower()
 
 

@@ -114,6 +114,7 @@ class Client:
         self._flights: dict[bytes, asyncio.Future[Reply]] = {}
         self._slots = asyncio.Semaphore(concurrency)
         self._openai: AsyncOpenAI | None = None
+        self._connecting = asyncio.Lock()
 
     @property
     def signature(self) -> str:
@@ -287,7 +288,10 @@ class Client:
     async def _post(self, body: dict[str, Any]) -> Reply | Failure:
         import openai
 
-        client = self._openai or await self._connect()
+        async with self._connecting:
+            if self._openai is None:
+                self._openai = await self._connect()
+        client = self._openai
         try:
             # The SDK's typed models cost more than all the rest of a call, and fail on what is not of their shape.
             async with asyncio.timeout(self._timeout):
@@ -314,22 +318,14 @@ class Client:
         http: Any = None
         with suppress(AttributeError, RuntimeError):  # an older SDK, or no aiohttp: slower, and otherwise the same
             http = openai.DefaultAioHttpClient(timeout=self._timeout)
-        if self._local is not None:
-            url = await asyncio.to_thread(self._local.start)
-            client = openai.AsyncOpenAI(api_key="none", base_url=url, max_retries=0, http_client=http)
-        else:
-            client = openai.AsyncOpenAI(
-                api_key=self.api_key(),
-                base_url=self.base_url,
-                max_retries=0,
-                timeout=self._timeout,
-                http_client=http,
-            )
-        if self._openai is not None:  # another request was faster while the local server started
-            await client.close()
-        else:
-            self._openai = client
-        return self._openai
+        local = None if self._local is None else await asyncio.to_thread(self._local.start)
+        return openai.AsyncOpenAI(
+            api_key="none" if local else self.api_key(),
+            base_url=local or self.base_url,
+            max_retries=0,
+            timeout=self._timeout,
+            http_client=http,
+        )
 
     def _completion(self, text: str) -> Reply | Failure:
         try:

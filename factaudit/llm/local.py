@@ -78,7 +78,8 @@ class LocalModel:
             params.port = 0
             params.n_parallel = self.slots
             params.n_ctx = self.slots * self.context
-            params.cpuparams.n_threads = os.cpu_count() or 1
+            # One thread per physical core: more are slower, and many times slower where something else runs too.
+            params.cpuparams.n_threads = max(1, (os.cpu_count() or 1) // 2)
             params.verbosity = -1
             self._server = xllamacpp.Server(params)
         return f"{self._server.listening_address}/v1"

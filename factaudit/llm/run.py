@@ -72,6 +72,7 @@ class _Loop(Generic[_Item, _Result]):
         self._ask = ask
         self._session = session
         self._done: queue.SimpleQueue[tuple[_Item | None, _Result | BaseException]] = queue.SimpleQueue()
+        self._error: BaseException | None = None
         self._ready = threading.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="factaudit-llm", daemon=True)
@@ -113,19 +114,20 @@ class _Loop(Generic[_Item, _Result]):
             self._done.put((item, error))
 
     def take(self) -> list[tuple[_Item, _Result]]:
-        """Wait for a result and return all that have come; raise the first exception among them."""
-        taken = [self._done.get()]
-        while True:
-            try:
-                taken.append(self._done.get_nowait())
-            except queue.Empty:
-                break
-        results = []
-        for item, result in taken:
-            if isinstance(result, BaseException):
-                raise result
-            results.append((item, result))
-        return results  # type: ignore[return-value]
+        """Wait for a result and return all that have come. An exception is raised when what came before it is taken."""
+        if self._error is None:
+            results = []
+            item, result = self._done.get()
+            while not isinstance(result, BaseException):
+                results.append((item, result))
+                try:
+                    item, result = self._done.get_nowait()
+                except queue.Empty:
+                    return results  # type: ignore[return-value]
+            self._error = result
+            if results:
+                return results  # type: ignore[return-value]
+        raise self._error
 
     def stop(self) -> None:
         """Cancel what is under way and end the thread."""

@@ -1,0 +1,165 @@
+"""Prices, token counts, and what a run would cost."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from datetime import date
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import FaultServer
+
+from factaudit.errors import InputError, UsageError
+from factaudit.evaluators.base import Claim
+from factaudit.evaluators.lexical import AlwaysYes
+from factaudit.evaluators.llm import LLMJudge, NoContext
+from factaudit.llm.cost import Budget, Price, Usage, approximate_tokens, estimate, load_prices, price_of, token_counter
+
+CLAIMS = [Claim(f"c{i}", f"Claim number {i}.", f"Document {i}. " * 20) for i in range(10)]
+
+
+@pytest.fixture(autouse=True)
+def approximate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """tiktoken fetches its vocabularies, which a test must not."""
+    monkeypatch.setitem(sys.modules, "tiktoken", None)
+
+
+def test_every_shipped_price_has_a_date_and_a_source() -> None:
+    rows = list(csv.DictReader(files("factaudit.llm").joinpath("prices.csv").read_text().splitlines()))
+    assert len({row["model"] for row in rows}) == len(rows) > 10
+    for row in rows:
+        year, month = row["date"].split("-")[:2]
+        assert date(2024, 1, 1) < date(int(year), int(month), 1)
+        assert row["source"].startswith("https://")
+        assert 0 < float(row["input"]) < float(row["output"])
+
+
+def test_users_prices_go_over_the_shipped_ones(tmp_path: Path) -> None:
+    path = tmp_path / "prices.csv"
+    path.write_text("model,input,output\ngpt-4o,1,2\nmine,0,0\n")
+    prices = load_prices(path)
+    assert prices["gpt-4o"] == Price(1.0, 2.0)
+    assert prices["mine"] == Price(0.0, 0.0)
+    assert prices["gpt-4o-mini"] == load_prices()["gpt-4o-mini"]
+    assert price_of("gpt-4o-2024-08-06", prices) == Price(1.0, 2.0)
+    assert price_of("gpt-4o-audio", prices) is None
+
+
+@pytest.mark.parametrize("row", ["m,x,1", "m,1,", ",1,1", "m,-1,1", "m,nan,1"])
+def test_a_wrong_price_is_named_by_its_row(tmp_path: Path, row: str) -> None:
+    path = tmp_path / "prices.csv"
+    path.write_text(f"model,input,output\ngood,1,1\n{row}\n")
+    with pytest.raises(InputError, match="row 2"):
+        load_prices(path)
+
+
+def test_a_price_table_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="price table"):
+        load_prices(tmp_path / "none.csv")
+
+
+def test_tokens_are_counted_as_said() -> None:
+    count, how = token_counter("gpt-4o")
+    assert "approximately" in how
+    assert [count(text) for text in ("", "a", "abcd", "abcde", "是是")] == [0, 1, 1, 2, 2]
+    assert count is approximate_tokens
+
+
+def test_tiktoken_is_used_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Encoding:
+        name = "words"
+
+        def encode(self, text: str, disallowed_special: Any) -> list[str]:
+            assert disallowed_special == ()
+            return text.split()
+
+    class Tiktoken:
+        @staticmethod
+        def encoding_for_model(model: str) -> Encoding:
+            if model != "gpt-4o":
+                raise KeyError(model)
+            return Encoding()
+
+    monkeypatch.setitem(sys.modules, "tiktoken", Tiktoken())  # type: ignore[arg-type]
+    count, how = token_counter("gpt-4o")
+    assert (count("one two three"), how) == (3, "tiktoken words")
+    assert "approximately" in token_counter("llama3")[1]
+
+
+def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
+    prices = {"m": Price(2.0, 8.0, "2026-01-01")}
+    cache = tmp_path / "cache.sqlite"
+    with FaultServer() as server:
+        judge = LLMJudge(model="m", base_url=server.url, cache=str(cache))
+        evaluators = {"judge": judge, "always-yes": AlwaysYes()}
+        (row,) = estimate(evaluators, CLAIMS, prices=prices)
+        assert not cache.exists()
+        assert sum(server.seen.values()) == 0
+        assert (row["evaluator"], row["calls"], row["cached_calls"]) == ("judge", 10, 0)
+        assert row["max_completion_tokens"] == 10 * 8
+        assert row["cost"] == pytest.approx((2.0 * row["prompt_tokens"] + 8.0 * 80) / 1e6)
+        assert (row["price_date"], row["reason"]) == ("2026-01-01", None)
+
+        list(judge.judge(CLAIMS[:4]))
+        assert judge.usage.calls == 4
+        (row,) = estimate(evaluators, CLAIMS, prices=prices)
+        assert (row["calls"], row["cached_calls"]) == (6, 4)
+        # The double counts a token per four characters too, without what wraps a message.
+        assert judge.usage.prompt_tokens == pytest.approx(row["prompt_tokens"] / 6 * 4, rel=0.05)
+
+
+def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path) -> None:
+    prices = {"m": Price(2.0, 8.0)}
+    options: dict[str, Any] = {"model": "m", "cache": str(tmp_path / "none.sqlite")}
+    (row,) = estimate({"judge": NoContext(**options)}, [CLAIMS[0]] * 5, prices=prices)
+    assert (row["calls"], row["cached_calls"]) == (1, 4)
+    (full,) = estimate({"judge": LLMJudge(**options)}, CLAIMS, prices=prices)
+    (half,) = estimate({"judge": LLMJudge(**options, batch=True)}, CLAIMS, prices=prices)
+    assert half["cost"] == pytest.approx(full["cost"] / 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({"model": "unknown"}, "no price"), ({"model": "m", "params": {"max_tokens": None}}, "length")],
+)
+def test_a_cost_that_is_not_known_is_null_with_a_reason(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
+    judge = LLMJudge(**options, cache=str(tmp_path / "none.sqlite"))
+    (row,) = estimate({"judge": judge}, CLAIMS, prices={"m": Price(1.0, 1.0)})
+    assert row["cost"] is None
+    assert reason in row["reason"]
+    assert row["prompt_tokens"] > 0
+
+
+def test_usage_whose_price_is_not_known_has_no_cost() -> None:
+    usage = Usage()
+    assert usage.row()["cost"] == 0.0
+    usage.paid(10, 1, 0.5)
+    usage.paid(10, 1, None)
+    usage.paid(10, 1, 0.5)
+    assert usage.row() == {
+        "calls": 3,
+        "cached_calls": 0,
+        "prompt_tokens": 30,
+        "completion_tokens": 3,
+        "cost": None,
+    }
+
+
+def test_a_budget_counts_what_is_reserved() -> None:
+    budget = Budget(1.0, {})
+    assert budget.try_reserve(0.6) is True
+    assert budget.try_reserve(0.6) is None, "it may fit when the first has settled"
+    assert not budget.exhausted
+    budget.settle(0.6, 0.1)
+    assert budget.try_reserve(0.6) is True
+    budget.settle(0.6, 0.6)
+    assert budget.try_reserve(0.6) is False
+    assert budget.exhausted
+    assert budget.spent == pytest.approx(0.7)
+    with pytest.raises(UsageError, match="max_cost"):
+        Budget(-1.0)
+    with pytest.raises(UsageError, match="max_cost"):
+        Budget(float("nan"))

@@ -1,0 +1,85 @@
+"""A real model on loopback: the whole path without a key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from factaudit.errors import UsageError
+from factaudit.evaluators.base import Claim
+from factaudit.evaluators.llm import LLMJudge, NoContext
+from factaudit.llm.client import Client
+from factaudit.llm.cost import estimate
+from factaudit.llm.local import LocalModel
+
+CLAIMS = [
+    Claim("a", "Paris is in France.", "Paris is the capital of France."),
+    Claim("b", "Paris is in Spain.", "Paris is the capital of France."),
+    Claim("c", "Rome is old.", "Rome was founded in 753 BC."),
+    Claim("d", "Rome is old.", None),
+]
+
+
+@pytest.mark.local
+def test_the_local_model_judges_and_its_replies_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    cache = tmp_path / "cache.sqlite"
+    judge = LLMJudge(base_url="local", template="short", cache=str(cache), concurrency=2)
+    verdicts = {verdict.claim_id: verdict for verdict in judge.judge(CLAIMS)}
+    assert set(verdicts) == {"a", "b", "c", "d"}
+    assert verdicts["d"].status == "skipped"
+    for key in "abc":
+        # What 135 million parameters say is not asserted; that it was said, and read, is.
+        assert verdicts[key].status in ("ok", "unparsed")
+        assert verdicts[key].raw
+        if verdicts[key].status == "ok":
+            assert 0.0 <= (verdicts[key].score or 0.0) <= 1.0
+    assert judge.usage.calls == 3
+    assert judge.usage.prompt_tokens > 100
+    assert judge.usage.cost == 0.0
+    assert "SmolLM2-135M-Instruct" in judge.signature
+    assert "sha256:" in judge.signature
+
+    # Again from the cache: no model is loaded.
+    monkeypatch.setattr(LocalModel, "start", lambda self: pytest.fail("nothing is left to ask"))
+    again = LLMJudge(base_url="local", template="short", cache=str(cache))
+    assert {verdict.claim_id: verdict for verdict in again.judge(CLAIMS)} == verdicts
+    (row,) = estimate({"local": again}, CLAIMS)
+    assert (row["calls"], row["cached_calls"], row["cost"]) == (0, 3, 0.0)
+
+
+@pytest.mark.local
+def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_server(tmp_path: Path) -> None:
+    judge = NoContext(base_url="local", cache="none", concurrency=1)
+    long = Claim("long", "word " * 9000, None)
+    verdicts = {verdict.claim_id: verdict for verdict in judge.judge([*CLAIMS[:1], long])}
+    assert verdicts["long"].status == "skipped"
+    assert "context" in (verdicts["long"].raw or "")
+    client = Client("smollm2", base_url="local")
+
+    async def ask() -> None:
+        (request,) = judge.requests(CLAIMS[:1])
+        async with client:
+            reply = await client.ask(request)
+        assert reply.status == "ok"
+        assert reply.tokens
+        assert len(reply.tokens[0].top) > 10
+        assert all(value <= 0 for value in reply.tokens[0].top.values())
+
+    import asyncio
+
+    asyncio.run(ask())
+
+
+def test_a_model_that_is_not_there_is_named() -> None:
+    with pytest.raises(UsageError, match="no GGUF file at"):
+        LocalModel.find("/nowhere/model.gguf")
+    with pytest.raises(UsageError, match="smollm2"):
+        LocalModel.find("gpt-4o")
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factaudit.llm.local.find_spec", lambda name: None)
+    with pytest.raises(UsageError, match=r"factaudit\[local\]"):
+        LocalModel.find("smollm2")
