@@ -12,7 +12,9 @@ import click
 import yaml
 
 from factaudit import __version__
+from factaudit.cli_engines import COMMANDS
 from factaudit.errors import FactauditError, UsageError, hint
+from factaudit.yamlfile import parse_settings
 
 if TYPE_CHECKING:
     from factaudit.results import Results
@@ -61,21 +63,8 @@ def run(experiment: Path, out: Path | None, settings: Sequence[str]) -> None:
     from factaudit.experiment import run as run_experiment
 
     out = out or Path("runs") / experiment.stem
-    results = run_experiment(experiment, out, settings=_settings(settings), progress=True, say=click.echo)
+    results = run_experiment(experiment, out, settings=parse_settings(settings), progress=True, say=click.echo)
     _summary(results)
-
-
-def _settings(pairs: Sequence[str]) -> dict[str, Any]:
-    found = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise UsageError(f"--set {pair}: expected KEY=VALUE")
-        try:
-            found[key] = yaml.safe_load(value) if value else ""
-        except yaml.YAMLError:
-            raise UsageError(f"--set {pair}: the value is not YAML") from None
-    return found
 
 
 def _summary(results: Results) -> None:
@@ -151,6 +140,40 @@ def audit(claims: Path, verdicts: tuple[Path, ...], out: Path, title: str, seed:
     _summary(results)
 
 
+# ---------------------------------------------------------------------------------------------------- adjust
+
+
+@cli.command(epilog=_example("factaudit adjust claims.parquet verdicts.parquet --calibrate gpt-4"))
+@click.argument("claims", type=_PATH)
+@click.argument("verdicts", type=_PATH, nargs=-1, required=True)
+@click.option("--calibrate", required=True, metavar="SYSTEM", help="The system whose labels are used.")
+@click.option("--evaluator", help="Only this one.  [default: all]")
+@click.option("--level", type=click.Choice(["claim", "response"]), default="claim", show_default=True)
+@click.option("--out", type=_PATH, help="Also write the rows as a table: .csv, .jsonl or .parquet.")
+def adjust(
+    claims: Path, verdicts: tuple[Path, ...], calibrate: str, evaluator: str | None, level: str, out: Path | None
+) -> None:
+    """Calibrate on one labelled system: the tuned thresholds, and the corrected error rates of the other systems."""
+    import pandas as pd
+
+    from factaudit.audit.adjustment import adjust as adjust_rates
+    from factaudit.tables import read_claims, read_verdicts, write_table
+
+    table = read_claims(claims)
+    rows = adjust_rates(table, read_verdicts(*verdicts, claims=table), evaluator, calibrate, levels=(level,))
+    shown = pd.DataFrame(rows)
+    if out is not None:
+        write_table(shown, out)
+    columns = ["dataset", "evaluator", "method", "threshold", "system", "n"]
+    figures = ["predicted_error_rate", "adjusted_error_rate", "labelled_error_rate"]
+    for figure in figures:
+        shown[figure] = shown[figure].map(lambda value: "–" if pd.isna(value) else f"{100 * value:.1f} %")
+    shown["threshold"] = shown["threshold"].map(lambda value: "–" if pd.isna(value) else f"{value:.3g}")
+    click.echo(shown[columns + figures].to_string(index=False))
+    for reason in shown["reason"].dropna().unique():
+        click.echo(f"–: {reason}")
+
+
 # --------------------------------------------------------------------------------------------------- convert
 
 
@@ -171,7 +194,7 @@ def convert_command(
     from factaudit.datasets import convert
     from factaudit.tables import write_table
 
-    given = _settings(options)
+    given = parse_settings(options)
     if join:
         given["join"] = list(join)
     converted = convert(format, sources, **given)
@@ -197,10 +220,14 @@ def convert_command(
 @click.option("--prices", type=_PATH, help="A price table of your own: CSV with model, input, output per 1M tokens.")
 def estimate(experiment: Path, settings: Sequence[str], prices: Path | None) -> None:
     """Say what an experiment's calls will cost at the most, before any is made. Nothing is sent."""
+    from factaudit.experiment import engine_of, load
     from factaudit.experiment import estimate as estimate_experiment
-    from factaudit.experiment import load
 
-    rows = estimate_experiment(load(experiment, _settings(settings)), prices)
+    if engine_of(experiment) is not None:
+        raise UsageError(
+            f"{experiment}: how many facts a response has is not known before it is decomposed; use max_cost"
+        )
+    rows = estimate_experiment(load(experiment, parse_settings(settings)), prices)
     if not rows:
         click.echo("no evaluator of this experiment asks a language model: nothing to pay")
         return
@@ -285,7 +312,7 @@ def report(run_dir: Path) -> None:
 @click.option("--claims", type=_PATH, help="The claims that the verdicts are of.")
 def validate(file: Path, kind: str | None, claims: Path | None) -> None:
     """Check an experiment YAML, a claims file or a verdicts file without running anything."""
-    from factaudit.experiment import load
+    from factaudit.experiment import engine_of, load
     from factaudit.tables import has_column, read_claims, read_verdicts
 
     if kind is None:
@@ -294,6 +321,10 @@ def validate(file: Path, kind: str | None, claims: Path | None) -> None:
         else:
             kind = "verdicts" if has_column(file, "evaluator") else "claims"
     if kind == "experiment":
+        if (engine := engine_of(file)) is not None:
+            engine.load(file)
+            click.echo(f"{file}: a valid experiment")
+            return
         experiment = load(file)
         click.echo(f"{file}: a valid experiment ({len(experiment.evaluators)} evaluators to run)")
     elif kind == "claims":
@@ -340,6 +371,10 @@ def list_command(what: str) -> None:
 
 def _first_line(function: Any) -> str:
     return (function.__doc__ or "").strip().splitlines()[0]
+
+
+for _command in COMMANDS:
+    cli.add_command(_command)
 
 
 # ------------------------------------------------------------------------------------------------------ main

@@ -12,8 +12,10 @@ import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -22,13 +24,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit import __version__
 from factaudit.datasets import convert
-from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.judging import NamedEvaluator, as_claims, check_names, judge, name_evaluator, parts
 from factaudit.files import write_json, write_text
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, file_checksum
 from factaudit.tables import merge_verdicts, read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
-from factaudit.yamlfile import Place, YamlFile, check
+from factaudit.yamlfile import Paths, Place, YamlFile, check
 
 #: What the lock file records of the environment.
 _PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "statsmodels", "rouge-score", "nltk", "openai")
@@ -70,12 +72,9 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> Experim
     In the result all paths are absolute. Raises `InputError` naming the line of everything that is wrong.
     """
     file = YamlFile(path)
+    file.override(settings or {})
     data = file.data
     if isinstance(data, dict):
-        data = dict(data)
-        for key, value in (settings or {}).items():
-            # The YAML's own paths are relative to its folder; one given from outside, to where the user stands.
-            _set(data, key.split("."), str(Path(value).resolve()) if key == "data" else value)
         for key in ("claims", "verdicts"):
             # One path or source may stand without its list.
             if isinstance(data.get(key), str | dict):
@@ -97,9 +96,12 @@ def run(
 ) -> Results:
     """Run an experiment (a YAML's path, or an `Experiment` with absolute paths) and write its run folder.
 
-    A second run into the same folder reuses what is unchanged. ``say`` gets one line per stage.
+    A second run into the same folder reuses what is unchanged. ``say`` gets one line per stage. A YAML with a
+    ``factscore:`` or ``dfactscore:`` block is that engine's to run.
     """
     if not isinstance(experiment, Experiment):
+        if (engine := engine_of(experiment)) is not None:
+            return engine.run(experiment, out, settings=settings, progress=progress, say=say)
         experiment = load(experiment, settings)
     folder = Path(out)
     audit_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
@@ -158,6 +160,15 @@ def run(
         results.save(folder)
         say(f"report    {folder / 'report.html'}")
     return results
+
+
+def engine_of(path: str | Path) -> ModuleType | None:
+    """The module (``load``, ``run``) of the engine whose block a YAML has; None where it compares evaluators."""
+    data = YamlFile(path).data
+    for name in ("factscore", "dfactscore"):
+        if isinstance(data, dict) and name in data:
+            return import_module(f"factaudit.{name}.settings")
+    return None
 
 
 def estimate(experiment: Experiment, prices: str | Path | None = None) -> list[Row]:
@@ -296,28 +307,9 @@ def _only_one(folder: Path) -> Iterator[Path]:
 # ---------------------------------------------------------------------------------------------------- the YAML
 
 
-def _set(data: dict[str, Any], keys: list[str], value: Any) -> None:
-    for key in keys[:-1]:
-        inner = data.get(key)
-        data[key] = dict(inner) if isinstance(inner, dict) else {}
-        data = data[key]
-    data[keys[-1]] = value
-
-
 def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
     """Make paths absolute and check what can be checked without running: files, evaluators, audits."""
-    base = file.path.resolve().parent
-    data = None if experiment.data is None else str(_absolute(experiment.data, base))
-    problems = []
-
-    def path(text: str, place: Place) -> str:
-        if "${data}" in text and data is None:
-            problems.append(file.problem("${data} is used, but 'data' is not set (--set data=FOLDER)", place))
-            return text
-        full = _absolute(re.sub(r"\$\{data\}", lambda _: data or "", text), base)
-        if not full.exists():
-            problems.append(file.problem(f"no such file: {full} (paths are relative to {base})", place))
-        return str(full)
+    paths = Paths(file, experiment.data)
 
     def option(value: Any, place: Place) -> Any:
         if isinstance(value, list):
@@ -327,21 +319,22 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
         # A path, or a path behind a word: aggrefact's "join: [tofueval:../tofueval]".
         word, _, rest = value.rpartition(":")
         if re.fullmatch(r"[\w-]+", word) and _is_path(rest):
-            return f"{word}:{path(rest, place)}"
-        return path(value, place) if _is_path(value) else value
+            return f"{word}:{paths.absolute(rest, place)}"
+        return paths.absolute(value, place) if _is_path(value) else value
 
     claims: list[str | Source] = []
     for number, item in enumerate(experiment.claims):
         place: Place = ("claims", number)
         if isinstance(item, str):
-            claims.append(path(item, place))
+            claims.append(paths.absolute(item, place))
         else:
             sources = [
-                text if _is_hub(text) else path(text, (*place, "source", n)) for n, text in enumerate(item.source)
+                text if _is_hub(text) else paths.absolute(text, (*place, "source", n))
+                for n, text in enumerate(item.source)
             ]
             options = {key: option(value, (*place, "options", key)) for key, value in item.options.items()}
             claims.append(item.model_copy(update={"source": sources, "options": options}))
-    verdicts = [path(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
+    verdicts = [paths.absolute(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
     evaluators: list[str | dict[str, dict[str, Any] | None]] = []
     for number, spec in enumerate(experiment.evaluators):
         place = ("evaluators", number)
@@ -354,21 +347,16 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
         try:
             name_evaluator(spec)
         except UsageError as error:
-            problems.append(file.problem(str(error), place))
+            paths.problems.append(file.problem(str(error), place))
     for number, audit in enumerate(experiment.audits or ()):
         try:
             audit_options([audit])
         except UsageError as error:
-            problems.append(file.problem(str(error), ("audits", number)))
-    if problems:
-        raise InputError(str(file.path), problems)
+            paths.problems.append(file.problem(str(error), ("audits", number)))
+    paths.check()
     return experiment.model_copy(
-        update={"data": data, "claims": claims, "verdicts": verdicts, "evaluators": evaluators}
+        update={"data": paths.data, "claims": claims, "verdicts": verdicts, "evaluators": evaluators}
     )
-
-
-def _absolute(text: str, base: Path) -> Path:
-    return (base / Path(text).expanduser()).resolve()
 
 
 def _is_path(text: str) -> bool:

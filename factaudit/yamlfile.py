@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar
@@ -55,6 +56,22 @@ class YamlFile:
             for number, item in enumerate(node.value):
                 self._walk(item, (*place, number))
 
+    def override(self, settings: Mapping[str, Any]) -> None:
+        """Set keys from outside, ``{"seed": 1, "factscore.k": 3}``; what no mapping has a place for is left to `check`.
+
+        The file's own paths are relative to its folder; ``data``, given from outside, to where the user stands.
+        """
+        for name, value in settings.items():
+            inner, keys = self.data, name.split(".")
+            for key in keys[:-1]:
+                if not isinstance(inner, dict):
+                    break
+                if not isinstance(inner.get(key), dict):
+                    inner[key] = {}
+                inner = inner[key]
+            if isinstance(inner, dict):
+                inner[keys[-1]] = str(Path(value).resolve()) if name == "data" else value
+
     def problem(self, message: str, place: Place = ()) -> Problem:
         """A problem at the line of ``place``, or of the nearest thing around it that the file has."""
         while place and place not in self.lines:
@@ -64,6 +81,47 @@ class YamlFile:
     def error(self, message: str, place: Place = ()) -> InputError:
         """An `InputError` of one problem."""
         return InputError(str(self.path), [self.problem(message, place)])
+
+
+class Paths:
+    """The paths that a YAML file names: relative to its folder, with ``${data}`` for its ``data``; all that is wrong
+    with them is collected, and raised together by `check`."""
+
+    def __init__(self, file: YamlFile, data: str | None) -> None:
+        self.file = file
+        self.base = file.path.resolve().parent
+        self.data = None if data is None else str((self.base / Path(data).expanduser()).resolve())
+        self.problems: list[Problem] = []
+
+    def absolute(self, text: str, place: Place) -> str:
+        """The absolute path; one that does not exist is a problem."""
+        if "${data}" in text and self.data is None:
+            self.problems.append(self.file.problem("${data} is used, but 'data' is not set (--set data=FOLDER)", place))
+            return text
+        full = (self.base / Path(text.replace("${data}", self.data or "")).expanduser()).resolve()
+        if not full.exists():
+            message = f"no such file: {full} (paths are relative to {self.base})"
+            self.problems.append(self.file.problem(message, place))
+        return str(full)
+
+    def check(self) -> None:
+        """Raise the `InputError` of all problems, where there are some."""
+        if self.problems:
+            raise InputError(str(self.file.path), self.problems)
+
+
+def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
+    """``["seed=1", "audits=[rates]"]`` as keys and YAML values. Raises `UsageError`."""
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--set {pair}: expected KEY=VALUE")
+        try:
+            found[key] = yaml.safe_load(value) if value else ""
+        except yaml.YAMLError:
+            raise UsageError(f"--set {pair}: the value is not YAML") from None
+    return found
 
 
 def check(model: type[Model], data: Any, file: YamlFile | None = None) -> Model:

@@ -1,0 +1,210 @@
+"""The verbs of the engines: FActScore, D-FActScore, their knowledge source, and AmbigBio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+_PATH = click.Path(path_type=Path)
+_OUT = click.option("--out", type=_PATH, required=True, help="The run folder.")
+_LLM = click.option("--llm", metavar="NAME[,key=value,...]", help="e.g. gpt-4o-mini, or smollm2,base_url=local")
+_KNOWLEDGE = click.option("--knowledge", help="The knowledge source: .db, or pages as .jsonl.")
+_SYSTEM = click.option("--system", help="The system's name, where the file names none.")
+_LIMIT = click.option("--limit", type=click.IntRange(min=1), help="Only the first so many.")
+_COST = click.option("--max-cost", type=float, help="US dollars; stops before they are passed, resumably.")
+_MISSING = click.option(
+    "--missing",
+    type=click.Choice(["error", "skip", "wikipedia"]),
+    help="What to do with topics that the knowledge source lacks.  [default: skip]",
+)
+_MORE = click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any other setting, as the YAML names it."
+)
+
+
+def _example(text: str) -> str:
+    return f"Example: {text}"
+
+
+def _given(settings: Sequence[str], **options: Any) -> dict[str, Any]:
+    from factaudit.yamlfile import parse_settings
+
+    return {**{key: value for key, value in options.items() if value not in (None, [])}, **parse_settings(settings)}
+
+
+@click.command(
+    epilog=_example("factaudit score responses.jsonl --knowledge enwiki.db --llm gpt-4o-mini --out runs/bios")
+)
+@click.argument("responses", type=click.Path(exists=True), nargs=-1, required=True)
+@_KNOWLEDGE
+@_LLM
+@click.option("--verifier", "verifiers", multiple=True, help="retrieval (default), no-context, or any evaluator.")
+@click.option("--facts", help="Given facts: model or human (from annotations), or a file.")
+@_MISSING
+@_SYSTEM
+@_LIMIT
+@_COST
+@_OUT
+@_MORE
+def score(responses: Sequence[str], out: Path, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
+    """FActScore: decompose responses into atomic facts, retrieve passages, verify, score (Min et al. 2023)."""
+    from factaudit.factscore.settings import ScoreExperiment, ScoreSettings, run
+    from factaudit.yamlfile import check
+
+    options["verifiers"] = list(options["verifiers"])
+    block = check(ScoreSettings, _given(settings, responses=list(responses), **options))
+    run(ScoreExperiment(factscore=block, max_cost=max_cost), out, progress=True, say=click.echo)
+
+
+@click.command(
+    epilog=_example("factaudit dscore biographies.jsonl --knowledge wiki.db --llm gpt-4o-mini --out runs/ambig")
+)
+@click.argument("biographies", type=click.Path(exists=True), nargs=-1, required=True)
+@_KNOWLEDGE
+@_LLM
+@click.option("--verifier", help="llm (default), or any evaluator.")
+@click.option("--grouper", "groupers", multiple=True, help="llm (default), heuristic, one-group or given.")
+@_MISSING
+@_SYSTEM
+@_LIMIT
+@_COST
+@_OUT
+@_MORE
+def dscore(
+    biographies: Sequence[str], out: Path, max_cost: float | None, settings: Sequence[str], **options: Any
+) -> None:
+    """D-FActScore: group the facts by person, link each group to one entity, verify against it (Chiang & Lee 2024)."""
+    from factaudit.dfactscore.settings import DScoreExperiment, DScoreSettings, run
+    from factaudit.yamlfile import check
+
+    options["groupers"] = list(options["groupers"])
+    block = check(DScoreSettings, _given(settings, biographies=list(biographies), **options))
+    run(DScoreExperiment(dfactscore=block, max_cost=max_cost), out, progress=True, say=click.echo)
+
+
+# ------------------------------------------------------------------------------------------------- knowledge
+
+
+@click.group()
+def knowledge() -> None:
+    """Knowledge sources: the original's SQLite file is read as it is, and files of pages become one."""
+
+
+@knowledge.command("build", epilog=_example("factaudit knowledge build pages.jsonl --out wiki.db"))
+@click.argument("source", type=_PATH)
+@click.option("--out", type=_PATH, required=True, help="The knowledge source to write.")
+@click.option("--passage-tokens", default=256, show_default=True, help="Tokens per passage.")
+@click.option("--tokenizer", help="A RoBERTa tokenizer (folder or hub name).  [default: words between white space]")
+def knowledge_build(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:
+    """Make a knowledge source of pages in JSONL: {title, text | passages | redirect}. Resumes where it was killed."""
+    from tqdm import tqdm
+
+    from factaudit.knowledge.build import build
+
+    with tqdm(
+        total=source.stat().st_size if source.is_file() else None, unit="B", unit_scale=True, disable=None
+    ) as bar:
+        told = build(
+            source,
+            out,
+            passage_tokens=passage_tokens,
+            tokenizer=tokenizer,
+            progress=lambda read, pages: _show(bar, read, pages),
+        )
+    click.echo(f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})")
+
+
+def _show(bar: Any, read: int, pages: int) -> None:
+    bar.update(read - bar.n)
+    bar.set_postfix(pages=pages)
+
+
+@knowledge.command("info", epilog=_example("factaudit knowledge info wiki.db"))
+@click.argument("file", type=_PATH)
+def knowledge_info(file: Path) -> None:
+    """What a knowledge source holds, and how it was made."""
+    import yaml
+
+    from factaudit.knowledge.docdb import DocDB
+
+    with DocDB(file) as source:
+        click.echo(yaml.safe_dump(source.info(), sort_keys=False, allow_unicode=True).rstrip())
+
+
+@knowledge.command("lookup", epilog=_example("factaudit knowledge lookup wiki.db 'Ada Lovelace'"))
+@click.argument("file", type=_PATH)
+@click.argument("title")
+def knowledge_lookup(file: Path, title: str) -> None:
+    """Show the passages of one page."""
+    from factaudit.errors import FactauditError
+    from factaudit.knowledge.docdb import DocDB
+
+    with DocDB(file) as source:
+        page = source.find(title)
+    if page is None:
+        raise FactauditError(f"{file}: no page is called {title!r}")
+    click.echo(f"{page.title}: {len(page.passages)} passages")
+    for number, passage in enumerate(page.passages, start=1):
+        click.echo(f"\n[{number}] {passage}")
+
+
+# -------------------------------------------------------------------------------------------------- ambigbio
+
+
+@click.group()
+def ambigbio() -> None:
+    """AmbigBio: ambiguous names from Wikipedia, and biographies written for them (MF §5)."""
+
+
+@ambigbio.command("collect", epilog=_example("factaudit ambigbio collect --n 500 --seed 0 --out names.jsonl"))
+@click.option("--n", default=500, show_default=True, help="How many names.")
+@click.option("--seed", default=0, show_default=True)
+@click.option("--api", help="The MediaWiki API.  [default: English Wikipedia's]")
+@click.option("--pause", default=1.0, show_default=True, help="Seconds between requests.")
+@click.option("--out", type=_PATH, required=True, help="JSONL of names with their candidates.")
+def ambigbio_collect(n: int, seed: int, api: str | None, pause: float, out: Path) -> None:
+    """Gather names that several people share from Wikipedia's disambiguation pages. Resumes where it was stopped."""
+    from factaudit.dfactscore.ambigbio import API, collect
+
+    names = collect(out, n, seed=seed, api=api or API, pause=pause, say=click.echo)
+    click.echo(f"{out}: {len(names):,} names")
+
+
+@ambigbio.command(
+    "generate",
+    epilog=_example("factaudit ambigbio generate names.jsonl --knowledge wiki.db --llm gpt-4o-mini --out bios.jsonl"),
+)
+@click.argument("names", type=_PATH)
+@click.option("--knowledge", type=_PATH, required=True, help="The knowledge source (.db).")
+@click.option("--llm", required=True, metavar="NAME[,key=value,...]", help="e.g. gpt-4o-mini")
+@click.option("--demos", default="ambiguity", show_default=True, help="ambiguity, no-ambiguity, or a file.")
+@click.option("--k", default=5, show_default=True, help="Passages per name.")
+@_SYSTEM
+@_COST
+@click.option("--out", type=_PATH, required=True, help="JSONL that `factaudit dscore` reads.")
+def ambigbio_generate(
+    names: Path,
+    knowledge: Path,
+    llm: str,
+    demos: str,
+    k: int,
+    system: str | None,
+    max_cost: float | None,
+    out: Path,
+) -> None:
+    """Write biographies of ambiguous names by retrieval-augmented generation (MF Table 1)."""
+    from factaudit.dfactscore.ambigbio import generate, read_names
+    from factaudit.factscore.settings import ModelSettings
+    from factaudit.knowledge.docdb import DocDB
+
+    client = ModelSettings.of(llm).client(max_cost)
+    with DocDB(knowledge) as source:
+        rows = generate(read_names(names), source, client, out, demos=demos, k=k, system=system, say=click.echo)
+    click.echo(f"{out}: {len(rows):,} biographies")
+
+
+#: Added to the command line's own verbs, in this order.
+COMMANDS: tuple[click.Command, ...] = (score, dscore, knowledge, ambigbio)
