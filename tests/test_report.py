@@ -18,7 +18,7 @@ from factaudit.errors import InputError
 from factaudit.report import render
 from factaudit.report.labels import figure, span
 from factaudit.report.markdown import escape
-from factaudit.report.summary import lead
+from factaudit.report.summary import checks, evidence, lead
 from factaudit.report.tables import result_table
 
 EVIL = "<script>alert('x')</script>"
@@ -365,6 +365,38 @@ def test_the_summary_names_the_best_evaluator_its_limits_and_its_leaning() -> No
     assert "orders 25.0 % of 4 pairs" in text
     results["audits"]["rates"] = [row("poor", "__macro__", 0.51, 0.5)]
     assert "cannot be told from guessing" in " ".join(lead(results))
+
+
+def test_findings_go_by_check_the_gravest_of_the_best_evaluator_first() -> None:
+    rates = [{"dataset": "__macro__", "evaluator": name, "bacc": bacc} for name, bacc in (("poor", 0.6), ("good", 0.8))]
+    found = [
+        {
+            "id": "gap",
+            "severity": severity,
+            "evaluator": evaluator,
+            "dataset": "d",
+            "statement": evaluator,
+            "evidence": {},
+        }
+        for severity, evaluator in (("warn", "good"), ("fail", "poor"), ("ok", "other"), ("fail", "good"))
+    ]
+    found.append({"id": "fresh", "severity": "warn", "evaluator": None, "dataset": None, "statement": "x"})
+    groups, well = checks({"audits": {"rates": rates}, "findings": found})
+    assert [group.title for group in groups] == ["TPR and TNR far apart", "fresh"]
+    assert [(each["severity"], each["evaluator"]) for each in groups[0].findings] == [
+        ("fail", "good"),
+        ("fail", "poor"),
+        ("warn", "good"),
+    ]
+    assert groups[0].counts() == "2 fail, 1 warn"
+    assert well == [found[2]]
+
+
+def test_evidence_is_one_line_with_units_and_intervals() -> None:
+    figures = {"tpr": 0.91, "gap": -0.42, "gap_low": -0.5, "gap_high": 0.1, "n": 1200, "bacc_a": 0.5, "system": "s"}
+    said = "TPR 91.0 %, gap −42.0 points (−50.0 to +10.0), n 1,200, BAcc a 50.0 %, system s"
+    assert evidence({"evidence": figures}) == said
+    assert evidence({}) == ""
 
 
 @pytest.mark.parametrize(

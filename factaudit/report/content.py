@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from factaudit.report.labels import Row, count, group_columns, group_label, is_total, unique
-from factaudit.report.summary import glance, lead, ordered_findings
+from factaudit.report.summary import Check, checks, glance, lead
 from factaudit.report.tables import Table, plain_table, result_table
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ class Document:
     title: str
     lead: list[str]
     glance: Table | None
-    findings: list[Row]
+    #: What to warn of, by check; and the findings that are well.
+    checks: list[Check]
+    well: list[Row]
     sections: list[Section]
     signature: str
     version: str
@@ -140,6 +142,13 @@ _AUDITS: dict[str, _Audit] = {
         "ROUGE-2 precision = clipped share of the claim's bigrams found in the document; five bins by percentile "
         "within a task group; TPR and TNR within a bin.",
     ),
+    "surface_trend": _Audit(
+        "How strongly evaluators lean on word overlap",
+        "The same leaning as one figure per rate: an evaluator leans on word overlap where the slope of TPR is above "
+        "zero and that of TNR below.",
+        "Slope of a least squares fit of “the prediction is right” on ROUGE-2 precision, over the claims of the rate's "
+        "class: the change from no overlap (0) to full overlap (1).",
+    ),
     "chunking": _Audit(
         "What cutting documents into chunks changes",
         "A claim that draws on distant parts of a document cannot be verified from one chunk (VC §4.2).",
@@ -174,11 +183,13 @@ def build(results: Mapping[str, Any], run_dir: Path) -> Document:
     sections += [_audit_section(audit, audits[audit], evaluators, results) for audit in order]
     sections += [_calls(results["calls"])] if results.get("calls") else []
     sections.append(_provenance(results))
+    warnings, well = checks(results)
     return Document(
         title=about.get("title") or "Evaluators compared",
         lead=lead(results),
         glance=glance(results),
-        findings=ordered_findings(results),
+        checks=warnings,
+        well=well,
         sections=[section for section in sections if section.text or section.tables or section.pictures],
         signature=results["signature"],
         version=str(about.get("factaudit", "")),

@@ -50,7 +50,7 @@ def name(column: str, value: Any) -> str:
         return UNDEFINED
     if column == "method":
         return _METHODS.get(str(value), str(value))
-    if column == "key":
+    if column in ("key", "rate"):
         return _LABELS.get(str(value), str(value))
     return _SPECIAL.get((column, str(value)), str(value))
 
@@ -92,7 +92,7 @@ def unique(values: Iterable[Any]) -> list[Any]:
 # --- figures in words ------------------------------------------------------------------------------------------------
 
 _PERCENT = {"tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "labelled", "predicted", "detectable"}
-_POINTS = {"bias", "gap", "difference", "change"}
+_POINTS = {"bias", "gap", "difference", "change", "slope"}
 _LABELS = {
     "tpr": "TPR",
     "tnr": "TNR",
@@ -102,6 +102,9 @@ _LABELS = {
     "ppr": "PPR",
     "n_attributable": "label 1",
     "n_unattributable": "label 0",
+    "n_no_r2": "no R2",
+    "n_a": "n a",
+    "n_b": "n b",
     "n_pos": "label 1",
     "n_neg": "label 0",
     "iou": "IoU",
@@ -125,6 +128,7 @@ _LABELS = {
 
 def is_percent(key: str) -> bool:
     """Whether a column holds shares, which are shown in percent."""
+    key = key.removesuffix("_a").removesuffix("_b")
     return key in _PERCENT or key.endswith(("_rate", "_share")) or key.startswith(("flip_", "detectable_", "power_"))
 
 
@@ -135,7 +139,10 @@ def is_points(key: str) -> bool:
 
 def column_label(key: str) -> str:
     """A column's heading, with its unit: ``TPR (%)``, ``bias (points)``, ``labelled error rate (%)``."""
-    label = _LABELS.get(key, key.removeprefix("n_") if key != "n" and key.startswith("n_") else key)
+    if key not in _LABELS and key.endswith(("_a", "_b")) and key[:-2] in _LABELS:
+        label = f"{_LABELS[key[:-2]]} {key[-1]}"
+    else:
+        label = _LABELS.get(key, key.removeprefix("n_") if key != "n_" else key)
     unit = " (%)" if is_percent(key) else " (points)" if is_points(key) else ""
     return label.replace("_", " ") + unit
 

@@ -11,6 +11,8 @@ from factaudit.report.tables import Cell, Table
 
 #: A Markdown table shows so many rows; its CSV has all.
 MAX_ROWS = 50
+#: And so many findings of one check.
+MAX_FINDINGS = 5
 
 
 def to_markdown(document: Document) -> str:
@@ -18,20 +20,22 @@ def to_markdown(document: Document) -> str:
     parts = [f"# {escape(document.title)}", *map(escape, document.lead)]
     if document.glance:
         parts.append(_table(document.glance))
-    if document.findings:
+    if document.checks or document.well:
         parts.append("## Findings")
-        parts.append(
-            "\n".join(
-                f"- **{escape(str(each.get('severity', '')))}** {escape(str(each.get('statement', '')))}"
-                + (f" ({escape(evidence(each))})" if each.get("evidence") else "")
-                for each in document.findings[:MAX_ROWS]
-            )
-        )
-        if len(document.findings) > MAX_ROWS:
-            parts.append(f"{len(document.findings):,} findings in all: [tables/findings.csv](tables/findings.csv)")
+        for check in document.checks:
+            parts.append(f"### {escape(check.title)} ({check.counts()})")
+            parts.append("\n".join(_finding(each) for each in check.findings[:MAX_FINDINGS]))
+        more = sum(max(0, len(check.findings) - MAX_FINDINGS) for check in document.checks)
+        more_text = f"{more:,} more warnings and " if more else ""
+        parts.append(f"{more_text}{len(document.well):,} checks without a warning: [findings](tables/findings.csv)")
     for section in document.sections:
         parts += _section(section)
     return "\n\n".join(parts) + "\n"
+
+
+def _finding(each: Row) -> str:
+    text = f"- **{escape(str(each.get('severity', '')))}** {escape(str(each.get('statement', '')))}"
+    return f"{text} ({escape(evidence(each))})" if each.get("evidence") else text
 
 
 def _section(section: Section) -> list[str]:

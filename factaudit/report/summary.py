@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from factaudit.report.labels import Row, column_label, count, figure, is_total, name, span, unique
@@ -10,7 +11,7 @@ from factaudit.report.tables import Cell, Table
 
 #: A gap between TPR and TNR of so much is called a leaning, as in the findings (VC §6).
 LEANING = 0.20
-#: Findings are listed in this order.
+#: From the gravest to the least.
 SEVERITIES = ("fail", "warn", "ok")
 
 
@@ -230,14 +231,61 @@ def glance(results: Mapping[str, Any]) -> Table | None:
     return Table(caption.strip(), columns, [False] + [True] * (len(columns) - 1), body, len(body))
 
 
-def ordered_findings(results: Mapping[str, Any]) -> list[Row]:
-    """Findings, gravest first, otherwise as they come."""
-    order = {severity: position for position, severity in enumerate(SEVERITIES)}
-    return sorted(results.get("findings") or [], key=lambda each: order.get(each.get("severity"), len(order)))
+#: What each check is about; other checks go by their id.
+_CHECKS = {
+    "gap": "TPR and TNR far apart",
+    "bacc_tie": "Like BAcc, unlike habits",
+    "iou": "Evaluators that find different errors",
+    "bias": "Error rates of systems that are off",
+    "order": "Systems in the wrong order",
+    "overlap": "Leaning on word overlap",
+    "chunking": "Claims that chunks cannot support",
+    "calibration": "Calibration on too few errors",
+    "power": "Too few labels to tell systems apart",
+    "unscored": "Unscored claims that matter",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """The findings of one check, gravest first, within a severity those on the best evaluators first."""
+
+    title: str
+    findings: list[Row]
+
+    def counts(self) -> str:
+        """``3 fail, 1 warn``."""
+        severities = [each.get("severity") for each in self.findings]
+        return ", ".join(f"{severities.count(one)} {one}" for one in SEVERITIES if one in severities)
+
+
+def checks(results: Mapping[str, Any]) -> tuple[list[Check], list[Row]]:
+    """The checks that have something to warn of, and the findings that are ``ok``."""
+    gravity = {severity: position for position, severity in enumerate(SEVERITIES)}
+    best = [row["evaluator"] for row in _ranked(overall(results["audits"].get("rates", [])))]
+    rank = {evaluator: position for position, evaluator in enumerate(best)}
+
+    def order(finding: Row) -> tuple[int, int]:
+        return gravity.get(str(finding.get("severity")), 0), rank.get(str(finding.get("evaluator")), len(rank))
+
+    found = results.get("findings") or []
+    grave = [each for each in found if each.get("severity") != "ok"]
+    groups = [
+        Check(_CHECKS.get(str(one), str(one)), sorted((f for f in grave if f.get("id") == one), key=order))
+        for one in unique(each.get("id") for each in grave)
+    ]
+    return groups, [each for each in found if each.get("severity") == "ok"]
 
 
 def evidence(finding: Row) -> str:
-    """A finding's figures in one line: ``TPR (%) 91.0, TNR (%) 48.2``."""
-    return ", ".join(
-        f"{column_label(key)} {figure(key, value)}" for key, value in (finding.get("evidence") or {}).items()
-    )
+    """A finding's figures in one line: ``TPR 91.0 %, gap +42.8 points (+30.1 to +55.0), n 120``."""
+    figures = finding.get("evidence") or {}
+    said = []
+    for key, value in figures.items():
+        if key.endswith(("_low", "_high")) and key.rpartition("_")[0] in figures:
+            continue
+        label, _, unit = column_label(key).partition(" (")
+        text = " ".join(part for part in (label, figure(key, value), unit.rstrip(")")) if part)
+        low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
+        said.append(text if low is None or high is None else f"{text} ({span(key, low, high)})")
+    return ", ".join(said)
