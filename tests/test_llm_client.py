@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -297,3 +298,33 @@ def test_errors_in_the_shapes_of_several_servers(body: Any, status: str) -> None
     reply = Client("m", base_url="http://x").read(400, {}, body if isinstance(body, str) else json.dumps(body))
     assert isinstance(reply, Reply)
     assert reply.status == status
+
+
+@pytest.mark.parametrize(
+    "logprobs", [None, [], {"content": None}, {"content": [{"token": "Yes", "logprob": None}]}, "x"]
+)
+def test_log_probabilities_in_the_wrong_shape_do_not_lose_the_reply(logprobs: Any) -> None:
+    choice = {"message": {"content": "Yes"}, "finish_reason": "stop", "logprobs": logprobs}
+    reply = Client("m", base_url="http://x").read(200, {}, json.dumps({"choices": [choice]}))
+    assert isinstance(reply, Reply)
+    assert (reply.status, reply.text) == ("ok", "Yes")
+    assert not reply.tokens
+
+
+def test_tokens_that_read_the_same_are_added_and_half_a_character_does_no_harm(tmp_path: Path) -> None:
+    top = [{"token": "a", "logprob": math.log(0.5)}, {"token": "a", "logprob": math.log(0.25)}]
+    far = [{"token": "b", "logprob": -9999.0}, {"token": "b", "logprob": -9999.0}]
+    content = [{"token": "a\ud83d", "logprob": -0.1, "top_logprobs": top + far}]
+    body = {"choices": [{"message": {"content": "a\ud83d"}, "logprobs": {"content": content}}]}
+    client = Client("m", base_url="http://x", cache=tmp_path / "c.sqlite")
+    reply = client.read(200, {}, json.dumps(body))
+    assert isinstance(reply, Reply)
+    assert reply.tokens is not None
+    assert reply.text == "a?"
+    assert math.exp(reply.tokens[0].top["a"]) == pytest.approx(0.75)
+    assert reply.tokens[0].top["b"] < -9000
+    client.keep(b"k", reply)
+    assert client.cache is not None
+    kept = client.cache.get(b"k")
+    assert kept is not None
+    assert kept.tokens == reply.tokens

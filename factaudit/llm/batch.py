@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from factaudit.errors import FactauditError
-from factaudit.llm.cache import Cache
+from factaudit.llm.cache import KEPT, Cache
 from factaudit.llm.cost import BATCH_DISCOUNT
 from factaudit.llm.types import Reply, Request
 
@@ -256,7 +256,7 @@ class _Run:
         answer = self.client.read(status, {}, body if isinstance(body, str) else json.dumps(body))
         if not isinstance(answer, Reply):
             self.failures[key] = answer.reason
-        elif answer.status in ("ok", "refused"):
+        elif answer.status in KEPT:
             spent = self.client.keep(key, answer, BATCH_DISCOUNT) if self.cache.get(key) is None else 0.0
             self.client.budget.settle(self.reserved.pop(key, 0.0), spent)
             self.collected.add(key)

@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS batches (
 """
 _COLUMNS = "key, status, text, finish_reason, tokens, prompt_tokens, completion_tokens"
 #: Only what is an answer is kept; an error or a prompt that was never sent is asked again.
-_KEPT = ("ok", "refused")
+KEPT = ("ok", "refused")
 _SELECT_SIZE = 500
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
@@ -98,7 +98,7 @@ class Cache:
 
     def put(self, key: bytes, model: str, revision: str, reply: Reply) -> bool:
         """Keep a reply where its status is ok or refused; True where it is new. The first reply to a key stays."""
-        if reply.status not in _KEPT:
+        if reply.status not in KEPT:
             return False
         tokens = None if reply.tokens is None else _dump(reply.tokens)
         row = (
@@ -184,10 +184,8 @@ class Cache:
         self.close()
         if self.path.exists() and self.path.stat().st_ino == self._inode:
             aside = self.path.with_name(f"{self.path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
-            for suffix in ("", "-wal", "-shm"):
-                part = self.path.with_name(self.path.name + suffix)
-                if part.exists():
-                    part.rename(aside.with_name(aside.name + suffix))
+            for part in _parts(self.path):
+                part.rename(aside.with_name(aside.name + part.name.removeprefix(self.path.name)))
             _log.warning("cache %s is damaged (%s): set aside as %s, a new one begun", self.path, error, aside.name)
 
 
@@ -209,7 +207,7 @@ def info(path: str | Path) -> dict[str, Any]:
         names = ("model", "revision", "replies", "prompt_tokens", "completion_tokens", "oldest", "newest")
         return {
             "path": str(cache.path),
-            "bytes": sum(part.stat().st_size for part in cache.path.parent.glob(f"{cache.path.name}*")),
+            "bytes": sum(part.stat().st_size for part in _parts(cache.path)),
             "replies": sum(row[2] for row in rows),
             "open_batches": batches,
             "models": [dict(zip(names, row, strict=True)) for row in rows],
@@ -240,6 +238,12 @@ def prune(path: str | Path, *, older_than: float | None = None, model: str | Non
         removed = cache._guarded(lambda c: c.execute(sql, values).rowcount)
         cache._guarded(lambda c: c.execute("VACUUM"))
         return removed
+
+
+def _parts(path: Path) -> list[Path]:
+    """The files of a database that exist: its own, and in WAL mode two more."""
+    parts = [path.with_name(path.name + suffix) for suffix in ("", "-wal", "-shm")]
+    return [part for part in parts if part.exists()]
 
 
 def _existing(path: str | Path) -> Cache:

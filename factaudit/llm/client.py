@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.llm.cache import Cache, request_key
+from factaudit.llm.cache import KEPT, Cache, request_key
 from factaudit.llm.cost import Budget, Price, Usage, prompt_tokens
 from factaudit.llm.local import LOCAL, LocalModel
 from factaudit.llm.types import Reply, Request, Token
@@ -98,7 +98,8 @@ class Client:
         self._local = LocalModel.find(model, concurrency) if self.base_url == LOCAL else None
         self.model, self.revision = identity(model, revision, self._local)
         self.params = dict(params or {})
-        self.concurrency = concurrency
+        # What a local server cannot work on would wait there, and its time would run out.
+        self.concurrency = concurrency if self._local is None else self._local.slots
         self.max_retries = max_retries
         self.budget = Budget() if budget is None else budget
         self.usage = Usage() if usage is None else usage
@@ -112,7 +113,7 @@ class Client:
         self._paused_until = 0.0
         self._answered = False
         self._flights: dict[bytes, asyncio.Future[Reply]] = {}
-        self._slots = asyncio.Semaphore(concurrency)
+        self._slots = asyncio.Semaphore(self.concurrency)
         self._openai: AsyncOpenAI | None = None
         self._connecting = asyncio.Lock()
 
@@ -154,6 +155,8 @@ class Client:
             return hit
         if (flight := self._flights.get(key)) is not None:
             reply = await asyncio.shield(flight)
+            if reply.status not in KEPT:
+                return reply
             self.usage.cached()
             return replace(reply, cached=True)
         flight = self._flights[key] = asyncio.get_running_loop().create_future()
@@ -251,7 +254,7 @@ class Client:
             for attempt in range(self.max_retries + 1):
                 answer = await self._attempt(body, expected + (request.params.get("max_tokens") or 0))
                 if isinstance(answer, Reply):
-                    if answer.status in ("ok", "refused"):
+                    if answer.status in KEPT:
                         if not answer.prompt_tokens:
                             answer = replace(answer, prompt_tokens=expected)
                         spent += self.keep(key, answer)
@@ -288,10 +291,9 @@ class Client:
     async def _post(self, body: dict[str, Any]) -> Reply | Failure:
         import openai
 
-        async with self._connecting:
-            if self._openai is None:
-                self._openai = await self._connect()
-        client = self._openai
+        if (client := self._openai) is None:
+            async with self._connecting:
+                client = self._openai = self._openai or await self._connect()
         try:
             # The SDK's typed models cost more than all the rest of a call, and fail on what is not of their shape.
             async with asyncio.timeout(self._timeout):
@@ -343,8 +345,8 @@ class Client:
             return Failure(f"not a chat completion ({error!r}): {self._redact(text[:200])}", malformed=True)
         if refusal or finish == "content_filter":
             shown = refusal if isinstance(refusal, str) and refusal else content or ""
-            return Reply("refused", shown, finish, tokens, *counts)
-        return Reply("ok", content or "", finish, tokens, *counts)
+            return Reply("refused", _clean(shown), finish, tokens, *counts)
+        return Reply("ok", _clean(content or ""), finish, tokens, *counts)
 
     def _redact(self, text: str) -> str:
         for key in (self._api_key, os.environ.get(self._api_key_env)):
@@ -376,18 +378,31 @@ class _Pace:
                 await asyncio.sleep(delay)
 
 
+def _clean(text: str) -> str:
+    """Half a surrogate pair, as a reply that was cut off may end in, can be neither stored nor printed."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def _tokens(logprobs: Any) -> tuple[Token, ...] | None:
-    if not isinstance(logprobs, dict) or not isinstance(logprobs.get("content"), list):
+    """The tokens of a choice's log-probabilities; None where there are none, or not in the API's shape."""
+    try:
+        return tuple(
+            Token(_clean(item["token"]), float(item["logprob"]), _top(item.get("top_logprobs") or ()))
+            for item in logprobs["content"]
+        )
+    except (TypeError, ValueError, LookupError, AttributeError):
         return None
-    tokens = []
-    for item in logprobs["content"]:
-        top: dict[str, float] = {}
-        for other in item.get("top_logprobs") or ():
-            text, value = str(other["token"]), float(other["logprob"])
+
+
+def _top(alternatives: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    top: dict[str, float] = {}
+    for item in alternatives:
+        text, value = _clean(item["token"]), float(item["logprob"])
+        if (other := top.get(text)) is not None:
             # Two tokens may read the same (bytes that are no text): together they have the sum of both.
-            top[text] = float(math.log(math.exp(top[text]) + math.exp(value))) if text in top else value
-        tokens.append(Token(str(item["token"]), float(item["logprob"]), top))
-    return tuple(tokens)
+            value = max(value, other) + math.log1p(math.exp(-abs(value - other)))
+        top[text] = value
+    return top
 
 
 def _error_of(text: str) -> tuple[str, str]:
