@@ -226,7 +226,8 @@ def test_markdown_shows_text_as_it_is() -> None:
     assert escape("a|b") == "a\\|b"
     assert escape("<b> & *c* _d_ [e](f)\n# g") == "&lt;b&gt; &amp; \\*c\\* \\_d\\_ \\[e\\](f) # g"
     assert escape("# heading") == "\\# heading"
-    assert escape("1. item") == "\\1. item"
+    assert escape("1. item") == "1\\. item"
+    assert escape("73.9") == "73.9"
 
 
 def test_a_long_table_shows_its_beginning_and_names_the_file(tmp_path: Path) -> None:

@@ -88,4 +88,5 @@ def escape(text: str) -> str:
     text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", text)
     # At the start of a line these would be a heading, a list or a rule.
-    return re.sub(r"^([#+=-]|\d+[.)])", r"\\\1", text)
+    text = re.sub(r"^([#+=-])", r"\\\1", text)
+    return re.sub(r"^(\d+)([.)])(?=\s|$)", r"\1\\\2", text)
