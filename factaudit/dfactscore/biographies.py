@@ -87,7 +87,7 @@ class _Line(Row):
     system: str | None = None
     response_id: str | None = None
     candidates: list[str] | None = None
-    docs: list[_Doc] = Field(default_factory=list)
+    docs: list[_Doc] | None = None
     facts: list[_Fact | str] | None = None
     category: str | None = None
 
@@ -131,8 +131,9 @@ def read_biographies(path: str | Path, *, system: str | None = None, limit: int 
         identity = line.response_id or digest(key, str(seen[key]))
         seen[key] += 1
         candidates = line.candidates
-        if candidates is None and line.docs:
-            candidates = [doc.title for doc in line.docs]
+        docs = line.docs or []
+        if candidates is None and docs:
+            candidates = [doc.title for doc in docs]
         try:
             facts = None if line.facts is None else tuple(_fact(one) for one in line.facts)
         except ValueError as error:
@@ -145,7 +146,7 @@ def read_biographies(path: str | Path, *, system: str | None = None, limit: int 
                 line.output,
                 owner,
                 None if candidates is None else tuple(dict.fromkeys(candidates)),
-                tuple((doc.title, doc.text) for doc in line.docs),
+                tuple((doc.title, doc.text) for doc in docs),
                 facts,
                 line.category,
             )

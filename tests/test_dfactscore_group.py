@@ -1,0 +1,266 @@
+"""Groups of facts: replies read and reconciled, the heuristic, the prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scripted_llm import ScriptedLLM
+
+from factaudit.dfactscore.biographies import Fact, given_groups, name_of, read_biographies, remove_citations
+from factaudit.dfactscore.candidates import base_name, find_candidates, shares_name
+from factaudit.dfactscore.group import (
+    Demonstrations,
+    LLMGrouper,
+    compare,
+    heuristic_groups,
+    number_groups,
+    one_group,
+    parse_groups,
+    reconcile,
+)
+from factaudit.errors import InputError
+from factaudit.llm.types import Reply
+
+FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "She rows.", "She won in Poznań."]
+
+
+# ---------------------------------------------------------------------------------------------- reading a reply
+
+
+def test_bullets_numbers_and_breaks_are_read() -> None:
+    reply = "Here:\n- One.\n* Two.\n\n- ===\n1. Three.\n(2) Four.\n=====\n===\n• Five."
+    assert parse_groups(reply) == [["Here:", "One.", "Two."], ["Three.", "Four."], ["Five."]]
+    assert parse_groups("") == []
+    assert parse_groups("===\n- ===") == []
+
+
+def test_the_first_fact_of_a_reply_is_kept() -> None:
+    # The published code loses it, whatever stands before the first "===".
+    found = reconcile(FACTS, parse_groups("\n".join(f"- {fact}" for fact in FACTS)))
+    assert found.groups == (0, 0, 0, 0, 0)
+    assert found.n_dropped == 0
+
+
+def test_two_people_are_two_groups() -> None:
+    lines = [f"- {fact}" for fact in FACTS]
+    found = reconcile(FACTS, parse_groups("\n".join([*lines[:3], "- ===", *lines[3:]])))
+    assert found.groups == (0, 0, 0, 1, 1)
+    assert (found.n_changed, found.n_dropped, found.n_invented, found.n_repeated) == (0, 0, 0, 0)
+
+
+def test_changed_dropped_invented_and_repeated_facts_are_counted() -> None:
+    reply = [
+        ["he was born in KRIBI", "He was born in the year 1958.", "He likes cheese a lot."],
+        ["She rows.", "She rows."],
+    ]
+    found = reconcile(FACTS, reply)
+    # Changed: 1958. Dropped: the luthier (after 1958, so with it) and Poznań (after the rower).
+    assert found.groups == (0, 0, 0, 1, 1)
+    assert (found.n_changed, found.n_dropped, found.n_invented, found.n_repeated) == (1, 2, 1, 1)
+
+
+def test_a_fact_dropped_at_the_start_goes_with_the_first_that_follows() -> None:
+    assert reconcile(FACTS, [["He is a luthier."], ["She rows."]]).groups == (0, 0, 0, 1, 1)
+
+
+def test_a_fact_that_stands_twice_is_placed_twice() -> None:
+    found = reconcile(["She won.", "She won."], [["She won."], ["She won."]])
+    assert found.groups == (0, 1)
+    assert found.n_repeated == 0
+
+
+@given(st.lists(st.text(min_size=1, max_size=30), max_size=12), st.text(max_size=400))
+@example(FACTS, "- ===\n- ===\n")
+@example(FACTS, "\n".join(f"- {fact}\n- ===" for fact in reversed(FACTS)))
+def test_every_fact_is_in_exactly_one_group_for_any_reply(facts: list[str], reply: str) -> None:
+    found = reconcile(facts, parse_groups(reply))
+    assert found.groups is not None
+    assert len(found.groups) == len(facts)
+    # Numbered 0, 1, 2, ... by first appearance: no group is empty.
+    assert found.groups == number_groups(found.groups)
+    lines = sum(map(len, parse_groups(reply)))
+    placed = len(facts) - found.n_dropped
+    assert placed + found.n_repeated + found.n_invented == lines
+
+
+@given(st.lists(st.sampled_from(FACTS), min_size=1, max_size=8), st.data())
+def test_a_faithful_reply_gives_its_own_groups(facts: list[str], data: st.DataObject) -> None:
+    groups = data.draw(st.lists(st.integers(0, 2), min_size=len(facts), max_size=len(facts)).map(sorted))
+    blocks = [
+        "\n".join(f"- {fact}" for fact, group in zip(facts, groups, strict=True) if group == number)
+        for number in sorted(set(groups))
+    ]
+    found = reconcile(facts, parse_groups("\n- ===\n".join(blocks)))
+    assert found.groups == number_groups(groups)
+    assert (found.n_changed, found.n_dropped, found.n_invented, found.n_repeated) == (0, 0, 0, 0)
+
+
+def test_comparing_groupings() -> None:
+    assert compare((0, 0, 1), (0, 0, 1)) == (True, 1.0)
+    assert compare((0, 0, 1), (0, 0, 0)) == (False, pytest.approx(2 / 3))
+    assert compare((0, 1, 2), (0, 1, 1)) == (False, pytest.approx(2 / 3))
+    assert compare((), ()) == (True, 1.0)
+    assert one_group(3).groups == (0, 0, 0)
+
+
+# ------------------------------------------------------------------------------------------------ the heuristic
+
+
+@pytest.mark.parametrize(
+    ("sentences", "groups"),
+    [
+        # "Another" opens a group; pronouns stay with the one that is open.
+        (
+            ["Ann Lee was a baker.", "She lived in Bath.", "Another Ann Lee was a diver.", "She died in 1930."],
+            (0, 0, 1, 1),
+        ),
+        # Years of birth that contradict each other.
+        (["Ann Lee was born in 1901.", "Ann Lee was born in 1950."], (0, 1)),
+        (["Ann Lee (1901–1980) wrote plays.", "Ann Lee (born 1950) sang."], (0, 1)),
+        # Occupations that contradict each other, also under a longer name.
+        (["Ann Lee was a painter.", "Ann K. Lee is an astronaut from Texas."], (0, 1)),
+        # ... and back to the first.
+        (["Ann Lee was a painter.", "Ann Lee is an astronaut.", "Ann Lee was a painter of birds."], (0, 1, 0)),
+        # The same person under the full name again.
+        (["Ann Lee was a painter.", "Ann Lee was the first woman at the school.", "Ann Lee died in 1930."], (0, 0, 0)),
+        # A merged paragraph without the name: nothing says that it is about somebody else.
+        (["Ann Lee was a painter.", "She was born in 1901.", "She flew to the moon in 1969."], (0, 0, 0)),
+        # Several are announced before the first is told of.
+        (["Two people are named Ann Lee.", "Ann Lee was a painter.", "A second Ann Lee flew."], (0, 0, 1)),
+    ],
+)
+def test_the_heuristic(sentences: list[str], groups: tuple[int, ...]) -> None:
+    assert (
+        heuristic_groups("Ann Lee (disambiguation)", sentences, sentences, list(range(len(sentences)))).groups == groups
+    )
+    assert heuristic_groups("Ann Lee", sentences, sentences).groups == groups
+
+
+@given(st.text(max_size=30), st.lists(st.text(max_size=60), max_size=6), st.lists(st.text(max_size=40), max_size=6))
+def test_the_heuristic_groups_anything(name: str, sentences: list[str], facts: list[str]) -> None:
+    groups = heuristic_groups(name, sentences, facts).groups
+    assert groups is not None
+    assert groups == number_groups(groups)
+    assert len(groups) == len(facts)
+
+
+# ---------------------------------------------------------------------------------------------------- the model
+
+
+def test_the_demonstrations_are_two_of_one_and_two_of_several_people() -> None:
+    ours = Demonstrations.load()
+    assert [len(groups) > 1 for _, _, groups in ours.examples] == [False, True, False, True]
+
+
+def test_the_prompt_has_every_demonstration_and_then_the_paragraph() -> None:
+    ours = Demonstrations.load()
+    prompt = ours.prompt("He was born.", ["He was born."])
+    assert prompt.count("Paragraph: ") == 5
+    assert prompt.count("\n- ===\n") == 3
+    assert prompt.endswith("\n\nParagraph: He was born.\nFacts:\n- He was born.\nFacts by person:\n")
+    assert ours.request("x", ["fact"] * 500).params["max_tokens"] > 4000
+
+
+def test_replaced_demonstrations_are_checked(tmp_path: Path) -> None:
+    file = tmp_path / "demos.json"
+    file.write_text(json.dumps({"A.": [["a", "b"], ["a", "- ===", "b"]]}))
+    assert Demonstrations.load(file).examples == (("A.", ("a", "b"), (("a",), ("b",))),)
+    for wrong in ('{"A.": [["a", "b"], ["a"]]}', "[]", "{", "{}", '{"A.": ["a"]}'):
+        file.write_text(wrong)
+        with pytest.raises(InputError, match=r"demos\.json"):
+            Demonstrations.load(file)
+
+
+def test_the_llm_grouper_reads_failures_as_failures() -> None:
+    def group(reply: str | Reply) -> object:
+        return asyncio.run(LLMGrouper(ScriptedLLM(lambda _: reply), Demonstrations.load()).group("P.", FACTS))
+
+    faithful = group("\n".join([f"- {fact}" for fact in FACTS[:3]] + ["- ==="] + [f"- {fact}" for fact in FACTS[3:]]))
+    assert faithful.groups == (0, 0, 0, 1, 1)  # type: ignore[attr-defined]
+    failed = group(Reply("error", error="gave up"))
+    assert (failed.groups, failed.status, failed.raw) == (None, "error", "gave up")  # type: ignore[attr-defined]
+    talk = group("I cannot help with that.")
+    assert (talk.groups, talk.status) == (None, "unparsed")  # type: ignore[attr-defined]
+
+
+# ------------------------------------------------------------------------------------------------- the inputs
+
+
+def test_candidates_share_the_name() -> None:
+    titles = [
+        "Ann Lee",
+        "Ann Lee (painter)",
+        "Ann K. Lee",
+        "Anna Lee",
+        "A. K. Lee (diver)",
+        "Ann Lee (disambiguation)",
+        "Lee Ann",
+        "Ann Léé Jr.",
+        "Ann",
+    ]
+    found = find_candidates(["Ann Lee", "Ann M. Lee", "Nobody Else"], titles)
+    assert found["Ann Lee"] == ["A. K. Lee (diver)", "Ann K. Lee", "Ann Lee", "Ann Lee (painter)", "Ann Léé Jr."]
+    assert "Ann K. Lee" not in found["Ann M. Lee"]
+    assert found["Nobody Else"] == []
+    assert not shares_name("", "Ann Lee")
+    assert base_name("Ann Lee (painter)") == "Ann Lee"
+
+
+def test_biographies_are_read_from_jsonl_and_from_alce(tmp_path: Path) -> None:
+    lines = tmp_path / "bios.jsonl"
+    facts = ["He sang.", {"text": "He died.", "group": 2, "entity": "A (b)", "label": "NS", "sentence": 0}]
+    lines.write_text(
+        json.dumps({"name": "A B", "output": "He sang [1].", "docs": [{"title": "A", "text": "x"}], "facts": facts})
+        + "\n"
+        + json.dumps({"name": "A B", "output": "He sang [1].", "system": "s"})
+        + "\n"
+    )
+    one, two = read_biographies(lines)
+    assert (one.system, two.system) == ("bios", "s")
+    assert one.candidates == ("A",)
+    assert two.candidates is None
+    assert one.text == "He sang."
+    assert one.facts == (Fact("He sang."), Fact("He died.", 0, "2", "A (b)", 0))
+    alce = tmp_path / "out.json"
+    item = {
+        "question": "Tell me a bio of A B (disambiguation)",
+        "output": "X.",
+        "docs": [{"title": "T", "text": "t"}] * 2,
+    }
+    alce.write_text(json.dumps({"data": [item]}))
+    (three,) = read_biographies(alce)
+    assert (three.name, three.candidates, len(three.docs)) == ("A B", ("T",), 2)
+    assert name_of("Who is Ann Lee?") == "Ann Lee"
+    assert remove_citations("He died [1][2].") == "He died."
+
+
+def test_what_is_wrong_with_a_biography_is_said_by_line(tmp_path: Path) -> None:
+    file = tmp_path / "bios.jsonl"
+    file.write_text('{"name": "A"}\n{"name": " ", "output": "x"}\n')
+    with pytest.raises(InputError) as caught:
+        read_biographies(file)
+    assert "line 1" in str(caught.value)
+    assert "line 2" in str(caught.value)
+    file.write_text('{"name": "A", "output": "x", "facts": [{"text": "f", "label": "maybe"}]}\n')
+    with pytest.raises(InputError, match="label"):
+        read_biographies(file)
+    file.write_text('{"name": "A", "output": "x", "response_id": "1"}\n' * 2)
+    with pytest.raises(InputError, match="stands 2 times"):
+        read_biographies(file)
+
+
+def test_given_groups_take_the_entity_of_most_facts() -> None:
+    facts = [
+        Fact("a", group="1", entity="A"),
+        Fact("b", group="1", entity="B"),
+        Fact("c", group="1", entity="B"),
+        Fact("d"),
+    ]
+    marks, entities = given_groups(facts)
+    assert marks == ["1", "1", "1", None]
+    assert entities == {"1": "B", None: None}
