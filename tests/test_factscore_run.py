@@ -1,0 +1,292 @@
+"""`factaudit score` end to end: the run folder, the experiment, the real client, kills and resumes."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from llm_server import FaultServer, Plan
+from scripted_llm import ScriptedLLM
+
+from factaudit.errors import InputError, UsageError
+from factaudit.factscore.engine import FactScorer
+from factaudit.factscore.run import score_files
+from factaudit.factscore.settings import ModelSettings, load, open_knowledge, run
+from factaudit.tables import read_claims, read_verdicts
+
+PAGES = [
+    {"title": "Ada Fenn", "text": "Ada Fenn was a miller. She was born in Emberlow. She won the Quill in 1901."},
+    {"title": "Tobin Reyce", "text": "Tobin Reyce is a painter. He lives in Port Candle."},
+]
+RESPONSES = [
+    {"topic": "Ada Fenn", "output": "Ada was a miller. She was wrong. She won.", "system": "one"},
+    {"topic": "Tobin Reyce", "output": "I'm sorry, I do not know.", "system": "one"},
+    {"topic": "Tobin Reyce", "output": "Tobin paints.", "system": "two"},
+    {"topic": "Nobody", "output": "Nobody sang.", "system": "two"},
+]
+
+
+def answer(prompt: str) -> str:
+    if prompt.startswith("Please breakdown"):
+        sentence = prompt.rstrip("\n").rsplit("independent facts: ", 1)[1]
+        return f"- {sentence}\n- {sentence[:-1]} indeed."
+    return "False" if "wrong" in prompt.rsplit("Input:", 1)[-1] else "True"
+
+
+def plan(body: dict[str, Any], attempt: int) -> Plan:
+    return Plan(text=answer(body["messages"][-1]["content"]), delay=0.002)
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    return write(tmp_path / "pages.jsonl", PAGES)
+
+
+@pytest.fixture
+def bios(tmp_path: Path) -> Path:
+    return write(tmp_path / "bios.jsonl", RESPONSES)
+
+
+def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, bios: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    said: list[str] = []
+    scorer = FactScorer(open_knowledge(pages, out=out), ScriptedLLM(answer), gamma=0, replicates=50)
+    results = score_files(bios, scorer, out, say=said.append)
+    claims = read_claims(out / "claims.parquet")
+    verdicts = read_verdicts(out / "verdicts.parquet", claims=claims)
+    rows = [json.loads(line) for line in (out / "responses.jsonl").read_text().splitlines()]
+    summary = json.loads((out / "summary.json").read_text())
+    assert len(claims) == len(verdicts) == 10
+    assert [row["score"] for row in rows] == [4 / 6, None, 1.0, None]
+    assert [row["reason"] for row in rows][1::2] == [
+        "abstained",
+        "no page for the topic 'Nobody' in the knowledge source",
+    ]
+    assert summary["score"] == pytest.approx((4 / 6 + 1) / 2)
+    assert (summary["respond_ratio"], summary["n_responses"], summary["n_facts"]) == (0.75, 4, 10)
+    assert (summary["num_facts_per_response"], summary["n_unparsed"], summary["calls"]) == (4, 0, 5 + 8)
+    assert summary["cost"] is None or summary["cost"] == 0
+    assert [one["system"] for one in summary["systems"]] == ["one", "two"]
+    assert [(row["system"], row["n_scored"]) for row in results.audits["factscore"]] == [
+        ("__all__", 2),
+        ("one", 1),
+        ("two", 1),
+    ]
+    # Without labels, systems' error rates are all that can be said at the level of claims.
+    rates = {
+        row["system"]: row["predicted_error_rate"]
+        for row in results.audits["quantification"]
+        if row["level"] == "claim"
+    }
+    assert rates["one"] == pytest.approx(2 / 6)
+    assert "factscore_agreement" not in results.audits
+    html = (out / "report.html").read_text(encoding="utf-8")
+    assert "FActScore of the systems" in html
+    assert "She was wrong." in html
+    assert (out / "figures/factscore.svg").is_file()
+    assert said[0].split() == ["responses", "4", "of", "2", "systems"]
+
+
+def test_untrusted_text_is_escaped_in_the_report(pages: Path, tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script> was wrong."
+    path = write(tmp_path / "x.jsonl", [{"topic": "Ada Fenn", "output": f"Ada {evil}", "system": "<b>s</b>"}])
+    scorer = FactScorer(open_knowledge(pages, out=tmp_path / "run"), ScriptedLLM(answer), replicates=0)
+    score_files(path, scorer, tmp_path / "run")
+    html = (tmp_path / "run/report.html").read_text(encoding="utf-8")
+    assert "<script>alert" not in html
+    assert "<b>s</b>" not in html
+
+
+def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "x.jsonl", [{"topic": "Ada Fenn", "output": "I'm sorry."}, {"topic": "Ada Fenn", "output": ""}]
+    )
+    scorer = FactScorer(open_knowledge(pages, out=tmp_path / "run"), ScriptedLLM(answer))
+    score_files(path, scorer, tmp_path / "run")
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    assert (summary["score"], summary["n_abstained"], summary["n_without_facts"]) == (None, 1, 1)
+    assert (tmp_path / "run/report.html").is_file()
+    assert pd.read_parquet(tmp_path / "run/claims.parquet").empty
+
+
+def test_the_same_response_in_two_files_is_refused(pages: Path, bios: Path, tmp_path: Path) -> None:
+    scorer = FactScorer(open_knowledge(pages, out=tmp_path), ScriptedLLM(answer))
+    with pytest.raises(UsageError, match="stands in two of the files"):
+        score_files([bios, bios], scorer, tmp_path / "run")
+
+
+def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_path: Path) -> None:
+    def annotated(topic: str, *facts: tuple[str, str]) -> dict[str, Any]:
+        labelled = [{"text": text, "label": label} for text, label in facts]
+        sentence = {"text": "All.", "is-relevant": True, "model-atomic-facts": [], "human-atomic-facts": labelled}
+        return {"topic": topic, "output": "All.", "annotations": [sentence]}
+
+    rows = [
+        annotated("Ada Fenn", ("Ada Fenn was a miller.", "S"), ("She likes tea.", "NS"), ("It is so.", "IR")),
+        annotated("Tobin Reyce", ("Tobin Reyce is a painter.", "S")),
+        {"topic": "Ada Fenn", "output": "Nothing.", "annotations": None},
+    ]
+    path = write(tmp_path / "gpt.jsonl", rows)
+    scorer = FactScorer(open_knowledge(pages, out=tmp_path / "run"), verifiers=["rouge2", "always-yes"], replicates=50)
+    results = score_files(path, scorer, tmp_path / "run", facts="human")
+    rates = {row["evaluator"]: row for row in results.audits["rates"] if row["dataset"] == "factscore"}
+    assert (rates["rouge2"]["tpr"], rates["rouge2"]["tnr"]) == (1, 1)
+    assert rates["always-yes"]["tnr"] == 0
+    agreement = {
+        row["evaluator"]: row for row in results.audits["factscore_agreement"] if row["figure"] == "init_score"
+    }
+    assert agreement["rouge2"]["human"] == 0.75
+    assert agreement["rouge2"]["human_respond_ratio"] == 2 / 3
+    assert {row["evaluator"]: row["auc"] for row in results.audits["factscore_auc"]}["rouge2"] == 1
+    html = (tmp_path / "run/report.html").read_text(encoding="utf-8")
+    assert "FActScore against people" in html
+    assert "irrelevant are left out" in html
+
+
+# ---------------------------------------------------------------------------------------------- the experiment YAML
+
+
+def experiment(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "score.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_an_experiment_runs_from_its_yaml(pages: Path, bios: Path, tmp_path: Path) -> None:
+    path = experiment(
+        tmp_path,
+        "title: Bios\nfactscore:\n  responses: bios.jsonl\n  knowledge: pages.jsonl\n  facts: facts.jsonl\n"
+        "  verifiers: [rouge2, {unigram: {threshold: 0.7}}]\nreplicates: 20\n",
+    )
+    write(tmp_path / "facts.jsonl", [{"facts": ["She was born in Emberlow."]}] * 4)
+    results = run(path, tmp_path / "run", settings={"seed": 3, "factscore.k": 2})
+    assert results.about["title"] == "Bios"
+    assert results.about["seed"] == 3
+    assert [row["name"] for row in results.about["evaluators"]] == ["rouge2", "unigram@0.7"]
+    assert "k:2" in results.about["evaluators"][0]["signature"]
+    assert [Path(row["path"]).name for row in results.about["inputs"]] == ["bios.jsonl", "facts.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("factscore:\n  responses: bios.jsonl\n  knowlege: pages.jsonl\n", "line 3: unknown key 'factscore.knowlege'"),
+        ("factscore:\n  responses: bio.jsonl\n", "line 2: no such file"),
+        ("factscore:\n  responses: ${data}/bios.jsonl\n", "line 2: .*'data' is not set"),
+        ("factscore:\n  responses: bios.jsonl\n  parser: stric\n", "line 3: factscore.parser"),
+        ("factscore:\n  responses: bios.jsonl\n  k: 0\n", "line 3: factscore.k"),
+        ("title: x\n", "'factscore' is missing"),
+    ],
+)
+def test_a_wrong_yaml_is_named_by_its_line(bios: Path, tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        load(experiment(tmp_path, text))
+
+
+def test_the_shipped_experiment_is_whole(root: Path, shared: Path) -> None:
+    found = load(root / "experiments/factscore_labeled.yaml", {"data": str(shared)})
+    assert len(found.factscore.responses) == 2
+
+
+def test_a_model_is_named_on_one_line() -> None:
+    found = ModelSettings.of("gpt-4o-mini,base_url=http://localhost:1/v1,concurrency=64")
+    assert (found.model, found.base_url, found.concurrency) == ("gpt-4o-mini", "http://localhost:1/v1", 64)
+    with pytest.raises(UsageError, match="expected NAME"):
+        ModelSettings.of("gpt-4o-mini,concurrency")
+    with pytest.raises(UsageError, match="unknown key 'concurency'"):
+        ModelSettings.of("gpt-4o-mini,concurency=3")
+
+
+# ---------------------------------------------------------------------------------------------- the real client
+
+SCRIPT = """
+import sys
+from factaudit.factscore.settings import ScoreExperiment, run
+responses, pages, url, cache, out = sys.argv[1:]
+settings = {"responses": [responses], "knowledge": pages, "logprobs": False,
+            "llm": {"model": "m", "base_url": url, "concurrency": 8, "cache": cache}}
+run(ScoreExperiment(factscore=settings, replicates=20), out)
+"""
+
+
+def start(bios: Path, pages: Path, url: str, cache: Path, out: Path) -> subprocess.Popen[bytes]:
+    arguments = [str(bios), str(pages), url, str(cache), str(out)]
+    # Loopback is reached without a proxy, whatever the machine has.
+    environment = os.environ | {"OPENAI_API_KEY": "k", "NO_PROXY": "127.0.0.1"}
+    with (out.parent / "stderr.txt").open("ab") as errors:
+        return subprocess.Popen([sys.executable, "-c", SCRIPT, *arguments], env=environment, stderr=errors)
+
+
+def results_of(out: Path) -> list[bytes]:
+    names = ("claims.parquet", "verdicts.parquet", "responses.jsonl", "summary.json")
+    return [(out / name).read_bytes() for name in names]
+
+
+def test_a_client_is_paid_once_and_a_finished_run_asks_nothing(pages: Path, bios: Path, tmp_path: Path) -> None:
+    with FaultServer(plan=plan) as server:
+        for _ in range(2):
+            assert start(bios, pages, server.url, tmp_path / "llm.sqlite", tmp_path / "run").wait() == 0
+        assert set(server.paid.values()) == {1}
+        assert sum(server.paid.values()) == 5 + 8
+    calls = json.loads((tmp_path / "run/results.json").read_text())["calls"]
+    assert [(row["evaluator"], row["calls"]) for row in calls] == [("retrieval+m", 13)]
+
+
+def test_failed_calls_are_unscored_and_tried_again(pages: Path, bios: Path, tmp_path: Path) -> None:
+    def flaky(body: dict[str, Any], attempt: int) -> Plan:
+        text = body["messages"][-1]["content"]
+        return Plan("content-filter-400") if "Tobin paints indeed. True" in text else plan(body, attempt)
+
+    with FaultServer(plan=flaky) as server:
+        assert start(bios, pages, server.url, tmp_path / "llm.sqlite", tmp_path / "run").wait() == 0
+    rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
+    assert (rows[2]["n_facts"], rows[2]["n_unscored"], rows[2]["init_score"]) == (2, 1, 1.0)
+    assert (rows[2]["init_score_min"], rows[2]["init_score_max"]) == (0.5, 1.0)
+
+
+@pytest.mark.slow
+def test_killed_ten_times_and_resumed_the_results_are_those_of_an_undisturbed_run(pages: Path, tmp_path: Path) -> None:
+    bios = write(
+        tmp_path / "many.jsonl",
+        [
+            {"topic": "Ada Fenn", "output": " ".join(f"It rained {i} {j}. It was wrong {i} {j}." for j in range(4))}
+            for i in range(30)
+        ],
+    )
+
+    def slow(body: dict[str, Any], attempt: int) -> Plan:
+        return Plan(text=answer(body["messages"][-1]["content"]), delay=0.02)
+
+    with FaultServer(plan=slow) as server:
+        assert start(bios, pages, server.url, tmp_path / "one.sqlite", tmp_path / "undisturbed").wait() == 0
+        expected = 30 * (8 + 16)
+        assert sum(server.paid.values()) == expected
+    rng = random.Random(4)
+    with FaultServer(plan=slow) as server:
+        for _ in range(10):
+            before = sum(server.paid.values())
+            process = start(bios, pages, server.url, tmp_path / "two.sqlite", tmp_path / "run")
+            # Kill once the run has made some calls of its own: a moment, not a time after the start.
+            wanted = before + rng.randint(1, 60)
+            while process.poll() is None and sum(server.paid.values()) < wanted:
+                time.sleep(0.002)
+            process.send_signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL, (tmp_path / "stderr.txt").read_text()
+        assert start(bios, pages, server.url, tmp_path / "two.sqlite", tmp_path / "run").wait() == 0
+        repeated = sum(server.paid.values()) - expected
+    assert 0 <= repeated <= 10 * 8  # what was in flight at each kill
+    assert results_of(tmp_path / "run") == results_of(tmp_path / "undisturbed")
