@@ -11,7 +11,7 @@ import pandas as pd
 from factaudit.audit.intervals import Intervals, low_high
 from factaudit.audit.judged import LEVELS, Judged
 from factaudit.audit.quantification import by_system
-from factaudit.audit.rows import Row, number, ratio, reasons
+from factaudit.audit.rows import Row, number, ratio, reasons, without_interval
 from factaudit.errors import UsageError, hint
 
 #: Predictions counted, plainly or corrected; then thresholds on the score.
@@ -169,7 +169,7 @@ def _rows(
             row |= {key: number(values[at]) for key, values in figures.items()}
             if intervals is not None:
                 row |= _ends(intervals, {key: drawn[method][key][:, at] for key in _SPREAD if drawn})
-            reason = [why[at] or "", "" if others else "no other system", _no_threshold(method)]
+            reason = [why[at] or "", "" if others else "no other system", _no_threshold(method), without_interval(row)]
             rows.append(row | {"reason": reasons(reason)})
         row = about | {"calibration_system": CV, "n_systems": len(made)}
         row |= {"unidentifiable": sum(reason is not None for reason in why), "calibration_errors": None}
@@ -180,7 +180,8 @@ def _rows(
         reason = [f"{name}: {reason}" for name, reason in zip(names, why, strict=True) if reason]
         if len(names) < 2:
             reason.append(f"{len(names)} systems: one to calibrate on and another to correct are needed")
-        rows.append(row | {"reason": reasons([*reason, "a mean over calibrations has no threshold of its own"])})
+        reason += ["a mean over calibrations has no threshold of its own", without_interval(row)]
+        rows.append(row | {"reason": reasons(reason)})
     return rows
 
 
@@ -297,7 +298,7 @@ def _table(case: _Case, weights: np.ndarray) -> np.ndarray:
     table = np.zeros((len(weights), case.n_systems * 4))
     for code in np.unique(codes[codes >= 0]):
         table[:, code] = weights[:, codes == code].sum(1)
-    return table.reshape(-1, case.n_systems, 2, 2)
+    return table.reshape(len(weights), case.n_systems, 2, 2)
 
 
 def _over_others(estimates: np.ndarray, labelled: np.ndarray, usable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

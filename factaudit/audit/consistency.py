@@ -11,7 +11,7 @@ from factaudit.audit import counts as nine
 from factaudit.audit.groups import group_by
 from factaudit.audit.intervals import Intervals, low_high
 from factaudit.audit.judged import Judged
-from factaudit.audit.rows import Row, number, ratio, reasons
+from factaudit.audit.rows import Row, number, ratio, reasons, without_interval
 
 CLASSES = {"attributable": 1, "unattributable": 0}
 
@@ -90,5 +90,6 @@ def _reason(row: Row) -> str | None:
         [
             f"neither predicts a claim {row['class']}" if row["iou"] is None else "",
             "both give every claim the same prediction" if row["kappa"] is None else "",
+            without_interval(row),
         ]
     )

@@ -52,7 +52,7 @@ def differences(judged: Judged, *, intervals: Intervals | None = None) -> list[R
                     row |= {"low": number(low), "high": number(high)}
                     inside = np.flatnonzero(groups == at)
                     row["p_permutation"] = _permutation(judged, inside, cells[inside], key, name, intervals)
-                rows.append(row | {"reason": _reason(counts[at], key)})
+                rows.append(row | {"reason": _reason(counts[at], row)})
             means.append(_macro(pair, key, rows[-len(names) :], drawn.get(key), intervals))
     rows.sort(key=lambda row: row["dataset"])
     return rows + means
@@ -121,9 +121,9 @@ def _macro(pair: Row, key: str, rows: list[Row], drawn: np.ndarray | None, inter
     }
 
 
-def _reason(counts: np.ndarray, key: str) -> str | None:
+def _reason(counts: np.ndarray, row: Row) -> str | None:
     if not counts.sum():
         return "no labelled claim is scored by both"
-    if key == "bacc" and not counts.sum((1, 2)).all():
+    if row["key"] == "bacc" and not counts.sum((1, 2)).all():
         return "only one class among the labelled claims that both scored"
-    return None
+    return "no interval: too few clusters to resample" if row.get("low", 0) is None else None

@@ -65,8 +65,8 @@ def _gap(audits: Audits) -> Iterator[Row]:
                 evaluator,
                 row["dataset"],
                 f"On {row['dataset']}, {evaluator} recognises {_percent(rates[1])} of {better} but only "
-                f"{_percent(rates[0])} of {worse} claims: check a sample of what it {'passes' if passes else 'rejects'} "
-                "before you rely on it.",
+                f"{_percent(rates[0])} of {worse} claims: check a sample of what it "
+                f"{'passes' if passes else 'rejects'} before you rely on it.",
                 _figures(row, "tpr", "tnr", "gap", "gap_low", "gap_high", "n"),
             )
         if rows and not bad:

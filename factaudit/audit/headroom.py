@@ -10,7 +10,7 @@ from factaudit.audit import counts as nine
 from factaudit.audit.intervals import Intervals, low_high
 from factaudit.audit.judged import LEVELS, Judged
 from factaudit.audit.quantification import by_system
-from factaudit.audit.rows import ALL, Row, number, reasons
+from factaudit.audit.rows import ALL, Row, number, reasons, without_interval
 from factaudit.errors import UsageError, hint
 
 
@@ -26,10 +26,11 @@ def headroom(
     groups: named groups of systems, ``{"small": ["7b", "13b"], "large": ["70b"]}``; ``__all__`` is always there. A
     group of whose systems a dataset has none gets no row there. Raises `UsageError` for an unknown system.
 
-    A row per dataset, level, group and evaluator: n_systems (with a labelled and a predicted rate), n and n_unscored
-    (sums over them), labelled, predicted and bias (= predicted - labelled) with bounds and, with intervals, ``_low``
-    and ``_high``; labelled_system and predicted_system that reach them (the first by name among equals). A minimum over
-    systems is on average lower than the lowest true rate, and more so where systems have few claims.
+    A row per dataset, level, group and evaluator: n_systems (with a labelled and a predicted rate; where no system has
+    labels, with a predicted one), n and n_unscored (sums over systems), labelled, predicted and bias (= predicted -
+    labelled) with bounds and, with intervals, ``_low`` and ``_high``; labelled_system and predicted_system that reach
+    them (the first by name among equals). A minimum over systems is on average lower than the lowest true rate, and
+    more so where systems have few claims.
     """
     _check_systems(judged, groups or {})
     named: dict[str, Sequence[str] | None] = {ALL: None, **(groups or {})}
@@ -40,7 +41,8 @@ def headroom(
             counts = nine.count(systems.codes, len(systems.keys), units.label, units.prediction[at])
             over_all = nine.unlabelled(counts)
             figures = nine.error_rates(counts, over_all)
-            bounds = nine.error_rate_bounds(counts)
+            predicted = figures["predicted_error_rate"]
+            bounds, sizes = nine.error_rate_bounds(counts), nine.sizes(counts)
             drawn = None
             if intervals is not None:
                 drawn = nine.error_rates(nine.replicates(units, at, systems.codes, over_all, intervals), over_all)
@@ -56,42 +58,43 @@ def headroom(
                     row: Row = {"dataset": dataset, "level": level, "group": group, "evaluator": evaluator}
                     # Only systems with both rates: two minima over different systems would not be comparable.
                     both = [place for place in members if not np.isnan(figures["bias"][place])]
-                    names = [systems.keys[place]["system"] for place in both]
-                    row |= _lowest({key: values[both] for key, values in figures.items()}, names)
-                    row |= _bounds({key: (low[both], high[both]) for key, (low, high) in bounds.items()})
+                    rated = both or [place for place in members if not np.isnan(predicted[place])]
+                    names = [systems.keys[place]["system"] for place in rated]
+                    row |= _lowest({key: values[rated] for key, values in figures.items()}, names)
+                    # A labelled system that is not scored at all would join the others.
+                    possible = [place for place in members if counts[place, :2].any()] or members
+                    row |= _bounds({key: (low[possible], high[possible]) for key, (low, high) in bounds.items()})
                     if intervals is not None and drawn is not None:
-                        row |= _interval({key: values[:, both] for key, values in drawn.items()}, intervals)
-                    row |= {name: int(values[both].sum()) for name, values in nine.sizes(counts).items()}
+                        row |= _interval({key: values[:, rated] for key, values in drawn.items()}, intervals)
+                    row |= {"n": int(sizes["n"][rated].sum())}
+                    row |= {key: int(sizes[key][possible].sum()) for key in ("n_unscored", "n_unlabelled")}
                     without = [systems.keys[place]["system"] for place in members if place not in both]
-                    rows.append(row | {"reason": _reason(members, without)})
+                    rows.append(row | {"reason": reasons([_undefined(members, without), without_interval(row)])})
     rows.sort(key=lambda row: row["dataset"])
     return rows
 
 
 def _lowest(figures: Mapping[str, np.ndarray], names: Sequence[str]) -> Row:
-    labelled, predicted = figures["labelled_error_rate"], figures["predicted_error_rate"]
-    if not names:
-        found = dict.fromkeys(("labelled", "predicted", "bias", "labelled_system", "predicted_system"))
-        return {"n_systems": 0, **found}
-    return {
-        "n_systems": len(names),
-        "labelled": number(labelled.min()),
-        "predicted": number(predicted.min()),
-        "bias": number(predicted.min() - labelled.min()),
-        "labelled_system": names[int(labelled.argmin())],
-        "predicted_system": names[int(predicted.argmin())],
-    }
+    row: Row = {"n_systems": len(names)}
+    for key, rates in (("labelled", figures["labelled_error_rate"]), ("predicted", figures["predicted_error_rate"])):
+        defined = bool(names) and not np.isnan(rates).any()
+        row |= {key: number(rates.min()) if defined else None}
+        row |= {f"{key}_system": names[int(rates.argmin())] if defined else None}
+    both = row["labelled"] is not None and row["predicted"] is not None
+    return row | {"bias": row["predicted"] - row["labelled"] if both else None}
 
 
 def _bounds(bounds: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Row:
-    low, high = bounds["predicted_error_rate"]
-    row: Row = {f"{key}_{end}": None for key in ("labelled", "predicted", "bias") for end in ("min", "max")}
-    if len(low):
-        # Each system's predictions are free of the others', so the least minimum is the minimum of the least.
-        labelled = bounds["labelled_error_rate"][0].min()
-        row = {"labelled_min": number(labelled), "labelled_max": number(labelled)}
-        row |= {"predicted_min": number(low.min()), "predicted_max": number(high.min())}
-        row |= {"bias_min": number(low.min() - labelled), "bias_max": number(high.min() - labelled)}
+    """Each system's predictions are free of the others', so the least minimum is the minimum of the least."""
+    row: Row = {}
+    (labelled, _), (low, high) = bounds["labelled_error_rate"], bounds["predicted_error_rate"]
+    ends = {"labelled": (labelled, labelled), "predicted": (low, high)}
+    for key, values in ends.items():
+        for end, rates in zip(("min", "max"), values, strict=True):
+            row[f"{key}_{end}"] = number(rates.min()) if len(rates) else None
+    for end in ("min", "max"):
+        both = row[f"labelled_{end}"] is not None and row[f"predicted_{end}"] is not None
+        row[f"bias_{end}"] = row[f"predicted_{end}"] - row[f"labelled_{end}"] if both else None
     return row
 
 
@@ -104,10 +107,10 @@ def _interval(drawn: Mapping[str, np.ndarray], intervals: Intervals) -> Row:
     return {key: number(value) for key, value in low_high(intervals, lowest).items()}
 
 
-def _reason(members: Sequence[int], without: Sequence[str]) -> str | None:
+def _undefined(members: Sequence[int], without: Sequence[str]) -> str:
     if not members:
         return "no system"
-    return reasons([f"without labelled and scored claims: {', '.join(without)}"] if without else [])
+    return f"without labelled and scored claims: {', '.join(without)}" if without else ""
 
 
 def _check_systems(judged: Judged, groups: Mapping[str, Sequence[str]]) -> None:

@@ -99,7 +99,7 @@ class Judged:
         """int64 (n,): what is resampled together. Responses of a document where doc_id is given, else responses.
 
         A claim with neither is a cluster of its own, and a response whose claims name several documents is one. No
-        cluster spans datasets.
+        cluster spans datasets. The codes follow the names, not the order of the rows.
         """
         dataset, _ = self.datasets
         document, documents = column_codes(self.claims, "doc_id")
@@ -116,9 +116,12 @@ class Judged:
         single[answered] = (low == high)[response[answered]]
         by_document = grounded & single
         kind = np.where(by_document, 0, np.where(answered, 1, 2))
-        which = np.where(by_document, document, np.where(answered, response, np.arange(len(self.claims))))
+        which = np.where(by_document, document, response)
+        lone = np.flatnonzero(kind == 2)
+        if len(lone):  # responses all have a response_id, so these are claims, and have an id
+            which[lone] = pd.factorize(self.claims["claim_id"].iloc[lone], sort=True)[0]
         codes = (dataset * 3 + kind) * (max(len(documents), size, len(self.claims)) + 1) + which
-        return pd.factorize(codes)[0]
+        return pd.factorize(codes, sort=True)[0]
 
     @cached_property
     def _response_rows(self) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from factaudit.audit import counts as nine
 from factaudit.audit.groups import Groups, group_by, split
 from factaudit.audit.intervals import Intervals, low_high
 from factaudit.audit.judged import LEVELS, Judged
-from factaudit.audit.rows import ALL, Row, number, reasons
+from factaudit.audit.rows import ALL, Row, number, reasons, without_interval
 from factaudit.errors import UsageError
 
 
@@ -84,11 +84,11 @@ def _rows(units: Judged, evaluator: int, level: str, groups: Groups, intervals: 
         row |= {"level": level, "system": key.get("system", ALL), "evaluator": units.evaluators[evaluator]}
         row |= {name: int(values[at]) for name, values in sizes.items()}
         row |= {name: number(values[at]) for name, values in figures.items()}
-        rows.append(row | {"reason": _reason(counts[at], row)})
+        rows.append(row | {"reason": reasons([_undefined(counts[at], row), without_interval(row)])})
     return rows
 
 
-def _reason(counts: np.ndarray, row: Row) -> str | None:
+def _undefined(counts: np.ndarray, row: Row) -> str:
     if not counts.sum():
         return f"no {row['level']}"
     if not row["n"]:
@@ -96,4 +96,4 @@ def _reason(counts: np.ndarray, row: Row) -> str | None:
     if row["labelled_error_rate"] is None:
         unlabelled = not counts[:2].sum()
         return f"no {row['level']} is labelled" + ("" if unlabelled else " and scored") + ": the rate is of all scored"
-    return None
+    return ""

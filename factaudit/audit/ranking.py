@@ -13,7 +13,7 @@ from factaudit.audit import counts as nine
 from factaudit.audit.intervals import Intervals, low_high
 from factaudit.audit.judged import LEVELS, Judged
 from factaudit.audit.quantification import by_system
-from factaudit.audit.rows import Row, number, ratio, reasons
+from factaudit.audit.rows import Row, number, ratio, reasons, without_interval
 from factaudit.errors import UsageError
 
 Correction = Literal["none", "holm"]
@@ -304,5 +304,6 @@ def _reason(case: _Case, row: Row, correction: Correction) -> str | None:
             f"no labelled and scored {case.level}: {', '.join(without)}" if without else "",
             "all systems have the same error rate" if row["kendall_tau"] is None else "",
             "no bounds with corrected tests" if correction != "none" else "",
+            without_interval(row),
         ]
     )

@@ -10,7 +10,7 @@ from factaudit.audit import counts as nine
 from factaudit.audit.groups import group_by
 from factaudit.audit.intervals import Intervals, low_high
 from factaudit.audit.judged import Judged
-from factaudit.audit.rows import MACRO, Row, number, ratio, reasons
+from factaudit.audit.rows import MACRO, Row, number, ratio, reasons, without_interval
 
 KEYS = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
 #: What a rate needs at least one labelled and scored claim of.
@@ -54,7 +54,7 @@ def rates(judged: Judged, *, by: Sequence[str] = ("dataset",), intervals: Interv
             row: Row = {**key, "evaluator": evaluator}
             row |= {name: int(values[place]) for name, values in sizes.items()} | {"n_datasets": 1}
             row |= {name: number(values[place]) for name, values in figures.items()}
-            rows.append((place, row | {"reason": _reason(counts[place], row)}))
+            rows.append((place, row | {"reason": reasons([*_undefined(counts[place], row), without_interval(row)])}))
         if "dataset" in by:
             means += _macro(groups.keys, evaluator, sizes, figures, replicates, intervals)
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])] + means
@@ -82,12 +82,9 @@ def _macro(
             # A replicate is of use only where the datasets of the mean are all defined in it.
             drawn = {key: replicates[key][:, defined[key]].mean(1) for key in KEYS if defined[key]}
             row |= {name: number(value) for name, value in low_high(intervals, drawn).items()}
-        row["reason"] = reasons(
-            f"{key} is undefined in {len(places) - len(defined[key])} of {len(places)} datasets"
-            for key in KEYS
-            if len(defined[key]) < len(places)
-        )
-        rows.append(row)
+        lacking = {key: len(places) - len(defined[key]) for key in KEYS}
+        undefined = [f"{key} is undefined in {n} of {len(places)} datasets" for key, n in lacking.items() if n]
+        rows.append(row | {"reason": reasons([*undefined, without_interval(row)])})
     return rows
 
 
@@ -96,7 +93,7 @@ def _mean(values: np.ndarray) -> np.ndarray:
     return ratio(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
 
 
-def _reason(counts: np.ndarray, row: Row) -> str | None:
+def _undefined(counts: np.ndarray, row: Row) -> list[str]:
     scored = counts[:, :2].sum(-1)
     found = [
         f"no {_CLASSES[label]} claim is labelled and scored" if counts[label].sum() else f"no {_CLASSES[label]} label"
@@ -105,4 +102,4 @@ def _reason(counts: np.ndarray, row: Row) -> str | None:
     ]
     if nine.unlabelled(counts):
         found.append("ppr is over all scored claims" if row["n"] else "no claim is scored")
-    return reasons(found)
+    return found

@@ -29,6 +29,13 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
     return np.divide(numerator, below, out=out, where=(below != 0) & ~np.isnan(below))
 
 
+def without_interval(row: Row) -> str:
+    """Says which figures of a row are defined and yet have no interval; "" where there are none."""
+    keys = [key.removesuffix("_low") for key, value in row.items() if key.endswith("_low") and value is None]
+    lacking = [key for key in keys if row.get(key) is not None]
+    return f"no interval for {', '.join(lacking)}: too few clusters to resample" if lacking else ""
+
+
 def reasons(parts: Iterable[str]) -> str | None:
     """Several reasons as one text; None where there is none."""
     return "; ".join(dict.fromkeys(filter(None, parts))) or None
