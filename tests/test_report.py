@@ -364,6 +364,11 @@ def test_the_summary_names_the_best_evaluator_its_limits_and_its_leaning() -> No
     assert "off by 15.0 points on average over 2 systems and datasets, at worst by 20.0 (A on hard" in text
     assert "labelled 30.0 %, predicted 10.0 %" in text
     assert "orders 25.0 % of 4 pairs" in text
+    paired = {"dataset": "__macro__", "evaluator_a": "poor", "evaluator_b": "good", "key": "bacc", "difference": -0.28}
+    results["audits"]["differences"] = [paired | {"low": -0.31, "high": -0.25}]
+    assert "on the same claims the difference is clear (25.0–31.0 points)" in " ".join(lead(results))
+    results["audits"]["differences"] = [paired | {"low": -0.31, "high": 0.01}]
+    assert "neither is shown to be better" in " ".join(lead(results))
     results["audits"]["rates"] = [row("poor", "__macro__", 0.51, 0.5)]
     assert "cannot be told from guessing" in " ".join(lead(results))
 

@@ -318,7 +318,7 @@ def _pictures(audit: str, rows: list[Row], evaluators: Sequence[str], results: M
         if audit == "ranking_pairs":
             columns = ["level"]
         groups = unique(group_label(row, columns) for row in mine)
-        size = kind.per_page(len({row.get("evaluator", row.get("evaluator_a")) for row in mine}))
+        size = kind.per_page(len(_evaluators(mine)))
         pages = min(_MAX_PAGES, math.ceil(len(groups) / size))
         for page in range(pages):
             chosen = set(groups[page * size : (page + 1) * size])
@@ -330,10 +330,14 @@ def _pictures(audit: str, rows: list[Row], evaluators: Sequence[str], results: M
             caption = _caption(what, audit, kind, part, results)
             if page == pages - 1 and len(groups) > pages * size:
                 caption += f" Drawn: the first {pages * size} of {len(groups)} groups; the CSV has all."
-            names = unique(row.get("evaluator", row.get("evaluator_a")) for row in part)
-            alt = f"{kind.shape}: {what}; {count(len(names), 'evaluator')}. The table of this section has the figures."
+            among = count(len(_evaluators(part)), "evaluator")
+            alt = f"{kind.shape}: {what}; {among}. The table of this section has the figures."
             found.append(Picture(stem, caption, alt, _drawing(audit, part, evaluators)))
     return found
+
+
+def _evaluators(rows: Sequence[Row]) -> set[str]:
+    return {row[key] for row in rows for key in ("evaluator", "evaluator_a", "evaluator_b") if row.get(key)}
 
 
 def _defined(rows: Sequence[Row], keys: Sequence[str]) -> bool:

@@ -38,7 +38,7 @@ def lead(results: Mapping[str, Any]) -> list[str]:
     paragraphs = [_about(results["about"])]
     best = _ranked(overall(rates))
     if best:
-        paragraphs.append(" ".join([*_which(best), *_where(rates, best[0])]))
+        paragraphs.append(" ".join([*_which(best, audits.get("differences", [])), *_where(rates, best[0])]))
         paragraphs.append(" ".join(_for_what(audits, best[0]["evaluator"])))
     elif rates:
         paragraphs.append(
@@ -91,7 +91,7 @@ def _percent(row: Row, key: str) -> str:
     return text
 
 
-def _which(best: Sequence[Row]) -> list[str]:
+def _which(best: Sequence[Row], differences: Sequence[Row]) -> list[str]:
     first = best[0]
     over = " as the mean over datasets" if first.get("dataset") == "__macro__" else ""
     wrong = round(100 * (1 - first["bacc"]))
@@ -105,7 +105,7 @@ def _which(best: Sequence[Row]) -> list[str]:
         said.append(
             "That cannot be told from guessing (50 %): do not rely on it to tell attributable claims from others."
         )
-    else:
+    elif first.get("tpr") is not None and first.get("tnr") is not None:
         said.append(
             f"On as many attributable as unattributable claims it would judge about {wrong} of 100 wrongly: it finds "
             f"{figure('tpr', first['tpr'])} % of the attributable (TPR) and {figure('tnr', first['tnr'])} % of the "
@@ -119,13 +119,25 @@ def _which(best: Sequence[Row]) -> list[str]:
         elif gap <= -LEANING:
             said.append("It leans towards “unattributable”: many of the errors that it reports are none.")
     if len(best) > 1:
-        second = best[1]
-        text = f"{second['evaluator']} follows with {_percent(second, 'bacc')}"
-        limits = first.get("bacc_low"), second.get("bacc_high")
-        if limits[0] is not None and limits[1] is not None and limits[0] <= limits[1]:
-            text += "; their intervals overlap, so which of the two is better is not settled by these claims"
-        said.append(text + ".")
+        said.append(_second(first, best[1], differences))
     return said
+
+
+def _second(first: Row, second: Row, differences: Sequence[Row]) -> str:
+    """The runner-up, and whether the claims settle which of the two is better: paired where that was computed."""
+    text = f"{second['evaluator']} follows with {_percent(second, 'bacc')}"
+    pair = {first["evaluator"], second["evaluator"]}
+    for row in differences:
+        same = {row["evaluator_a"], row["evaluator_b"]} == pair and row.get("key") == "bacc"
+        if same and row.get("dataset") == first.get("dataset") and None not in (row.get("low"), row.get("high")):
+            low, high = sorted(abs(row[end]) for end in ("low", "high"))
+            if row["low"] <= 0 <= row["high"]:
+                return f"{text}; on the same claims the difference is within chance, so neither is shown to be better."
+            return f"{text}; on the same claims the difference is clear ({span('mean_abs_bias', low, high)} points)."
+    low, high = first.get("bacc_low"), second.get("bacc_high")
+    if low is not None and high is not None and low <= high:
+        text += "; their intervals overlap, so which of the two is better is not settled by these claims"
+    return f"{text}."
 
 
 def _where(rates: Sequence[Row], best: Row) -> list[str]:
@@ -137,11 +149,8 @@ def _where(rates: Sequence[Row], best: Row) -> list[str]:
     if len({row["dataset"] for row in parts}) != len(parts) or len(parts) < 2:
         return []
     parts.sort(key=lambda row: row["bacc"])
-    worst, top = parts[0], parts[-1]
-    return [
-        f"It does best on {top['dataset']} ({figure('bacc', top['bacc'])} %) and worst on {worst['dataset']} "
-        f"({figure('bacc', worst['bacc'])} %)."
-    ]
+    (worst, lowest), (top, highest) = ((row["dataset"], figure("bacc", row["bacc"])) for row in (parts[0], parts[-1]))
+    return [f"{best['evaluator']} does best on {top} ({highest} %) and worst on {worst} ({lowest} %)."]
 
 
 def _for_what(audits: Mapping[str, Sequence[Row]], evaluator: str) -> list[str]:
@@ -210,7 +219,7 @@ def glance(results: Mapping[str, Any]) -> Table | None:
         cells = [Cell(evaluator)]
         for key in ("bacc", "tpr", "tnr"):
             low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-            notes = [span(key, low, high)] if None not in (low, high, row[key]) else []
+            notes = [span(key, low, high)] if None not in (low, high, row.get(key)) else []
             cells.append(
                 Cell(figure(key, row[key]), notes, "" if row[key] is not None else str(row.get("reason") or ""))
             )
