@@ -195,6 +195,7 @@ def test_no_text_of_the_input_can_act(tmp_path: Path) -> None:
     results["audits"]["fresh"] = [{"dataset": EVIL, EVIL: 0.5, "reason": EVIL, "figure": None}]
     folder = run(tmp_path / "run", results)
 
+    assert (folder / "figures" / "ranking_------up.svg").is_file()
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
     assert len(page.of("script")) == 1
     assert not any(key.startswith("on") for _, attributes in page.tags for key in attributes)

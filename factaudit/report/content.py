@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -223,7 +224,11 @@ def _audit_section(audit: str, rows: list[Row], evaluators: Sequence[str], resul
 
 @dataclass(frozen=True)
 class _Kind:
-    """How an audit's rows become figures: ``what`` opens the caption, ``per_page`` groups go into one figure."""
+    """How an audit's rows become figures.
+
+    ``what`` opens the caption, ``keys`` are drawn, ``known`` are keys that do not make groups, and ``per_page(k)``
+    groups go into one figure of k evaluators.
+    """
 
     what: str
     keys: tuple[str, ...]
@@ -323,7 +328,9 @@ def _pictures(audit: str, rows: list[Row], evaluators: Sequence[str], results: M
         for page in range(pages):
             chosen = set(groups[page * size : (page + 1) * size])
             part = [row for row in mine if group_label(row, columns) in chosen]
-            stem = "_".join([audit, *([level] if level else []), *([str(page + 1)] if pages > 1 else [])])
+            parts = [audit, *([str(level)] if level else []), *([str(page + 1)] if pages > 1 else [])]
+            # A level is data, and must not lead out of the folder.
+            stem = re.sub(r"[^A-Za-z0-9_-]", "-", "_".join(parts))
             what = (
                 kind.what + (f", {level} level" if level else "") + (f" ({page + 1} of {pages})" if pages > 1 else "")
             )
