@@ -1,0 +1,360 @@
+"""D-FActScore end to end: a scripted LLM, evaluators, failures, resuming, the run folder and its report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from llm_server import FaultServer, Plan
+from scripted_llm import ScriptedLLM
+
+from factaudit.dfactscore.biographies import Biography, Fact
+from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer
+from factaudit.dfactscore.run import merged_paragraphs, score_files
+from factaudit.errors import InputError, UsageError
+from factaudit.factscore.settings import open_knowledge
+from factaudit.knowledge.topics import Knowledge
+from factaudit.llm.client import Client
+from factaudit.llm.types import Reply
+from factaudit.results import Results
+from factaudit.tables import read_claims, read_verdicts
+
+PAGES = {
+    "Ann Lee (painter)": "Ann Lee was a painter. She was born in Leith in 1901. She painted harbours.",
+    "Ann Lee (diver)": "Ann Lee is a diver. She was born in Perth in 1980. She dived in Oslo.",
+}
+MERGED = "Ann Lee was a painter. She painted harbours. She dived in Oslo."
+TOLD_APART = "Ann Lee was a painter. Another Ann Lee is a diver."
+
+
+@pytest.fixture
+def knowledge(tmp_path: Path) -> Knowledge:
+    source = tmp_path / "pages.jsonl"
+    source.write_text("".join(json.dumps({"title": t, "text": x}) + "\n" for t, x in PAGES.items()))
+    return open_knowledge(source, out=tmp_path)
+
+
+def answer(prompt: str) -> str:
+    """An LLM that does all three tasks by looking at the words."""
+    if "True or False?" in prompt:
+        fact = prompt.rsplit("Input: ", 1)[1].split(" True or False?")[0]
+        return str(fact in prompt.split("\n\nInput: ")[0])
+    if prompt.startswith("Each paragraph below"):
+        facts = prompt.rsplit("Facts:\n", 1)[1].split("Facts by person:")[0].strip()
+        return facts.replace("- Another", "- ===\n- Another")
+    return "- " + prompt.rstrip("\n").rsplit("\n", 1)[-1].split("independent facts: ")[1]
+
+
+def bios(*outputs: str, **more: Any) -> list[Biography]:
+    return [Biography(f"r{n}", "Ann Lee", output, "s", **more) for n, output in enumerate(outputs)]
+
+
+def test_one_matrix_gives_both_scores(knowledge: Knowledge) -> None:
+    llm = ScriptedLLM(answer)
+    scored = DFactScorer(knowledge, llm, gamma=0).score(bios(MERGED))
+    (row,) = scored.responses
+    assert row["candidates"] == ["Ann Lee (diver)", "Ann Lee (painter)"]
+    assert (row["factscore"], row["dfactscore"]) == (1.0, pytest.approx(2 / 3))
+    assert (row["category"], row["merged"], row["n_elsewhere"]) == ("one bio, N entities", True, 1)
+    assert [fact["about"] for fact in row["facts"]] == ["Ann Lee (painter)"] * 2 + ["Ann Lee (diver)"]
+    # 3 sentences, 1 paragraph, 3 facts x 2 entities: nothing is asked twice.
+    assert len(llm.requests) == len(set(llm.prompts)) == 3 + 1 + 6
+    asked = [prompt for prompt in llm.prompts if "True or False?" in prompt]
+    assert all(prompt.startswith("Answer the question about Ann Lee based on the given context.") for prompt in asked)
+    assert len(scored.matrix) == 6
+
+
+def test_claims_carry_group_and_entity_and_two_verdicts_each(knowledge: Knowledge) -> None:
+    scored = DFactScorer(knowledge, ScriptedLLM(answer)).score(bios(MERGED))
+    assert scored.claims["group"].tolist() == ["1", "1", "1"]
+    assert scored.claims["entity"].unique().tolist() == ["Ann Lee (painter)"]
+    assert scored.claims["doc"].str.contains("painted harbours").all()
+    predictions = scored.verdicts.pivot(index="claim_id", columns="evaluator", values="prediction")
+    assert predictions[FACTSCORE].tolist() == [1, 1, 1]
+    assert predictions[DFACTSCORE].tolist() == [1, 1, 0]
+
+
+def test_biographies_that_tell_people_apart_lose_nothing(knowledge: Knowledge) -> None:
+    def told(prompt: str) -> str:
+        # The facts say who is meant; the page does not say "Another".
+        return answer(prompt.replace("Input: Another Ann Lee", "Input: Ann Lee"))
+
+    scored = DFactScorer(knowledge, ScriptedLLM(told), groupers=("llm", "heuristic", "one-group"), gamma=0).score(
+        bios(TOLD_APART)
+    )
+    (row,) = scored.responses
+    assert (row["factscore"], row["dfactscore"], row["category"]) == (1.0, 1.0, "N bios, N entities")
+    by_grouper = {one["grouper"]: one for one in scored.summary["linking"] if one["link"] == "argmax"}
+    assert by_grouper["heuristic"]["dfactscore"] == 1.0
+    assert by_grouper["one-group"]["dfactscore"] == 0.5
+    grouping = {one["grouper"]: one for one in scored.summary["grouping"]}
+    assert (grouping["heuristic"]["same_as_first"], grouping["one-group"]["same_as_first"]) == (1.0, 0.0)
+
+
+def test_an_evaluator_verifies_without_an_llm(knowledge: Knowledge, tmp_path: Path) -> None:
+    facts = tuple(map(Fact, ["Ann Lee was a painter.", "She painted harbours.", "She dived in Oslo."]))
+    scorer = DFactScorer(knowledge, verifier="unigram:threshold=0.9", groupers=("heuristic",), gamma=0)
+    scored = scorer.score(bios(MERGED, facts=facts), journal=tmp_path / "journal")
+    assert scored.responses[0]["dfactscore"] == pytest.approx(2 / 3)
+    (journal,) = (tmp_path / "journal").iterdir()
+    before = journal.read_bytes()
+    again = scorer.score(bios(MERGED, facts=facts), journal=tmp_path / "journal")
+    assert journal.read_bytes() == before  # everything was known
+    assert again.responses == scored.responses
+
+
+def test_documents_that_came_with_a_biography_are_enough() -> None:
+    docs = tuple((title, text) for title, text in PAGES.items())
+    given = bios(MERGED, facts=tuple(map(Fact, MERGED.split(". "))), candidates=tuple(PAGES), docs=docs)
+    scored = DFactScorer(verifier="unigram:threshold=0.9", groupers=("one-group",), gamma=0).score(given)
+    assert scored.responses[0]["dfactscore"] == pytest.approx(2 / 3)
+
+
+def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: Knowledge) -> None:
+    given = bios("Ann Lee was a painter. She flew.", candidates=("Ann Lee (painter)", "Ann Lee (ghost)"))
+    scored = DFactScorer(knowledge, ScriptedLLM(answer), gamma=0).score(given)
+    (row,) = scored.responses
+    # The painter's page supports the first fact; what the ghost's would have said of the second is not known.
+    assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 0)
+    assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == (1.0, 0.5, 1.0)
+    assert row["dfactscore"] == 0.5
+    unscored = scored.verdicts[scored.verdicts["prediction"].isna()]
+    assert unscored["status"].tolist() == ["skipped"]
+    assert "Ann Lee (ghost)" in unscored["raw"].iloc[0]
+
+
+def test_a_name_that_nobody_has_is_unscored_not_unsupported(knowledge: Knowledge) -> None:
+    given = [Biography("r", "Zoe Quin", "Zoe Quin sang.", "s")]
+    scored = DFactScorer(knowledge, ScriptedLLM(answer)).score(given)
+    assert scored.responses[0]["factscore"] is None
+    assert scored.verdicts["status"].tolist() == ["skipped", "skipped"]
+    assert scored.verdicts["raw"].tolist() == ["no candidate entity"] * 2
+
+
+def test_failed_calls_are_counted_and_leave_bounds(knowledge: Knowledge) -> None:
+    def failing(task: Callable[[str], bool]) -> ScriptedLLM:
+        return ScriptedLLM(lambda prompt: Reply("error", error="gave up") if task(prompt) else answer(prompt))
+
+    grouping = DFactScorer(knowledge, failing(lambda p: p.startswith("Each paragraph")), gamma=0).score(bios(MERGED))
+    (row,) = grouping.responses
+    assert (row["factscore"], row["dfactscore"], row["dfactscore_min"], row["dfactscore_max"]) == (1.0, None, 0.0, 1.0)
+    linked = grouping.verdicts[grouping.verdicts["evaluator"] == DFACTSCORE]
+    assert set(linked["status"]) == {"error"}
+    assert grouping.summary["n_unscored_linked"] == 3
+    assert grouping.summary["grouping"][0]["n_failed"] == 1
+    verifying = DFactScorer(knowledge, failing(lambda p: "Input: She dived" in p), gamma=0).score(bios(MERGED))
+    (row,) = verifying.responses
+    assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 1)
+    assert (row["dfactscore"], row["dfactscore_min"]) == (1.0, pytest.approx(2 / 3))
+    decomposing = DFactScorer(knowledge, failing(lambda p: p.endswith("She dived in Oslo.\n"))).score(bios(MERGED))
+    assert decomposing.summary["n_failed_sentences"] == 1
+    assert decomposing.summary["n_facts"] == 2
+
+
+def test_abstentions_count_in_the_respond_ratio_only(knowledge: Knowledge, tmp_path: Path) -> None:
+    scored = DFactScorer(knowledge, ScriptedLLM(answer)).score(bios("I'm sorry, I do not know.", MERGED))
+    assert scored.summary["respond_ratio"] == 0.5
+    assert scored.responses[0]["abstained"] is True
+    nothing = DFactScorer(knowledge, ScriptedLLM(answer)).score(bios("I'm sorry."))
+    assert nothing.summary["factscore"] is None
+    assert nothing.summary["respond_ratio"] == 0.0
+    file = tmp_path / "bios.jsonl"
+    file.write_text(json.dumps({"name": "Ann Lee", "output": "I'm sorry."}) + "\n")
+    score_files(file, DFactScorer(knowledge, ScriptedLLM(answer)), tmp_path / "run")
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+def test_the_given_rule_and_groups(knowledge: Knowledge) -> None:
+    facts = (
+        Fact("Ann Lee was a painter.", group="a", entity="Ann Lee (painter)"),
+        Fact("Ann Lee is a diver.", group="b", entity="Ann Lee (diver)"),
+    )
+    scored = DFactScorer(knowledge, ScriptedLLM(answer), groupers=("given",), rule="given", gamma=0).score(
+        bios(TOLD_APART, facts=facts)
+    )
+    assert scored.responses[0]["dfactscore"] == 1.0
+    assert {row["link"] for row in scored.summary["linking"]} == {"argmax", "hungarian", "given"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "the verifier 'llm' needs an LLM"),
+        ({"verifier": "unigram"}, "the grouper 'llm' needs an LLM"),
+        ({"verifier": "unigram", "groupers": ("heuristics",)}, "did you mean 'heuristic'"),
+        ({"verifier": "unigran", "groupers": ("one-group",)}, "unigram"),
+        ({"verifier": "unigram", "groupers": ("one-group",), "rule": "best"}, "unknown linking rule"),
+    ],
+)
+def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        DFactScorer(**options)
+
+
+def test_what_is_needed_and_missing_is_said_before_any_call(knowledge: Knowledge) -> None:
+    scorer = DFactScorer(verifier="unigram", groupers=("one-group",))
+    with pytest.raises(UsageError, match="facts are to be had"):
+        scorer.score(bios(MERGED))
+    with pytest.raises(UsageError, match="candidates are to be found"):
+        scorer.score(bios(MERGED, facts=(Fact("x"),)))
+    with pytest.raises(UsageError, match="no biography"):
+        scorer.score([])
+
+
+# ------------------------------------------------------------------------------------------------- run folders
+
+
+def people_run(out: Path, root: Path, limit: int | None = None, **options: Any) -> Results:
+    knowledge = open_knowledge(root / "data/people/pages.jsonl", out=out)
+    scorer = DFactScorer(
+        knowledge, verifier="unigram:threshold=0.9", groupers=("heuristic", "given"), gamma=0, **options
+    )
+    return score_files(root / "data/people/biographies.jsonl", scorer, out, limit=limit)
+
+
+def test_a_run_folder_holds_everything_and_the_same_call_gives_the_same(root: Path, tmp_path: Path) -> None:
+    results = people_run(tmp_path, root, replicates=200)
+    claims = read_claims(tmp_path / "claims.parquet")
+    verdicts = read_verdicts(tmp_path / "verdicts.parquet", claims=claims)
+    assert set(verdicts["evaluator"]) == {FACTSCORE, DFACTSCORE}
+    assert claims["entity"].notna().all()
+    matrix = pd.read_parquet(tmp_path / "matrix.parquet")
+    assert len(matrix) == matrix["claim_id"].nunique() > len(claims)
+    rows = [json.loads(line) for line in (tmp_path / "responses.jsonl").read_text().splitlines()]
+    assert len(rows) == 20
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert [row["system"] for row in summary["systems"]] == ["heron", "lark"]
+    elsewhere = pd.read_csv(tmp_path / "tables/dfactscore_elsewhere.csv")
+    assert len(elsewhere) == sum(row["n_elsewhere"] for row in rows)
+    assert {"linked", "about", "fact"} <= set(elsewhere.columns)
+    # The audits see it: FActScore takes false attributions for true.
+    rates = {row["evaluator"]: row for row in results.audits["rates"] if row["dataset"] == "biographies"}
+    assert rates[FACTSCORE]["tnr"] < 0.5 < rates[DFACTSCORE]["tnr"]
+    before = (tmp_path / "results.json").read_bytes()
+    people_run(tmp_path, root, replicates=200)
+    assert (tmp_path / "results.json").read_bytes() == before
+
+
+def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    pages = {f"Ann {evil} (x)": f"Ann {evil} sang.", f"Ann {evil} (y)": f"Ann {evil} swam."}
+    line = {
+        "name": f"Ann {evil}",
+        "system": evil,
+        "output": f"Ann {evil} sang. She swam.",
+        "docs": [{"title": title, "text": text} for title, text in pages.items()],
+        "facts": [{"text": f"Ann {evil} sang.", "sentence": 0}, {"text": f"{evil} swam.", "sentence": 1}],
+    }
+    file = tmp_path / "bios.jsonl"
+    file.write_text(json.dumps(line) + "\n")
+    scorer = DFactScorer(verifier="unigram:threshold=0.9", groupers=("one-group",), replicates=0)
+    score_files(file, scorer, tmp_path / "run")
+    report = (tmp_path / "run" / "report.html").read_text()
+    assert 'class="person p0"' in report
+    assert 'class="person p1"' in report
+    assert "somebody else" in report
+    assert "<script>alert" not in report
+    assert "<script>alert" not in (tmp_path / "run" / "report.md").read_text()
+
+
+def test_a_merged_paragraph_lists_people_by_number_of_facts(knowledge: Knowledge) -> None:
+    scored = DFactScorer(knowledge, ScriptedLLM(answer)).score(bios(MERGED))
+    section = merged_paragraphs(scored.responses)
+    assert section is not None
+    (item,) = section["merged"]
+    assert [(one["title"], one["n"], one["linked"]) for one in item["people"]] == [
+        ("Ann Lee (painter)", 2, True),
+        ("Ann Lee (diver)", 1, False),
+    ]
+    assert [one["person"] for one in item["sentences"]] == [0, 0, 1]
+    assert [one["elsewhere"] for one in item["facts"]] == [False, False, True]
+    assert merged_paragraphs([{"merged": False}]) is None
+
+
+def test_the_same_biography_in_two_files_is_refused(root: Path, tmp_path: Path) -> None:
+    file = root / "data/people/biographies.jsonl"
+    scorer = DFactScorer(verifier="unigram", groupers=("one-group",))
+    with pytest.raises(UsageError, match="two of the files"):
+        score_files([file, file], scorer, tmp_path)
+    with pytest.raises(InputError, match="no such file"):
+        score_files(tmp_path / "none.jsonl", scorer, tmp_path)
+
+
+# ---------------------------------------------------------------------------------------------------- resuming
+
+
+class Killed(BaseException):
+    """As Ctrl-C: nothing may catch it."""
+
+
+def test_a_run_that_was_killed_repeats_no_paid_call(knowledge: Knowledge, tmp_path: Path) -> None:
+    given = bios(MERGED, TOLD_APART, "Ann Lee was a painter. She was born in Leith in 1901.")
+
+    def plan(body: dict[str, Any], attempt: int) -> Plan:
+        return Plan(text=answer(body["messages"][-1]["content"]))
+
+    def scorer(server: FaultServer) -> DFactScorer:
+        client = Client("m", base_url=server.url, api_key="k", concurrency=2, cache=tmp_path / "cache.db")
+        return DFactScorer(knowledge, client, gamma=0)
+
+    with FaultServer(plan=plan) as server:
+        undisturbed = DFactScorer(knowledge, Client("m", base_url=server.url, api_key="k"), gamma=0).score(given)
+    kills = 0
+    with FaultServer(plan=plan) as server:
+        for _ in range(20):
+            calls = sum(server.paid.values())
+            one = scorer(server)
+            ask = one.llm.ask  # type: ignore[union-attr]
+            left = 5
+
+            async def until_killed(request: Any, ask: Any = ask) -> Reply:
+                nonlocal left
+                reply = await ask(request)
+                left -= not reply.cached
+                if left <= 0:
+                    raise Killed
+                return reply
+
+            one.llm.ask = until_killed  # type: ignore[union-attr, method-assign]
+            try:
+                resumed = one.score(given)
+                break
+            except (Killed, BaseExceptionGroup):
+                kills += 1
+                assert sum(server.paid.values()) > calls
+        else:
+            pytest.fail("never finished")
+        # Paid twice: at most what was under way when it was killed.
+        assert kills >= 3
+        assert sum(server.paid.values()) <= len(server.paid) + 2 * kills
+    assert resumed.responses == undisturbed.responses
+    pd.testing.assert_frame_equal(resumed.verdicts, undisturbed.verdicts)
+
+
+# ----------------------------------------------------------------------------------------------- the local model
+
+
+@pytest.mark.local
+@pytest.mark.slow
+def test_the_local_model_runs_the_whole_pipeline(knowledge: Knowledge, tmp_path: Path) -> None:
+    pytest.importorskip("xllamacpp", reason="needs the extra [local]")
+    file = tmp_path / "bios.jsonl"
+    outputs = ["Ann Lee was a painter.", "Ann Lee is a diver.", "Ann Lee was born in Leith in 1901."]
+    file.write_text("".join(json.dumps({"name": "Ann Lee", "output": output}) + "\n" for output in outputs))
+    client = Client("smollm2", base_url="local", cache=tmp_path / "cache.db", concurrency=2, timeout=300.0)
+    # Few facts: what the model says is of no interest here, that everything holds together is.
+    scorer = DFactScorer(knowledge, client, groupers=("llm", "heuristic"), max_facts=2, replicates=100)
+    results = score_files(file, scorer, tmp_path / "run")
+    rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
+    assert len(rows) == 3
+    assert all(row["n_facts"] >= 1 for row in rows)
+    claims = read_claims(tmp_path / "run/claims.parquet")
+    verdicts = read_verdicts(tmp_path / "run/verdicts.parquet", claims=claims)
+    assert len(verdicts) == 2 * len(claims)
+    assert results.calls[0]["calls"] > 0
+    assert results.calls[0]["cost"] == 0
+    assert (tmp_path / "run/report.html").is_file()
