@@ -1,0 +1,201 @@
+"""MF's own outputs: totals to the last digit, Table 4 to the printed one, lost facts; ALCE's citation recall."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factaudit.dfactscore.biographies import Biography
+from factaudit.dfactscore.citations import citation_scores, cited_sentences, read_alce_scores, summarise_citations
+from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE
+from factaudit.dfactscore.published import Published, compare_printed, read_printed, read_published, system_of
+from factaudit.dfactscore.settings import load, run
+from factaudit.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def published(shared: Path) -> Published:
+    return read_published([shared / "dfactscore" / "results"], replicates=200)
+
+
+def test_scores_equal_the_files_own_totals(published: Published) -> None:
+    assert len(published.rows) == 6
+    for row in published.rows:
+        for name in ("init_factscore", "init_dfactscore", "n_entities", "respond_ratio"):
+            assert row[name] == pytest.approx(row[f"file_{name}"], abs=1e-9)
+        assert row["init_factscore_low"] < row["init_factscore"] < row["init_factscore_high"]
+
+
+def test_table_4_to_the_printed_digit(published: Published, root: Path) -> None:
+    printed = read_printed(root / "data/published/mf_table4.csv")
+    rows = compare_printed(published.rows, printed)
+    assert len(rows) == len(printed) == 16
+    assert [row for row in rows if not row["same"]] == []
+    figures = {(row["system"], row["figure"]): row["rebuilt"] for row in rows}
+    assert figures["Llama-2-13b-chat", "init_factscore"] == 94.6
+    assert figures["Llama-2-13b-chat", "init_dfactscore"] == 86.0
+    assert figures["gpt-3.5-turbo-0301", "init_dfactscore"] == 95.2
+    assert figures["Llama-2-13b-chat, no ambiguity", "init_dfactscore"] == 83.2
+    wrong = [one | {"value": one["value"] + 0.1} for one in printed]
+    assert not any(row["same"] for row in compare_printed(published.rows, wrong))
+
+
+def test_lost_facts_are_counted(published: Published) -> None:
+    lost = {row["system"]: row["n_lost"] for row in published.rows}
+    assert lost == {
+        "Llama-2-13b-chat, no ambiguity": 579,
+        "Llama-2-13b-chat (facts by ChatGPT)": 580,
+        "Llama-2-13b-chat": 501,
+        "Llama-2-70b-chat": 601,
+        "gpt-3.5-turbo-0301 (facts by ChatGPT)": 429,
+        "gpt-3.5-turbo-0301": 406,
+    }
+    for row in published.rows:
+        assert row["n_missing"] - row["n_added"] == row["n_lost"]
+        # The bound that the decisions give never exceeds the file's own number of groups.
+        assert row["n_biographies_min"] <= row["n_biographies"]
+
+
+def test_claims_and_verdicts_say_the_same_as_the_rows(published: Published) -> None:
+    told = published.claims.merge(published.verdicts, on="claim_id")
+    for row in published.rows:
+        mine = told[told["system"] == row["system"]]
+        for name, key in ((FACTSCORE, "init_factscore"), (DFACTSCORE, "init_dfactscore")):
+            ok = mine[(mine["evaluator"] == name) & (mine["status"] == "ok")]
+            means = ok.groupby("response_id")["prediction"].mean()
+            assert float(means.mean()) == pytest.approx(row[f"file_{key}"], abs=1e-9)
+        skipped = mine[(mine["evaluator"] == DFACTSCORE) & (mine["status"] == "skipped")]
+        assert len(skipped) == row["n_missing"]
+
+
+def results_file(folder: Path, name: str = "bioqa-x-gtr-shot2_factscore_output.json", **changes: Any) -> Path:
+    def fact(atom: str, topic: Any) -> dict[str, Any]:
+        return {"atom": atom, "is_supported": bool(topic), "supporting_topic": topic}
+
+    content = {
+        "score": 0.5,
+        "init_score": 0.75,
+        "global_score": 0.5,
+        "init_global_score": 0.5,
+        "num_supporting_topics": 2.0,
+        "num_groups": 1.0,
+        "respond_ratio": 0.5,
+        "nan": 0.0,
+        "decisions": [[fact("a", "A"), fact("b", "A"), fact("c", "B"), fact("d", None)], None],
+        "global_decisions": [[fact("b", "A"), fact("c", None), fact("new", "A")], None],
+    } | changes
+    path = folder / name
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_a_small_file_by_hand(tmp_path: Path) -> None:
+    found = read_published([results_file(tmp_path)])
+    (row,) = found.rows
+    assert (row["system"], row["respond_ratio"]) == ("x", 0.5)
+    assert (row["init_factscore"], row["init_dfactscore"]) == (0.75, pytest.approx(2 / 3))
+    assert (row["n_facts"], row["n_grouped"], row["n_lost"], row["n_missing"], row["n_added"]) == (4, 3, 1, 2, 1)
+    assert (row["n_elsewhere"], row["share_merged"]) == (1, 1.0)
+    status = found.verdicts.pivot(index="claim_id", columns="evaluator", values="status")
+    assert status[DFACTSCORE].tolist() == ["skipped", "ok", "ok", "skipped", "ok"]
+    assert status[FACTSCORE].tolist() == ["ok", "ok", "ok", "ok", "skipped"]
+
+
+def test_a_file_of_another_form_is_refused(tmp_path: Path) -> None:
+    path = results_file(tmp_path, decisions=[[{"atom": "a"}]])
+    with pytest.raises(InputError, match="is_supported"):
+        read_published([path])
+    with pytest.raises(InputError, match="no such file"):
+        read_published([tmp_path / "none.json"])
+
+
+def test_systems_by_file_name() -> None:
+    assert system_of("bioqa-vicuna-7b-v1.5-16k-gtr-careful-shot2-ndoc5-42_factscore_output.json").endswith(", careful")
+    assert system_of("anything.json") == "anything"
+
+
+def test_the_experiment_rebuilds_the_table(shared: Path, root: Path, tmp_path: Path) -> None:
+    settings = {"data": str(shared), "replicates": 50}
+    results = run(root / "experiments/dfactscore_published.yaml", tmp_path, settings=settings)
+    assert all(row["same"] for row in results.audits["dfactscore_printed"])
+    assert [row["recall"] for row in results.audits["citation_recall"]] == pytest.approx([0.4351300866, 0.5543950216])
+    assert "The most merged responses" in (tmp_path / "report.html").read_text()
+    assert (tmp_path / "tables/dfactscore.csv").is_file()
+
+
+def test_a_wrong_experiment_is_said_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "e.yaml"
+    path.write_text("dfactscore:\n  published: x.json\n  knowlege: y\n")
+    with pytest.raises(InputError, match=r"line 3.*knowlege"):
+        load(path)
+    path.write_text("dfactscore:\n  biographies: x.jsonl\n  groupers: heuristics\n")
+    with pytest.raises(InputError, match="line 3"):
+        load(path)
+    path.write_text("dfactscore:\n  biographies: x.jsonl\n")
+    with pytest.raises(InputError, match="line 2: no such file"):
+        load(path)
+    path.write_text("dfactscore:\n  biographies: ${data}/x.jsonl\n")
+    with pytest.raises(InputError, match="'data' is not set"):
+        load(path)
+
+
+# --------------------------------------------------------------------------------------------------- citations
+
+
+def test_citation_recall_of_the_published_judgements(shared: Path) -> None:
+    rows = read_alce_scores([shared / "dfactscore" / "citation"], replicates=100)
+    assert len(rows) == 2
+    for row in rows:
+        assert row["recall"] == pytest.approx(row["file_recall"], abs=1e-9)
+        assert row["n_responses"] == 500
+    assert round(100 * rows[1]["recall"], 2) == 55.44  # MF Table 7, Vicuna
+
+
+def test_sentences_with_their_citations() -> None:
+    output = "He sang [1][3]. He danced[2][2]. He rested. He slept [9]. He ate [Document 1]. He drank [2,3]."
+    found = cited_sentences(output, 3)
+    assert [one.cited for one in found] == [(0, 2), (1,), (), (), (), ()]
+    assert [one.malformed for one in found] == [(), (), (), ("[9]",), ("[Document 1]",), ("[2,3]",)]
+    assert found[0].text == "He sang."
+    assert cited_sentences("He sang [1][2][3][4].", 4)[0].cited == (0, 1, 2)
+    assert cited_sentences("He sang [1][2][3][4].", 4, at_most=None)[0].cited == (0, 1, 2, 3)
+    assert cited_sentences("He sang [0].", 4)[0].malformed == ("[0]",)
+
+
+DOCS = (("A", "He sang in Rome."), ("B", "He danced in Oslo."), ("C", "Bees make honey."))
+
+
+def cited(output: str) -> dict[str, Any]:
+    bio = Biography("r", "N", output, "s", docs=DOCS)
+    (row,), _ = citation_scores([bio], "unigram:threshold=0.9")
+    return row
+
+
+def test_recall_and_precision_by_hand() -> None:
+    # Supported by its one citation; by two, one of which is needless; not supported; not cited.
+    row = cited("He sang in Rome [1]. He danced in Oslo [2][3]. He sang in Paris [1]. Bees make honey.")
+    assert row["recall"] == pytest.approx(2 / 4)
+    assert row["precision"] == pytest.approx(2 / 4)
+    assert (row["n_citations"], row["n_uncited"], row["n_malformed"]) == (4, 1, 0)
+    # Needed together: neither is enough, so both citations count.
+    row = cited("He sang in Rome, danced in Oslo [1][2].")
+    assert (row["recall"], row["precision"]) == (1.0, 1.0)
+
+
+def test_malformed_citations_are_reported_and_not_judged() -> None:
+    row = cited("He sang in Rome [1][7]. He danced in Oslo [Document 2].")
+    assert (row["recall"], row["precision"], row["n_malformed"]) == (0.0, 0.0, 2)
+    assert row["malformed"] == ["[7]", "[Document 2]"]
+    (told,) = summarise_citations([row], replicates=0)
+    assert (told["n_malformed"], told["recall"]) == (2, 0.0)
+
+
+def test_a_judgement_without_a_verdict_leaves_recall_undefined() -> None:
+    row = cited("It was [1].")  # no content word: the evaluator skips it
+    assert (row["n_unscored"], row["recall"], row["precision"]) == (1, None, None)
+    (told,) = summarise_citations([row])
+    assert told["recall"] is None
+    assert told["reason"] == "1 responses have unscored judgements"

@@ -1,0 +1,117 @@
+"""The invented people that ship: what the folder says of itself, and what D-FActScore finds in it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from factaudit.dfactscore.biographies import Biography, given_groups, read_biographies
+from factaudit.dfactscore.candidates import base_name, find_candidates
+from factaudit.dfactscore.engine import DFactScorer, Scored
+from factaudit.dfactscore.score import CATEGORIES, category
+from factaudit.dfactscore.settings import run
+from factaudit.factscore.settings import open_knowledge
+
+
+@pytest.fixture(scope="module")
+def biographies(root: Path) -> list[Biography]:
+    return read_biographies(root / "data/people/biographies.jsonl")
+
+
+@pytest.fixture(scope="module")
+def scored(root: Path, biographies: list[Biography], tmp_path_factory: pytest.TempPathFactory) -> Scored:
+    out = tmp_path_factory.mktemp("people")
+    scorer = DFactScorer(
+        open_knowledge(root / "data/people/pages.jsonl", out=out),
+        verifier="unigram:threshold=0.9",
+        groupers=("given", "heuristic", "one-group"),
+        gamma=0,
+        replicates=200,
+    )
+    return scorer.score(biographies)
+
+
+def pages(root: Path) -> dict[str, str]:
+    lines = (root / "data/people/pages.jsonl").read_text(encoding="utf-8").splitlines()
+    return {row["title"]: row["text"] for row in map(json.loads, lines)}
+
+
+def test_the_pages_are_as_described(root: Path) -> None:
+    found = pages(root)
+    assert len(found) == 14
+    assert all(150 <= len(text.split()) <= 400 for text in found.values())
+    shared = Counter(base_name(title).replace("R. ", "") for title in found)
+    assert sorted(shared.values()) == [1, 1, 2, 2, 2, 3, 3]
+    # Each name leads to all its people, by its title alone.
+    for name, number in shared.items():
+        assert len(find_candidates([name], found)[name]) == number
+
+
+def test_the_biographies_are_as_described(root: Path, biographies: list[Biography]) -> None:
+    titles = set(pages(root))
+    assert len(biographies) == 20
+    assert Counter(bio.category for bio in biographies) == {CATEGORIES[0]: 6, CATEGORIES[1]: 8, CATEGORIES[2]: 6}
+    assert Counter(bio.system for bio in biographies) == {"heron": 10, "lark": 10}
+    for bio in biographies:
+        assert bio.candidates is not None
+        assert bio.facts
+        assert set(bio.candidates) <= titles
+        marks, entities = given_groups(bio.facts)
+        people = {fact.entity for fact in bio.facts} - {None}
+        assert people <= set(bio.candidates)
+        assert category(len(set(marks)), len(people)) == bio.category
+        for fact, mark in zip(bio.facts, marks, strict=True):
+            assert fact.label == int(fact.entity is not None and fact.entity == entities[mark])
+
+
+def test_word_overlap_verifies_these_facts_without_an_error(scored: Scored) -> None:
+    facts = [fact for row in scored.responses for fact in row["facts"]]
+    assert len(facts) == 164
+    assert all(fact["supported_by"] == ([fact["given_entity"]] if fact["given_entity"] else []) for fact in facts)
+
+
+def test_all_merged_biographies_are_found_with_given_groups(scored: Scored) -> None:
+    assert scored.summary["category_accuracy"] == 1.0
+    merged = {row["response_id"] for row in scored.responses if row["merged"]}
+    assert merged == {row["response_id"] for row in scored.responses if row["given_category"] == CATEGORIES[1]}
+    # D-FActScore's verdicts are then the labels.
+    assert all(fact["dfactscore"] == fact["label"] for row in scored.responses for fact in row["facts"])
+
+
+def test_the_heuristic_grouper_gets_18_of_20_right(scored: Scored) -> None:
+    grouping = {row["grouper"]: row for row in scored.summary["grouping"]}
+    assert grouping["heuristic"]["same_as_given"] == 18 / 20
+    assert grouping["heuristic"]["agreement_given"] == pytest.approx(0.966, abs=5e-4)
+    assert grouping["one-group"]["same_as_given"] == 14 / 20
+
+
+def test_hungarian_and_argmax_agree_here(scored: Scored) -> None:
+    # Nobody's facts are in two groups of one paragraph, so no two groups want the same entity.
+    by_rule = {
+        row["link"]: row["dfactscore"]
+        for row in scored.summary["linking"]
+        if row["grouper"] == "given" and row["system"] == "lark"
+    }
+    assert by_rule["argmax"] == by_rule["hungarian"] == by_rule["given"]
+
+
+def test_the_ranking_of_the_systems_turns_round(scored: Scored) -> None:
+    heron, lark = scored.summary["systems"]
+    assert heron["factscore"] == 1.0
+    assert heron["factscore"] > lark["factscore"]
+    assert heron["dfactscore"] < lark["dfactscore"]
+    assert heron["gap_low"] > 0
+
+
+def test_the_quickstart_needs_no_key(root: Path, tmp_path: Path) -> None:
+    results = run(root / "experiments/dfactscore_quickstart.yaml", tmp_path, settings={"replicates": 100})
+    rows = {row["system"]: row for row in results.audits["dfactscore"]}
+    assert rows["heron"]["factscore"] == 1.0
+    assert rows["heron"]["dfactscore"] < 0.8
+    assert results.calls == []
+    report = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Merged paragraphs" in report
+    assert "http" not in report.split("</style>")[1].replace("http-equiv", "")
