@@ -192,6 +192,8 @@ def test_no_text_of_the_input_can_act(tmp_path: Path) -> None:
     results["sections"] = [
         {"title": EVIL, "text": EVIL, "table": {"columns": [EVIL], "rows": [[EVIL]]}, "figure": None}
     ]
+    for row in results["audits"]["ranking"]:
+        row["level"] = "../../up"
     results["audits"]["fresh"] = [{"dataset": EVIL, EVIL: 0.5, "reason": EVIL, "figure": None}]
     folder = run(tmp_path / "run", results)
 
