@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import asyncio
-import csv
 import json
 import os
 import random
@@ -173,7 +172,7 @@ class _NameLine(SourceRow):
 
 
 def read_names(path: str | Path) -> list[Name]:
-    """Read names: `collect`'s JSONL, or MF's ``AmbigBio.csv`` (no header: a question and a list with the name)."""
+    """Read names: `collect`'s JSONL, or MF's ``AmbigBio.csv`` (a question, a tab, a list with the name)."""
     source = Path(path)
     if not source.name.endswith(".csv"):
         return [
@@ -184,19 +183,18 @@ def read_names(path: str | Path) -> list[Name]:
         raise InputError(str(source), [Problem("no such file")])
     names = []
     problems = []
-    with source.open(encoding="utf-8-sig", newline="") as file:
-        for number, row in enumerate(csv.reader(file), start=1):
-            if not row:
-                continue
-            try:
-                given = ast.literal_eval(row[1]) if len(row) > 1 else None
-            except (ValueError, SyntaxError):
-                given = None
-            name = given[0] if isinstance(given, list) and given and isinstance(given[0], str) else name_of(row[0])
-            if name.strip():
-                names.append(Name(name.strip()))
-            else:
-                problems.append(Problem("expected \"Tell me a bio of NAME\", ['NAME']", number))
+    # Its columns are parted by tabs, and names are not quoted.
+    for number, line in enumerate(source.read_text(encoding="utf-8-sig").splitlines(), start=1):
+        question, _, listed = line.partition("\t")
+        try:
+            given = ast.literal_eval(listed) if listed else None
+        except (ValueError, SyntaxError):
+            given = None
+        name = given[0] if isinstance(given, list) and given and isinstance(given[0], str) else name_of(question)
+        if name.strip():
+            names.append(Name(name.strip()))
+        elif line.strip():
+            problems.append(Problem("expected a question, a tab and a list with the name", number))
     if problems or not names:
         raise InputError(str(source), problems or [Problem("the file has no names")])
     return names

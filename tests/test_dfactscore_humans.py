@@ -1,0 +1,142 @@
+"""Annotations: scores by people, agreement against known values, and people beside the machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from factaudit.dfactscore.humans import (
+    Annotation,
+    annotator_agreement,
+    compare_with_machine,
+    human_scores,
+    krippendorff_alpha,
+    popularity,
+    read_annotations,
+)
+from factaudit.errors import InputError
+
+
+def note(fact: str, label: str, page: str | None = None, entity: str = "A", **more: Any) -> Annotation:
+    return Annotation.model_validate(
+        {
+            "system": "s",
+            "response_id": "r",
+            "fact": fact,
+            "biography": "1",
+            "label": label,
+            "page": page,
+            "entity": entity,
+        }
+        | more
+    )
+
+
+def test_scores_by_people() -> None:
+    (row,) = human_scores([note("a", "S", "A"), note("b", "S", "B"), note("c", "NS"), note("d", "IR"), note("e", "S")])
+    # a and e are of the entity's page, b of another; c is not supported, d irrelevant.
+    assert (row["factscore"], row["dfactscore"]) == (0.75, 0.5)
+    assert (row["n_facts"], row["n_irrelevant"], row["n_biographies"], row["n_entities"]) == (4, 1, 1, 2)
+    (empty,) = human_scores([note("d", "IR")])
+    assert empty["factscore"] is None
+
+
+def test_annotations_are_read_and_checked(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("system,response_id,annotator,biography,entity,fact,label,page\ns,1,x,1,A,He sang.,S,A\n")
+    (one,) = read_annotations(file)
+    assert (one.response_id, one.label, one.page) == ("1", "S", "A")
+    file.write_text("system,response_id,biography,fact,label\ns,1,1,He sang.,yes\n")
+    with pytest.raises(InputError, match="row 1, column 'label'"):
+        read_annotations(file)
+
+
+def test_krippendorffs_alpha_of_his_own_example() -> None:
+    # Krippendorff 2011, "Computing Krippendorff's alpha-reliability", C: four observers, nominal, missing values.
+    rows = [
+        [1, 2, 3, 3, 2, 1, 4, 1, 2, None, None, None],
+        [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, None, 3],
+        [None, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, None],
+        [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, None],
+    ]
+    units = [[value for value in unit if value is not None] for unit in zip(*rows, strict=True)]
+    assert krippendorff_alpha(units) == pytest.approx(0.743, abs=5e-4)
+    # A: two observers, binary.
+    one, two = ["0", "1", "0", "0", "0", "0", "0", "0", "1", "0"], ["1", "1", "1", "0", "0", "1", "0", "0", "0", "0"]
+    assert krippendorff_alpha(list(zip(one, two, strict=True))) == pytest.approx(0.095, abs=5e-4)
+    assert krippendorff_alpha([["a", "a"], ["a"]]) is None
+    assert krippendorff_alpha([]) is None
+
+
+def test_agreement_of_two_annotators() -> None:
+    labels = {"x": ["S", "S", "S", "NS", "NS", "S", "IR", "S"], "y": ["S", "S", "NS", "NS", "S", "S", "IR", "S"]}
+    notes = [
+        note(f"fact {n}", label, annotator=name, entity="A" if name == "x" else "B")
+        for name, own in labels.items()
+        for n, label in enumerate(own)
+    ]
+    rows = {row["judgement"]: row for row in annotator_agreement(notes)}
+    facts = rows["fact label"]
+    assert (facts["n_units"], facts["n_annotators"], facts["percent"]) == (8, 2, 6 / 8)
+    # Cohen by hand: expected = (5*5 + 2*2 + 1*1) / 64.
+    expected = 30 / 64
+    assert facts["kappa"] == pytest.approx((6 / 8 - expected) / (1 - expected))
+    assert rows["number of biographies"]["percent"] == 1.0
+    assert rows["number of biographies"]["kappa"] is None
+    assert rows["entity"]["percent"] == 0.0
+    alone = annotator_agreement([note("a", "S")])
+    assert all(row["percent"] is None and row["reason"] for row in alone)
+
+
+def test_people_beside_the_machine() -> None:
+    random = np.random.default_rng(0)
+    people, machine = [], []
+    for system, level in (("a", 0.9), ("b", 0.6)):
+        for n in range(30):
+            true = float(np.clip(level + random.normal(0, 0.1), 0, 1))
+            key = {"system": system, "response_id": str(n)}
+            people.append({**key, "annotator": "1", "factscore": true, "dfactscore": true - 0.1})
+            machine.append(
+                {**key, "init_factscore": true + 0.02, "init_dfactscore": true - 0.1 + random.normal(0, 0.02)}
+            )
+    machine.pop()
+    rows = {row["system"]: row for row in compare_with_machine(people, machine, replicates=500)}
+    assert (rows["__all__"]["n"], rows["__all__"]["n_unmatched"]) == (59, 1)
+    own = [(p["dfactscore"], m["init_dfactscore"]) for p, m in zip(people[:30], machine[:30], strict=True)]
+    expected = stats.pearsonr(*zip(*own, strict=True)).statistic
+    a = rows["a"]
+    assert a["dfactscore_pearson_r"] == pytest.approx(expected)
+    assert a["dfactscore_pearson_r_low"] < expected < a["dfactscore_pearson_r_high"]
+    assert a["human_gap"] == pytest.approx(0.1)
+    assert a["gap_low"] < a["gap"] < a["gap_high"]
+    assert rows["__all__"]["dfactscore_kendall_tau"] == 1.0
+
+
+def test_several_annotators_of_a_response_are_averaged() -> None:
+    people = [
+        {"system": "s", "response_id": "r", "annotator": name, "factscore": value, "dfactscore": value}
+        for name, value in (("x", 0.4), ("y", 0.8))
+    ]
+    machine = [{"system": "s", "response_id": "r", "init_factscore": 0.5, "init_dfactscore": 0.5}]
+    row = compare_with_machine(people, machine)[1]
+    assert row["human_factscore"] == pytest.approx(0.6)
+    assert row["factscore_pearson_r"] is None
+    assert "too few" in row["reason"]
+
+
+def test_popularity() -> None:
+    def response(entity: str | None, candidates: list[str]) -> dict[str, Any]:
+        groups = [{"entity": entity, "n_facts": 3}, {"entity": candidates[-1], "n_facts": 1}]
+        return {"candidates": candidates, "groups": groups}
+
+    views = {"A": 100.0, "B": 10.0, "C": 1.0}
+    row = popularity([response("A", ["A", "B", "C"]), response("B", ["A", "B"])], views)
+    assert (row["n"], row["most_viewed"], row["mean_rank"]) == (2, 0.5, 0.5)
+    assert row["by_chance"] == pytest.approx((1 / 3 + 1 / 2) / 2)
+    without = popularity([response("A", ["A", "Z"]), response("A", ["A"])], views)
+    assert (without["n"], without["n_without_views"], without["most_viewed"]) == (0, 1, None)
+    assert without["reason"]
