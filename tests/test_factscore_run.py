@@ -20,7 +20,7 @@ from scripted_llm import ScriptedLLM
 from factaudit.errors import InputError, UsageError
 from factaudit.factscore.engine import FactScorer
 from factaudit.factscore.run import score_files
-from factaudit.factscore.settings import ModelSettings, load, open_knowledge, run
+from factaudit.factscore.settings import ModelSettings, ScoreExperiment, load, open_knowledge, run
 from factaudit.tables import read_claims, read_verdicts
 
 PAGES = [
@@ -290,3 +290,52 @@ def test_killed_ten_times_and_resumed_the_results_are_those_of_an_undisturbed_ru
         repeated = sum(server.paid.values()) - expected
     assert 0 <= repeated <= 10 * 8  # what was in flight at each kill
     assert results_of(tmp_path / "run") == results_of(tmp_path / "undisturbed")
+
+
+# ---------------------------------------------------------------------------------------------- the local model
+
+
+@pytest.mark.local
+@pytest.mark.slow
+def test_the_local_model_scores_five_responses_from_text_to_report(root: Path, tmp_path: Path) -> None:
+    topics = [
+        "Elena Varga (cellist)",
+        "Elena Varga (cellist)",
+        "John Hartwell",
+        "Nobody at all",
+        "Elena Varga (cellist)",
+    ]
+    outputs = [
+        "Elena Varga was a Hungarian cellist.",
+        "Elena Varga was born in Szeged in 1902.",
+        "John Hartwell was an engineer.",
+        "Nobody was anybody.",
+        "I'm sorry, I cannot help with that.",
+    ]
+    bios = write(tmp_path / "bios.jsonl", [{"topic": t, "output": o} for t, o in zip(topics, outputs, strict=True)])
+    given: Any = {
+        "responses": [str(bios)],
+        "knowledge": str(root / "data/people/pages.jsonl"),
+        "llm": {
+            "model": "smollm2",
+            "base_url": "local",
+            "concurrency": 2,
+            "timeout": 300,
+            "cache": str(tmp_path / "c.db"),
+        },
+        "max_facts": 2,  # a small model takes its time
+    }
+    results = run(ScoreExperiment(factscore=given, replicates=100), tmp_path / "run")
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    assert (summary["n_responses"], summary["n_abstained"], summary["n_failed_sentences"]) == (5, 1, 0)
+    assert summary["n_facts"] >= 3
+    assert summary["cost"] == 0
+    claims = read_claims(tmp_path / "run/claims.parquet")
+    verdicts = read_verdicts(tmp_path / "run/verdicts.parquet", claims=claims)
+    # What 135 million parameters say is not asserted; that each reply was read, and the log-probabilities with it, is.
+    found = verdicts[claims["doc"].notna()]
+    assert set(found["status"]) <= {"ok", "unparsed"}
+    assert found["prediction"].notna().all()
+    assert found.loc[found["status"] == "ok", "score"].notna().all()
+    assert (results.calls[0]["calls"], results.calls[0]["cost"]) == (summary["calls"], 0.0)
+    assert (tmp_path / "run/report.html").is_file()

@@ -295,7 +295,6 @@ def test_an_unfinished_build_of_another_source_begins_again(tmp_path: Path) -> N
 
 @pytest.mark.hf
 def test_a_roberta_tokenizer_cuts_as_the_original_does(tmp_path: Path) -> None:
-    pytest.importorskip("transformers", reason="needs the [hf] extra")
     folder = tiny_roberta_tokenizer(tmp_path / "tokenizer")
     text = ["one two three four five six", "seven eight nine"]
     source = write_pages(tmp_path / "pages.jsonl", [{"title": "T", "text": text}])
