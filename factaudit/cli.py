@@ -313,13 +313,13 @@ def report(run_dir: Path) -> None:
 def validate(file: Path, kind: str | None, claims: Path | None) -> None:
     """Check an experiment YAML, a claims file or a verdicts file without running anything."""
     from factaudit.experiment import engine_of, load
-    from factaudit.tables import has_column, read_claims, read_verdicts
+    from factaudit.tables import read_claims, read_table, read_verdicts
 
     if kind is None:
         if file.suffix in (".yaml", ".yml"):
             kind = "experiment"
         else:
-            kind = "verdicts" if has_column(file, "evaluator") else "claims"
+            kind = "verdicts" if "evaluator" in read_table(file) else "claims"
     if kind == "experiment":
         if (engine := engine_of(file)) is not None:
             engine.load(file)

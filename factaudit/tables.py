@@ -3,15 +3,27 @@
 A *claim* is one statement to check against one document; a *verdict* is what one evaluator said of one claim. Both are
 pandas DataFrames with the columns below, kept as Parquet, JSONL or CSV (the last two also ``.gz``). Reading validates:
 all that is wrong with a file is reported together, by row and column.
+
+CSV has no null: an empty cell is one. In Parquet and CSV an extra column of objects, or of values of several types,
+is written as JSON text.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
-from collections.abc import Iterable
+import re
+import zlib
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from itertools import accumulate, islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -57,14 +69,18 @@ def read_claims(*paths: str | Path) -> pd.DataFrame:
     Returns a DataFrame with all of `CLAIM_COLUMNS` (missing optional ones null), then any extra columns.
     Raises `InputError` naming file, row and column.
     """
-    tables = [validate_claims(_read(Path(path)), source=str(path), unit=_unit(path)) for path in paths]
-    if len(tables) == 1:
-        return tables[0]
-    claims = pd.concat(tables, ignore_index=True)
-    problems = _Problems(", ".join(str(path) for path in paths), "row")
-    problems.duplicates(claims["claim_id"], "claim_id", "ids that are unique over all the files")
-    problems.raise_if_any()
-    return claims
+    tables, made = [], []
+    for path in paths:
+        table = read_table(path)
+        made.append("claim_id" not in table)
+        tables.append(validate_claims(table, source=str(path), unit=_unit(path)))
+    if len(tables) > 1 and any(made):
+        # Made over all the files together, so that equal rows of two files get two ids.
+        together = pd.concat([table for table, own in zip(tables, made, strict=True) if own], ignore_index=True)
+        ids = iter(make_claim_ids(together))
+        for table in (table for table, own in zip(tables, made, strict=True) if own):
+            table["claim_id"] = pd.Series(list(islice(ids, len(table))), dtype="str")
+    return merge_claims(tables, [str(path) for path in paths])
 
 
 def read_verdicts(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -72,16 +88,27 @@ def read_verdicts(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.
 
     Returns a DataFrame with `VERDICT_COLUMNS`. Raises `InputError` naming file, row and column.
     """
-    tables = [validate_verdicts(_read(Path(path)), claims=claims, source=str(path), unit=_unit(path)) for path in paths]
+    tables = [validate_verdicts(read_table(path), claims=claims, source=str(path), unit=_unit(path)) for path in paths]
+    return merge_verdicts(tables, [str(path) for path in paths])
+
+
+def merge_claims(tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()) -> pd.DataFrame:
+    """Put validated claims tables under each other; the same id twice is an `InputError` that names its ``sources``."""
     if len(tables) == 1:
         return tables[0]
-    return merge_verdicts(tables, source=", ".join(str(path) for path in paths))
+    claims = pd.concat(tables, ignore_index=True)
+    problems = _Problems("claims", parts=_parts(tables, sources))
+    problems.duplicates(claims["claim_id"], "claim_id", "ids that are unique over all the sources")
+    problems.raise_if_any()
+    return claims
 
 
-def merge_verdicts(tables: Iterable[pd.DataFrame], source: str = "verdicts") -> pd.DataFrame:
-    """Put validated verdict tables under each other; the same (claim_id, evaluator) twice is an `InputError`."""
-    verdicts = pd.concat(list(tables), ignore_index=True)
-    problems = _Problems(source, "row")
+def merge_verdicts(tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()) -> pd.DataFrame:
+    """Put validated verdicts tables under each other; the same (claim_id, evaluator) twice is an `InputError`."""
+    if len(tables) == 1:
+        return tables[0]
+    verdicts = pd.concat(tables, ignore_index=True)
+    problems = _Problems("verdicts", parts=_parts(tables, sources))
     problems.duplicate_verdicts(verdicts)
     problems.raise_if_any()
     return verdicts
@@ -92,9 +119,9 @@ def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "ro
 
     Where ``claim_id`` is missing, ids are made by `make_claim_ids`. LLM-AggreFact's own columns load as they are.
     """
-    problems = _Problems(source, unit)
-    table = table.reset_index(drop=True)
-    problems.missing_columns(table, _CLAIM_REQUIRED)
+    problems = _Problems(source, unit, table.attrs.get(_POSITIONS))
+    table = _plain_index(table)
+    problems.columns(table, _CLAIM_REQUIRED)
     problems.no_rows(table)
     problems.raise_if_any()
 
@@ -103,13 +130,10 @@ def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "ro
         if column in table:
             standard[column] = _text(table[column], column, problems)
         else:
-            standard[column] = pd.Series(None, index=table.index, dtype="str")
+            standard[column] = _no_text(table.index)
     for column in _CLAIM_REQUIRED:
-        problems.mask(
-            standard[column].isna() | (standard[column].str.strip() == ""),
-            column,
-            "expected text, found none",
-        )
+        empty = table[column].isna() | (standard[column].str.strip() == "")
+        problems.mask(empty, column, "expected text, found none")
     standard["label"] = _binary(table.get("label"), table.index, "label", _LABEL_EXPECTED, problems)
     problems.raise_if_any()
 
@@ -120,7 +144,8 @@ def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "ro
     if "claim_id" not in table:
         claims["claim_id"] = make_claim_ids(claims)
     else:
-        problems.mask(claims["claim_id"].isna() | (claims["claim_id"] == ""), "claim_id", "expected an id, found none")
+        empty = claims["claim_id"].isna() | (claims["claim_id"] == "")
+        problems.mask(empty, "claim_id", "expected an id, found none")
         problems.duplicates(claims["claim_id"], "claim_id", "unique ids")
     problems.raise_if_any()
     return claims
@@ -134,9 +159,9 @@ def validate_verdicts(
     A missing prediction is ``score > 0.5`` where there is a score and the status is ok. With ``claims``, a verdict of
     an unknown claim is an error; a claim without a verdict is not (it is *unscored* in every audit).
     """
-    problems = _Problems(source, unit)
-    table = table.reset_index(drop=True)
-    problems.missing_columns(table, ("claim_id", "evaluator"))
+    problems = _Problems(source, unit, table.attrs.get(_POSITIONS))
+    table = _plain_index(table)
+    problems.columns(table, ("claim_id", "evaluator"))
     if "score" not in table and "prediction" not in table:
         problems.add("expected a column 'score' or a column 'prediction'")
     problems.no_rows(table)
@@ -145,7 +170,7 @@ def validate_verdicts(
     ids = _text(table["claim_id"], "claim_id", problems)
     evaluators = _text(table["evaluator"], "evaluator", problems)
     for column, values in (("claim_id", ids), ("evaluator", evaluators)):
-        problems.mask(values.isna() | (values == ""), column, "expected text, found none")
+        problems.mask(table[column].isna() | (values == ""), column, "expected text, found none")
     score = _score(table.get("score"), table.index, problems)
     prediction = _binary(table.get("prediction"), table.index, "prediction", _PREDICTION_EXPECTED, problems)
     if "status" in table:
@@ -170,11 +195,9 @@ def validate_verdicts(
             "prediction": prediction,
             "status": status,
             "raw": _text(table["raw"], "raw", problems) if "raw" in table else _no_text(table.index),
-            "chunk_scores": table["chunk_scores"] if "chunk_scores" in table else _no_text(table.index, "object"),
+            "chunk_scores": _chunk_scores(table.get("chunk_scores"), table.index, problems),
         }
     )
-    if "chunk_scores" in table and isinstance(_first(table["chunk_scores"]), str):
-        verdicts["chunk_scores"] = table["chunk_scores"].map(json.loads, na_action="ignore")
     problems.duplicate_verdicts(verdicts)
     if claims is not None:
         problems.mask(
@@ -190,14 +213,36 @@ def validate_verdicts(
 def read_table(path: str | Path) -> pd.DataFrame:
     """Read a Parquet, JSONL or CSV file as it is, unchecked; `InputError` where it is no whole, readable file.
 
-    CSV cells are text, null where empty. A JSONL table carries its rows' line numbers in ``attrs["positions"]``.
+    CSV cells are text, null where empty. Where a JSONL file has blank lines, ``attrs["positions"]`` has the line number
+    of each row.
     """
-    return _read(Path(path))
+    path = Path(path)
+    kind = suffix(path)
+    if not path.is_file():
+        message = "this is a folder, expected a file" if path.is_dir() else "no such file"
+        raise InputError(str(path), [Problem(message)])
+    try:
+        if path.stat().st_size == 0:
+            raise InputError(str(path), [Problem("the file is empty")])
+        if kind == ".parquet":
+            return _read_parquet(path)
+        return _read_csv(path, kind) if kind.startswith(".csv") else _read_jsonl(path, kind)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(str(path), [Problem(f"not a whole gzip file ({_line(error)})")]) from None
+    except OSError as error:
+        raise InputError(str(path), [Problem(f"cannot be read ({error.strerror or _line(error)})")]) from None
 
 
-def has_column(path: str | Path, column: str) -> bool:
-    """Whether a claims or verdicts file has a column of that name; raises `InputError` where it cannot be read."""
-    return column in _read(Path(path))
+def suffix(path: str | Path) -> str:
+    """The format that a table's file name says: one of .parquet, .jsonl, .jsonl.gz, .csv, .csv.gz, else `InputError`.
+
+    Writers can ask before there is anything to write.
+    """
+    name = Path(path).name.lower()
+    for known in _SUFFIXES:
+        if name.endswith(known):
+            return known
+    raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(_SUFFIXES)}")])
 
 
 def claim_positions(claims: pd.DataFrame, ids: pd.Series) -> np.ndarray:
@@ -230,21 +275,22 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
     Columns of the standard that hold nothing are left out of JSONL and CSV files, to keep them readable.
     """
     target = Path(path)
-    kind = _suffix(target)
+    kind = suffix(target)
+    table = table.set_axis(table.columns.map(str), axis=1)
     with atomic(target) as temporary:
         if kind == ".parquet":
-            frame = pa.Table.from_pandas(table, preserve_index=False)
+            frame = pa.Table.from_pandas(_flat(table, lists=False), preserve_index=False)
             pq.write_table(frame, temporary, compression="zstd")
             return
         full = table.drop(columns=[c for c in table.columns if c not in _ALWAYS and table[c].isna().all()])
         if kind.startswith(".csv"):
-            full = full.copy()
-            for column in full.columns:
-                if isinstance(_first(full[column]), list | np.ndarray):
-                    full[column] = full[column].map(lambda v: json.dumps(_plain(v)), na_action="ignore")
-            text = full.to_csv(index=False, lineterminator="\n")
+            # A lone carriage return ends a row for most readers, and pandas quotes it only where it quotes everything.
+            texts = [column for column in full if not pd.api.types.is_numeric_dtype(full[column].dtype)]
+            returns = any(full[column].astype("str").str.contains("\r", regex=False).any() for column in texts)
+            quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+            text = _flat(full, lists=True).to_csv(index=False, lineterminator="\n", quoting=quoting)
         else:
-            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in records(full))
+            text = "".join(_json(row) + "\n" for row in records(full))
         # No name and no time stamp in the gzip header: the same table gives the same bytes.
         temporary.write_bytes(gzip.compress(text.encode(), mtime=0) if kind.endswith(".gz") else text.encode())
 
@@ -255,6 +301,8 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+#: In the ``attrs`` of a table that was read: the line of each row, where blank lines stand between them.
+_POSITIONS = "positions"
 _ALWAYS = ("claim_id", "dataset", "claim", "label", "evaluator", "score", "prediction", "status")
 _LABEL_EXPECTED = "expected 1 (attributable), 0 (unattributable) or nothing"
 _PREDICTION_EXPECTED = "expected 1, 0 or nothing"
@@ -263,43 +311,75 @@ _PREDICTION_EXPECTED = "expected 1, 0 or nothing"
 # ---------------------------------------------------------------------------------------------------- reading
 
 
-def _read(path: Path) -> pd.DataFrame:
-    kind = _suffix(path)
-    if not path.is_file():
-        raise InputError(
-            str(path), [Problem("no such file" if not path.is_dir() else "this is a folder, expected a file")]
-        )
-    if path.stat().st_size == 0:
-        raise InputError(str(path), [Problem("the file is empty")])
-    if kind == ".parquet":
-        try:
-            return pq.read_table(path).to_pandas()
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(str(path), [Problem(f"not a readable Parquet file ({_line(error)})")]) from None
+def _read_parquet(path: Path) -> pd.DataFrame:
     try:
-        if kind.startswith(".csv"):
-            return _read_csv(path, kind)
-        return _read_jsonl(path, kind)
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise InputError(str(path), [Problem(f"not a whole gzip file ({_line(error)})")]) from None
+        file = pq.ParquetFile(path)
+        _check_header(path, file.schema_arrow.names)
+        # Without pandas' metadata an index that has a name ("claim_id") is the column that it is in the file.
+        table = file.read().to_pandas(ignore_metadata=True)
+    except pa.ArrowException as error:
+        raise InputError(str(path), [Problem(f"not a readable Parquet file ({_line(error)})")]) from None
+    return table.drop(columns=[name for name in table.columns if re.fullmatch(r"__index_level_\d+__", name)])
 
 
 def _read_csv(path: Path, kind: str) -> pd.DataFrame:
+    problems = _Problems(str(path), "row")
+    blocks: list[list[pa.Array]] = []
+    with _open(path, kind) as file, _fields_of_any_size():
+        rows = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), strict=True)
+        try:
+            header = next(filter(None, rows), None)
+            if header is None:
+                raise InputError(str(path), [Problem("the file has no header line")])
+            _check_header(path, [name for name in header if name])
+            wrong = f"expected {len(header)} columns, as in the header, found "
+            number = 0
+            for block in _blocks(filter(None, rows), 50_000):
+                for row in block:
+                    number += 1
+                    if len(row) != len(header):
+                        problems.add(f"{wrong}{len(row)}", number)
+                if not problems.total:
+                    blocks.append([_cells(column) for column in zip(*block, strict=True)])
+        except UnicodeDecodeError:
+            raise InputError(str(path), [_undecodable(path, kind)]) from None
+        except csv.Error as error:
+            message = "a quoted cell is not closed" if "end of data" in str(error) else f"not CSV ({error})"
+            raise InputError(str(path), [Problem(message, rows.line_num, unit="line")]) from None
+    problems.raise_if_any()
+    columns = {}
+    for position, name in enumerate(header):
+        values = pa.chunked_array([block[position] for block in blocks], type=pa.large_string())
+        # pandas writes its index, and spreadsheets their empty columns, without a name.
+        if name or values.null_count < len(values):
+            columns[name or f"Unnamed: {position}"] = pd.Series(values, dtype="str")
+    return pd.DataFrame(columns)
+
+
+def _cells(column: Sequence[str]) -> pa.Array:
+    texts = pa.array(column, type=pa.large_string())
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
+
+
+def _blocks(rows: Iterator[list[str]], size: int) -> Iterator[list[list[str]]]:
+    while block := list(islice(rows, size)):
+        yield block
+
+
+@contextmanager
+def _fields_of_any_size() -> Iterator[None]:
+    # Documents are longer than the 131,072 characters that Python's csv allows a field.
+    before = csv.field_size_limit(2**31 - 1)
     try:
-        return pd.read_csv(
-            path,
-            dtype=str,
-            keep_default_na=False,
-            na_values=[""],
-            encoding="utf-8-sig",
-            compression="gzip" if kind.endswith(".gz") else None,
-        )
-    except UnicodeDecodeError:
-        raise InputError(str(path), [_undecodable(path, kind)]) from None
-    except pd.errors.EmptyDataError:
-        raise InputError(str(path), [Problem("the file has no header line")]) from None
-    except pd.errors.ParserError as error:
-        raise InputError(str(path), [Problem(f"not a readable CSV file ({_line(error)})")]) from None
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _check_header(path: Path, names: Sequence[str]) -> None:
+    twice = [Problem("the column is there twice", column=name) for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise InputError(str(path), twice)
 
 
 def _read_jsonl(path: Path, kind: str) -> pd.DataFrame:
@@ -307,34 +387,48 @@ def _read_jsonl(path: Path, kind: str) -> pd.DataFrame:
     problems = _Problems(str(path), "line")
     positions: list[int] = []
     with _open(path, kind) as file:
-        last = b""
         for number, line in enumerate(file, start=1):
-            last = line
             if not line.strip():
                 continue
             try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                row = _JSON.decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                # JSON can escape half a surrogate pair, which is no text and can be written nowhere.
+                if b"\\ud" in line.lower():
+                    json.dumps(row, ensure_ascii=False).encode()
             except UnicodeDecodeError:
                 problems.add("not UTF-8 text; save the file as UTF-8", number)
-                continue
+            except UnicodeEncodeError:
+                problems.add("not Unicode text: it has half of a surrogate pair (\\ud800 to \\udfff)", number)
             except json.JSONDecodeError as error:
                 cut = not line.endswith(b"\n")
                 what = "the last line is cut off (the file was not written to its end)" if cut else "not JSON"
                 problems.add(f"{what}: {error.msg} at character {error.pos + 1}", number)
-                continue
-            if not isinstance(row, dict):
-                problems.add(f"expected a JSON object, found {type(row).__name__}", number)
-                continue
-            rows.append(row)
-            positions.append(number)
+            except (ValueError, RecursionError) as error:
+                problems.add(f"not JSON: {_line(error)}", number)
+            else:
+                if isinstance(row, dict):
+                    rows.append(row)
+                    positions.append(number)
+                else:
+                    problems.add(f"expected a JSON object, found {type(row).__name__}", number)
     problems.raise_if_any()
-    if not rows:
-        raise InputError(str(path), [Problem("the file has no rows" if last else "the file is empty")])
-    # Blank lines are allowed, so the line of a row is kept for the messages; `object` keeps "007" a text.
+    # `object` keeps "007" a text.
     names = list(dict.fromkeys(name for row in rows for name in row))
     table = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype="object") for name in names})
-    table.attrs["positions"] = positions
+    if rows and positions[-1] != len(rows):
+        table.attrs[_POSITIONS] = positions
     return table
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_object)
 
 
 def _undecodable(path: Path, kind: str) -> Problem:
@@ -352,15 +446,8 @@ def _open(path: Path, kind: str) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path, "rb")) if kind.endswith(".gz") else path.open("rb")
 
 
-def _suffix(path: Path) -> str:
-    for suffix in _SUFFIXES:
-        if path.name.endswith(suffix):
-            return suffix
-    raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(_SUFFIXES)}")])
-
-
 def _unit(path: str | Path) -> str:
-    return "line" if ".jsonl" in Path(path).name else "row"
+    return "line" if suffix(path).startswith(".jsonl") else "row"
 
 
 def _line(error: BaseException) -> str:
@@ -373,32 +460,42 @@ def _line(error: BaseException) -> str:
 class _Problems:
     """Collects what is wrong with one source: the first `MAX_PROBLEMS` in full, the rest as a count."""
 
-    def __init__(self, source: str, unit: str) -> None:
-        self.source, self.unit = source, unit
+    def __init__(
+        self,
+        source: str,
+        unit: str = "row",
+        positions: Sequence[int] | None = None,
+        parts: Sequence[tuple[str, int]] = (),
+    ) -> None:
+        """``positions``: the line of each row, where they are not 1, 2, ...; ``parts``: names and sizes of what the
+        rows were put together from."""
+        self.source, self.unit, self.positions, self.parts = source, unit, positions, parts
         self.found: list[Problem] = []
         self.total = 0
-        self.positions: list[int] | None = None
 
-    def add(self, message: str, row: int | None = None, column: str | None = None) -> None:
+    def add(self, message: str, row: int | None = None, column: str | None = None, unit: str | None = None) -> None:
         self.total += 1
         if len(self.found) < MAX_PROBLEMS:
-            self.found.append(Problem(message, row, column, self.unit))
+            self.found.append(Problem(message, row, column, unit or self.unit))
 
     def mask(self, bad: Any, column: str, message: str, values: pd.Series | None = None) -> None:
         """Every row where ``bad`` is true is a problem; with ``values`` the message quotes what was found."""
         rows = np.flatnonzero(np.asarray(bad, dtype=bool))
         for row in rows[:MAX_PROBLEMS]:
             found = "" if values is None else f", found {_show(values.iloc[row])}"
-            self.add(message + found, self._position(int(row)), column)
+            unit, number = self._place(int(row))
+            self.add(message + found, number, column, unit)
         self.total += max(0, len(rows) - MAX_PROBLEMS)
 
-    def missing_columns(self, table: pd.DataFrame, required: Iterable[str]) -> None:
-        if "positions" in table.attrs:
-            self.positions = table.attrs["positions"]
+    def columns(self, table: pd.DataFrame, required: Iterable[str]) -> None:
+        for column in table.columns[table.columns.duplicated()].unique():
+            self.add("the column is there twice", column=str(column))
         for column in required:
             if column not in table:
-                present = ", ".join(map(str, table.columns)) or "none"
-                self.add(f"the column is missing (columns found: {present})", column=column)
+                near = [name for name in map(str, table.columns) if name.strip().lower() == column]
+                present = ", ".join(map(repr, map(str, table.columns))) or "none"
+                found = f"did you mean {near[0]!r}?" if near else f"columns found: {present}"
+                self.add(f"the column is missing ({found})", column=column)
 
     def no_rows(self, table: pd.DataFrame) -> None:
         if len(table) == 0:
@@ -410,9 +507,11 @@ class _Problems:
             first = values.drop_duplicates().reset_index().set_index(values.name or column)["index"]
             rows = np.flatnonzero(again)
             for row in rows[:MAX_PROBLEMS]:
-                before = self._position(int(first[values.iloc[row]]))
-                message = f"expected {expected}, but {_show(values.iloc[row])} is also in {self.unit} {before}"
-                self.add(message, self._position(int(row)), column)
+                unit, number = self._place(int(row))
+                before = " ".join(map(str, self._place(int(first[values.iloc[row]]))))
+                self.add(
+                    f"expected {expected}, but {_show(values.iloc[row])} is also in {before}", number, column, unit
+                )
             self.total += max(0, len(rows) - MAX_PROBLEMS)
 
     def duplicate_verdicts(self, verdicts: pd.DataFrame) -> None:
@@ -420,44 +519,69 @@ class _Problems:
         names = pc.dictionary_encode(_arrow(verdicts["evaluator"]))
         key = ids.astype(np.int64) * max(1, len(names.dictionary)) + names.indices.to_numpy(zero_copy_only=False)
         rows = np.flatnonzero(pd.Series(key).duplicated().to_numpy())
-        for row in rows[:MAX_PROBLEMS]:
+        for row in map(int, rows[:MAX_PROBLEMS]):
+            unit, number = self._place(row)
             claim, evaluator = verdicts["claim_id"].iloc[row], verdicts["evaluator"].iloc[row]
             message = f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}"
-            self.add(message, self._position(int(row)), "claim_id")
+            self.add(message, number, "claim_id", unit)
         self.total += max(0, len(rows) - MAX_PROBLEMS)
 
-    def _position(self, row: int) -> int:
-        return self.positions[row] if self.positions is not None else row + 1
+    def _place(self, row: int) -> tuple[str, int]:
+        """What a message calls the row: its unit (with the part's name) and number."""
+        if self.parts:
+            ends = list(accumulate(size for _, size in self.parts))
+            part = bisect_right(ends, row)
+            name, size = self.parts[part]
+            return f"{name}, row", row - (ends[part] - size) + 1
+        return self.unit, row + 1 if self.positions is None else self.positions[row]
 
     def raise_if_any(self) -> None:
         if self.total:
             raise InputError(self.source, self.found, self.total)
 
 
+def _parts(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> list[tuple[str, int]]:
+    return [(source, len(table)) for source, table in zip(sources, tables, strict=True)] if sources else []
+
+
+def _plain_index(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows as 0..n-1; an index that has the name of a column of ours is that column."""
+    named = [name for name in table.index.names if name in (*CLAIM_COLUMNS, *VERDICT_COLUMNS) and name not in table]
+    table = table.reset_index(level=named) if named else table
+    table = table.reset_index(drop=True)
+    table.attrs = {}  # pandas copies them with every column
+    return table
+
+
 def _text(values: pd.Series, column: str, problems: _Problems) -> pd.Series:
     """Text as it is; whole numbers (a doc_id of 15596) as their digits; anything else is a problem."""
     if isinstance(values.dtype, pd.StringDtype):
         return values.astype("str")
-    if pd.api.types.is_bool_dtype(values.dtype):
-        problems.mask(values.notna(), column, "expected text", values)
-        return _no_text(values.index)
-    if pd.api.types.is_integer_dtype(values.dtype):
-        return values.astype("Int64").astype("str")
-    if pd.api.types.is_float_dtype(values.dtype):
-        whole = values.isna() | (values == values.round())
-        problems.mask(~whole, column, "expected text", values)
-        # Int64 writes 15596, not the 15596.0 that a missing value elsewhere in the column made of it.
-        return values.where(whole).astype("Int64").astype("str").where(values.notna(), None).astype("str")
     objects = values.astype(object)
-    good = objects.map(lambda v: _missing(v) or isinstance(v, str) or (isinstance(v, int) and not isinstance(v, bool)))
-    problems.mask(~good.astype(bool), column, "expected text", values)
-    return objects.where(good.astype(bool), None).map(lambda v: None if _missing(v) else str(v)).astype("str")
+    texts = objects.map(_digits, na_action="ignore")
+    good = texts.notna() | values.isna()
+    problems.mask(~good, column, "expected text", objects)
+    return texts.where(texts.notna(), None).astype("str")
+
+
+def _digits(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | Decimal | np.number):
+        return None
+    # A float has the digits of a whole number only up to 2**53: 15596.0 is what a missing value elsewhere in the
+    # column made of 15596.
+    number: Any = value
+    exact = isinstance(number, int | np.integer) or (abs(number) <= 2**53 and number == int(number))
+    return str(int(number)) if exact else None
 
 
 def _binary(values: pd.Series | None, index: pd.Index, column: str, expected: str, problems: _Problems) -> pd.Series:
-    """1, 0 or null as Int8; CSV's "1" and "1.0", booleans and 1.0 are understood, "yes" is not."""
+    """1, 0 or null as Int8; CSV's "1", "1.0" and "True", booleans and 1.0 are understood, "yes" is not."""
     if values is None:
         return pd.Series(pd.NA, index=index, dtype="Int8")
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        values = values.replace({"True": True, "False": False, "true": True, "false": False})
     numbers = _numbers(values)
     good = values.isna() | numbers.isin([0, 1])
     problems.mask(~good, column, expected, values)
@@ -476,16 +600,73 @@ def _score(values: pd.Series | None, index: pd.Index, problems: _Problems) -> pd
 def _numbers(values: pd.Series) -> pd.Series:
     if values.dtype == object:
         # A JSON list or object is no number; to_numeric would raise on it.
-        values = values.map(lambda v: v if isinstance(v, str | int | float | np.number) else None)
+        values = values.map(lambda v: v if isinstance(v, str | int | float | Decimal | np.number) else None)
+    elif not pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(
+        values.dtype, pd.StringDtype | pd.CategoricalDtype
+    ):
+        values = pd.Series(np.nan, index=values.index)  # times would be numbers of nanoseconds
     return pd.to_numeric(values, errors="coerce").astype("float64")
 
 
-def _no_text(index: pd.Index, dtype: str = "str") -> pd.Series:
-    return pd.Series(None, index=index, dtype=cast(Any, dtype))
+def _chunk_scores(values: pd.Series | None, index: pd.Index, problems: _Problems) -> pd.Series:
+    """One list of numbers or nulls per row; CSV holds them as JSON."""
+    if values is None:
+        return pd.Series(None, index=index, dtype="object")
+    lists = values.astype(object).map(_score_list, na_action="ignore")
+    expected = "expected a list of numbers from 0 to 1 ([0.2, null, 0.9]) or nothing"
+    problems.mask(lists.isna() & values.notna(), "chunk_scores", expected, values)
+    return lists.where(lists.notna(), None)
+
+
+def _score_list(value: Any) -> list[float | None] | None:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    items: Any = _plain(value)
+    if not isinstance(items, list):
+        return None
+    return items if all(item is None or _is_score(item) for item in items) else None
+
+
+def _is_score(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1
+
+
+def _no_text(index: pd.Index) -> pd.Series:
+    return pd.Series(None, index=index, dtype="str")
+
+
+def _flat(table: pd.DataFrame, lists: bool) -> pd.DataFrame:
+    """The table with JSON text for the columns that the format can't hold: objects, mixed types and (CSV) lists."""
+    flat = table.copy(deep=False)
+    for column in flat.columns:
+        if flat[column].dtype != object:
+            continue
+        kinds = {type(value) for value in flat[column] if not _missing(value)}
+        has_lists = bool(kinds & {list, np.ndarray})
+        if not kinds & {dict} and not (lists and has_lists):
+            try:
+                pa.array(flat[column], from_pandas=True)
+                continue
+            except pa.ArrowException:
+                pass
+        flat[column] = flat[column].map(_json, na_action="ignore").astype("str")
+    return flat
+
+
+def _json(value: Any) -> str:
+    return json.dumps(_plain(value), ensure_ascii=False, default=_text_of)
+
+
+def _text_of(value: Any) -> Any:
+    # What JSON has no form for, inside an extra column: numpy's scalars, times, decimals.
+    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def _missing(value: Any) -> bool:
-    return value is None or value is pd.NA or (isinstance(value, float) and value != value)
+    return value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and value != value)
 
 
 def _plain(value: Any) -> Any:
@@ -495,12 +676,9 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value.tolist()]
     if isinstance(value, list):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _first(values: pd.Series) -> Any:
-    present = values.first_valid_index()
-    return None if present is None else values.loc[present]
 
 
 def _show(value: Any) -> str:

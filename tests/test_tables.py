@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +19,6 @@ from factaudit.errors import InputError
 from factaudit.tables import (
     CLAIM_COLUMNS,
     VERDICT_COLUMNS,
-    has_column,
     make_claim_ids,
     read_claims,
     read_verdicts,
@@ -138,13 +140,9 @@ def test_several_files_are_one_table(claims, tmp_path):
     write_table(claims.iloc[2:], tmp_path / "2.jsonl")
     assert read_claims(tmp_path / "1.csv", tmp_path / "2.jsonl")["claim_id"].tolist() == ["a", "b", "c"]
     text = message(read_claims, tmp_path / "1.csv", tmp_path / "1.csv")
-    assert "expected ids that are unique over all the files, but 'a' is also in row 1" in text
-
-
-def test_has_column(claims, tmp_path):
-    write_table(claims, tmp_path / "c.csv")
-    assert has_column(tmp_path / "c.csv", "claim")
-    assert not has_column(tmp_path / "c.csv", "evaluator")
+    where = f"{tmp_path / '1.csv'}, row 1"
+    assert f"{where}, column 'claim_id': expected ids that are unique over all the sources" in text
+    assert f"but 'a' is also in {where}" in text
 
 
 # ------------------------------------------------------------------------------------------- what is refused
@@ -241,6 +239,131 @@ def test_files_that_are_not_what_their_name_says(tmp_path):
     assert "expected a name that ends in .parquet" in message(read_claims, tmp_path / "c.xlsx")
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("dataset,claim,label,label\nD,x,1,0\n", "column 'label': the column is there twice"),
+        # pandas would take the first column of these for an index, and shift all the others.
+        ("dataset,claim,label\nD,x,1,\nD,y,0,\n", "row 1: expected 3 columns, as in the header, found 4"),
+        ('dataset,claim,label\nD,"x\ny",1\nD,y\n', "row 2: expected 3 columns, as in the header, found 2"),
+        ('dataset,claim\nD,x\nD,"y\nD,z\n', "a quoted cell is not closed"),
+        ("dataset,Claim\nD,x\n", "column 'claim': the column is missing (did you mean 'Claim'?)"),
+        ("\n\n", "the file has no header line"),
+    ],
+)
+def test_csv_files_that_pandas_would_bend(tmp_path, text, said):
+    (tmp_path / "c.csv").write_text(text, encoding="utf-8")
+    assert said in message(read_claims, tmp_path / "c.csv")
+
+
+def test_csv_from_pandas_and_spreadsheets(tmp_path):
+    path = tmp_path / "C.CSV"
+    document = "A long page. " * 20_000  # longer than the field that Python's csv allows
+    path.write_bytes(f',dataset,claim,doc,label,\r\n0,D,x,{document},True,\r\n\r\n1,D,"y\r\nz",,False,\r\n'.encode())
+    table = read_claims(path)
+    assert table["label"].tolist() == [1, 0]
+    assert table["claim"].tolist() == ["x", "y\r\nz"]
+    assert table["doc"].iloc[0] == document
+    assert list(table.columns) == [*CLAIM_COLUMNS, "Unnamed: 0"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"dataset": "D", "claim": "x", "label": 1, "label": 0}', "the key 'label' is there twice"),
+        ('{"dataset": "D", "claim": "x \\ud800"}', "half of a surrogate pair"),
+        ('{"dataset": "D", "claim": "x", "extra": ' + "[" * 100_000 + "]" * 100_000 + "}", "not JSON"),
+        ('{"dataset": "D", "claim": "x", "extra": ' + "1" * 5000 + "}", "not JSON"),
+    ],
+)
+def test_json_that_python_reads_and_nobody_means(tmp_path, line, said):
+    (tmp_path / "c.jsonl").write_text(
+        '{"dataset": "D", "claim": "fine \\ud83d\\ude00"}\n' + line + "\n", encoding="utf-8"
+    )
+    text = message(read_claims, tmp_path / "c.jsonl")
+    assert "line 2: " in text
+    assert said in text
+    assert "problems" not in text
+
+
+def test_parquet_of_any_types(tmp_path):
+    table = pa.table(
+        {
+            "claim_id": pa.array([2**63, 1], pa.uint64()),
+            "dataset": pa.array(["D", "E"]).dictionary_encode(),
+            "claim": ["x", "y"],
+            "doc_id": pa.array([7.0, None]),
+            "topic": pa.array([Decimal(5), None]),
+            "label": pa.array([Decimal(1), Decimal(0)]),
+        }
+    )
+    pq.write_table(table, tmp_path / "c.parquet")
+    claims = read_claims(tmp_path / "c.parquet")
+    assert claims["claim_id"].tolist() == [str(2**63), "1"]
+    assert claims["label"].tolist() == [1, 0]
+    assert [claims[column].iloc[0] for column in ("dataset", "doc_id", "topic")] == ["D", "7", "5"]
+    pq.write_table(table.append_column("label", pa.array([1, 0])), tmp_path / "twice.parquet")
+    assert "column 'label': the column is there twice" in message(read_claims, tmp_path / "twice.parquet")
+
+
+@pytest.mark.parametrize("value", [float("inf"), 1e300, 2.5, b"x", [1], True, pd.Timestamp("2024-05-01")])
+def test_ids_that_are_no_text(value):
+    table = pd.DataFrame({"dataset": "D", "claim": "x", "doc_id": pd.Series([value])})
+    assert "row 1, column 'doc_id': expected text, found" in message(validate_claims, table)
+    # Said once: a claim of the wrong type is not also a claim that is missing.
+    assert message(validate_claims, pd.DataFrame({"dataset": ["D"], "claim": [b"x"]})).count("row 1") == 1
+
+
+def test_an_index_of_claim_ids_is_the_column(tmp_path):
+    table = pd.DataFrame({"claim_id": ["a", "b"], "dataset": "D", "claim": ["x", "y"]}).set_index("claim_id")
+    assert validate_claims(table)["claim_id"].tolist() == ["a", "b"]
+    table.to_parquet(tmp_path / "c.parquet")
+    assert read_claims(tmp_path / "c.parquet")["claim_id"].tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("value", ["[0.1,", "hello", "5", "[2.0]", '{"a": 1}'])
+def test_chunk_scores_that_are_no_list_of_scores(tmp_path, value):
+    pd.DataFrame({"claim_id": ["a"], "evaluator": "e", "score": 1, "chunk_scores": value}).to_csv(tmp_path / "v.csv")
+    text = message(read_verdicts, tmp_path / "v.csv")
+    assert "row 1, column 'chunk_scores': expected a list of numbers from 0 to 1" in text
+
+
+def test_equal_rows_of_two_files_without_ids_get_two_ids(tmp_path):
+    for name in ("1.csv", "2.csv"):
+        (tmp_path / name).write_text("dataset,claim\nD,x\n", encoding="utf-8")
+    assert read_claims(tmp_path / "1.csv", tmp_path / "2.csv")["claim_id"].is_unique
+
+
+def test_a_verdict_in_two_files_is_named_by_its_own_row(tmp_path):
+    for name, evaluators in (("1.csv", "e f g"), ("2.csv", "h f")):
+        rows = "".join(f"a,{evaluator},1\n" for evaluator in evaluators.split())
+        (tmp_path / name).write_text(f"claim_id,evaluator,prediction\n{rows}", encoding="utf-8")
+    text = message(read_verdicts, tmp_path / "1.csv", tmp_path / "2.csv")
+    assert text.startswith(f"verdicts: {tmp_path / '2.csv'}, row 2, column 'claim_id': expected one verdict")
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_any_extra_column_can_be_written(tmp_path, suffix):
+    table = pd.DataFrame(
+        {
+            "claim_id": ["a", "b"],
+            "dataset": "D",
+            "claim": ["a\rlone return", "b\r\nc"],
+            "mixed": [1, "x"],
+            "object": [{"k": np.float32(0.5)}, {}],
+            "list": [[1, 2], []],
+            "when": pd.to_datetime(["2024-05-01", None]),
+            "number": [Decimal("0.5"), None],
+            7: [1, 2],
+        }
+    )
+    write_table(validate_claims(table), tmp_path / f"c{suffix}")
+    again = read_claims(tmp_path / f"c{suffix}")
+    assert again["claim"].tolist() == table["claim"].tolist()
+    assert {"mixed", "object", "list", "when", "number", "7"} <= set(again.columns)
+    assert str(again["mixed"].iloc[1]) in ("x", '"x"')
+
+
 def _folder(path: Path) -> Path:
     path.mkdir()
     return path
@@ -248,7 +371,7 @@ def _folder(path: Path) -> Path:
 
 def test_missing_columns_are_named_with_what_was_found(tmp_path):
     text = message(read_claims, jsonl(tmp_path / "c.jsonl", {"text": "x", "label": 1}))
-    assert "column 'dataset': the column is missing (columns found: text, label)" in text
+    assert "column 'dataset': the column is missing (columns found: 'text', 'label')" in text
     assert "column 'claim': the column is missing" in text
     text = message(read_verdicts, jsonl(tmp_path / "v.jsonl", {"claim_id": "a", "evaluator": "e"}))
     assert "expected a column 'score' or a column 'prediction'" in text
