@@ -21,11 +21,15 @@ Bounds = dict[str, tuple[np.ndarray, np.ndarray]]
 
 #: The number of cells: 3 labels x 3 predictions.
 CELLS = 9
+#: Claims counted at a time.
+_BLOCK = 1 << 15
 
 
 def cells(label: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     """The cell of each claim, 0..8, in the order of an array of shape (3, 3): int64 (n,)."""
-    return (label % 3).astype(np.int64) * 3 + prediction % 3
+    # As unsigned numbers -1 is the greatest of all: two minima cost less than two divisions.
+    row, column = np.minimum(label.astype(np.uint8), 2), np.minimum(prediction.astype(np.uint8), 2)
+    return (row * np.uint8(3) + column).astype(np.int64)
 
 
 def count(codes: np.ndarray, n_groups: int, label: np.ndarray, prediction: np.ndarray) -> np.ndarray:
@@ -33,9 +37,14 @@ def count(codes: np.ndarray, n_groups: int, label: np.ndarray, prediction: np.nd
 
     codes: int (n,), the claims' groups; -1 where a claim is in none.
     """
-    inside = codes >= 0
-    places = (codes * CELLS + cells(label, prediction))[inside]
-    return np.bincount(places, minlength=n_groups * CELLS).reshape(-1, 3, 3)
+    counts = np.zeros(n_groups * CELLS, dtype=np.int64)
+    # In blocks that stay in the processor's cache: a million claims cost no more each than ten thousand.
+    for start in range(0, len(codes), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        inside = codes[part] >= 0
+        places = (codes[part] * CELLS + cells(label[part], prediction[part]))[inside]
+        counts += np.bincount(places, minlength=len(counts))
+    return counts.reshape(-1, 3, 3)
 
 
 def unlabelled(counts: np.ndarray) -> np.ndarray:

@@ -31,8 +31,7 @@ def group_by(claims: pd.DataFrame, by: Sequence[str]) -> Groups:
     keys: list[tuple[Any, ...]] = [()]
     for column in columns:
         values, names = column_codes(claims, column)
-        # Only pairs that occur become groups, so that the number of groups never exceeds the number of rows.
-        pairs, codes = _compress(codes * len(names) + values)
+        pairs, codes = pair_codes(codes, values, len(names))
         keys = [(*keys[pair // len(names)], names[pair % len(names)]) for pair in pairs.tolist()]
     named = [dict(zip(columns, key, strict=True)) for key in keys] if len(claims) else []
     return Groups(codes, [{"dataset": key.get("dataset", ALL), **key} for key in named])
@@ -43,7 +42,7 @@ def split(groups: Groups, claims: pd.DataFrame, column: str) -> tuple[Groups, np
     values, names = column_codes(claims, column)
     size = len(names) + 1
     inside = claims[column].notna().to_numpy()
-    pairs, codes = _compress(groups.codes[inside] * size + values[inside])
+    pairs, codes = pair_codes(groups.codes[inside], values[inside], size)
     found = np.full(len(claims), -1, dtype=np.int64)
     found[inside] = codes
     parents = pairs // size
@@ -70,9 +69,12 @@ def column_codes(claims: pd.DataFrame, column: str) -> tuple[np.ndarray, list[An
     return rank[codes], [names[i] for i in order] + missing
 
 
-def _compress(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distinct codes in ascending order, and each row's place among them."""
-    found, values = pd.factorize(codes)
+def pair_codes(first: np.ndarray, second: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of codes that occur, as ``first * size + second`` in ascending order, and each row's place among them.
+
+    So there are never more groups than rows. ``size``: the number of codes of ``second``.
+    """
+    found, values = pd.factorize(first * size + second)
     order = np.argsort(values, kind="stable")
     rank = np.empty(len(values), dtype=np.int64)
     rank[order] = np.arange(len(values))

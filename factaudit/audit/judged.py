@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from factaudit.audit.groups import column_codes, group_by
+from factaudit.audit.groups import column_codes, pair_codes
 from factaudit.errors import UsageError, hint
 from factaudit.tables import STATUSES, claim_positions
 
@@ -66,15 +66,18 @@ class Judged:
 
         A response is 0 as soon as one of its claims is 0, 1 when all are 1, else missing. Its score is the least of
         its claims' (NaN where a claim has none), so that ``score > t`` says of the response what it says of all its
-        claims. A response is a (dataset, system, response_id); claims without a response_id belong to none. A column
-        of ``claims`` is the value that all claims of the response share, else null. ``status`` is -1: a response has
-        no verdict of its own.
+        claims. A response is a (dataset, system, response_id); claims without a response_id belong to none. Its
+        ``claims`` has dataset, system, response_id and doc_id (null where the claims name several); its ``status`` is
+        -1: a response has no verdict of its own.
         """
         rows, starts = self._response_rows
         label, prediction = self.label[rows], self.prediction[:, rows]
+        claims = self.claims[["dataset", "system", "response_id", "doc_id"]].iloc[rows[starts]].reset_index(drop=True)
+        first, last = self.response_ends(column_codes(self.claims, "doc_id")[0])
+        claims["doc_id"] = claims["doc_id"].where(first == last)
         empty = not len(rows)
         return Judged(
-            claims=_shared(self.claims, rows, starts),
+            claims=claims,
             evaluators=self.evaluators,
             label=label if empty else _all(label, starts),
             prediction=prediction if empty else _all(prediction, starts),
@@ -134,27 +137,14 @@ class Judged:
     @cached_property
     def _response_codes(self) -> np.ndarray:
         """int64 (n,): the response of each claim; of no meaning where a claim has no response_id."""
-        return group_by(self.claims, ("dataset", "system", "response_id")).codes
+        codes, _ = self.datasets
+        for column in ("system", "response_id"):
+            values, names = column_codes(self.claims, column)
+            codes = pair_codes(codes, values, len(names))[1]
+        return codes
 
 
 def _all(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Kleene AND of 1 / 0 / -1 over the runs that begin at ``starts`` (last axis)."""
     rank = np.array([0, 2, 1], dtype=np.int8)  # of 0, 1 and -1: false < unknown < true
     return np.array([0, MISSING, 1], dtype=np.int8)[np.minimum.reduceat(rank[values], starts, axis=-1)]
-
-
-def _shared(claims: pd.DataFrame, rows: np.ndarray, starts: np.ndarray) -> pd.DataFrame:
-    """One row per run of ``rows``: the value that the run's claims share, else null."""
-    columns = {}
-    for column in claims.columns:
-        if column in ("claim_id", "claim", "doc", "label"):
-            continue
-        try:
-            codes = pd.factorize(claims[column])[0][rows]
-        except TypeError:  # lists and objects cannot be compared
-            continue
-        values = claims[column].iloc[rows[starts]].reset_index(drop=True)
-        if len(starts):
-            values = values.where(np.minimum.reduceat(codes, starts) == np.maximum.reduceat(codes, starts))
-        columns[column] = values
-    return pd.DataFrame(columns)
