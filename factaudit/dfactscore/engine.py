@@ -469,11 +469,11 @@ class DFactScorer:
         for grouper in self.groupers:
             for rule in rules:
                 told = [self._figures(work, grouper, rule) for work in works]
-                linking += [
-                    {"grouper": grouper, "link": rule, "system": system}
-                    | scoring.summarise([one for one in told if one["system"] == system], **options)
-                    for system in systems
-                ]
+                for system in systems:
+                    row = scoring.summarise([one for one in told if one["system"] == system], **options)
+                    linking.append(
+                        {"grouper": grouper, "link": rule, "system": system} | {key: row[key] for key in _LINKING}
+                    )
         return {
             "grouper": self.groupers[0],
             "link": self.rule,
@@ -512,6 +512,14 @@ class DFactScorer:
         return work.groupings[self.groupers[0]].groups
 
 
+#: The figures that depend on groups and links.
+_LINKING = (
+    "n_answered",
+    *(f"dfactscore{end}" for end in ("", "_low", "_high", "_min", "_max")),
+    *(f"init_dfactscore{end}" for end in ("", "_low", "_high", "_min", "_max")),
+    *(f"gap{end}" for end in ("", "_low", "_high")),
+    *("n_biographies", "share_merged", "n_elsewhere", "n_narrow", "reason"),
+)
 _COUNTS = ("n_changed", "n_dropped", "n_invented", "n_repeated")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from factaudit import __version__
 from factaudit.dfactscore.biographies import read_biographies
 from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer, Scored
-from factaudit.dfactscore.published import Published, compare_printed, read_printed, read_published
+from factaudit.dfactscore.published import DATASET, Published, compare_printed, read_printed, read_published
 from factaudit.dfactscore.score import CATEGORIES
 from factaudit.errors import FactauditError, UsageError
 from factaudit.files import write_json, write_text
@@ -21,8 +21,10 @@ from factaudit.tables import write_table
 
 Row = dict[str, Any]
 Say = Callable[[str], None]
-#: Merged paragraphs that the report shows; all are in its table's file.
-SHOWN = 12
+#: Merged paragraphs that the report shows (all are in its table's file), and responses that are lists of facts only.
+SHOWN, SHOWN_LISTS = 12, 6
+#: From this difference on, FActScore alone is a wrong account of a system.
+LARGE_GAP = 0.05
 #: Audits of tables without labels.
 _UNLABELLED = ("consistency", "quantification")
 
@@ -132,6 +134,7 @@ def published_files(
     inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in files]
     results = compare(found.claims, found.verdicts, audits=_UNLABELLED, title=title, inputs=inputs, **options)
     results.audits["dfactscore"] = found.rows
+    results.findings.extend(gap_findings(found.rows, DATASET))
     if printed is not None:
         results.audits["dfactscore_printed"] = compare_printed(found.rows, read_printed(printed))
     if citations:
@@ -149,6 +152,7 @@ def add_scores(results: Results, scored: Scored, scorer: DFactScorer, folder: Pa
     if len(rows) > 1:
         rows = [{"system": "__all__", **{k: v for k, v in summary.items() if k not in _NESTED}}, *rows]
     results.audits["dfactscore"] = rows
+    results.findings.extend(gap_findings(summary["systems"], scorer.dataset))
     results.audits["dfactscore_linking"] = summary["linking"]
     results.audits["dfactscore_grouping"] = summary["grouping"]
     results.audits["dfactscore_elsewhere"] = elsewhere_rows(scored.responses)
@@ -193,6 +197,31 @@ def elsewhere_rows(responses: Sequence[Row]) -> list[Row]:
     ]
 
 
+def gap_findings(rows: Sequence[Row], dataset: str) -> list[Row]:
+    """What FActScore hides of each system, as findings: ``fail`` from `LARGE_GAP` on, ``warn`` for a clear gap."""
+    found = []
+    for row in rows:
+        if row["gap"] is None or row["gap_low"] is None or row["gap_low"] <= 0:
+            continue
+        statement = (
+            f"{row['system'] or 'The system'} has a FActScore of {_percent(row['init_factscore'])} and a D-FActScore "
+            f"of {_percent(row['init_dfactscore'])}: {_percent(row['share_merged'])} of its responses tell of one "
+            "person what is true of another of the name. Do not quote its FActScore alone."
+        )
+        keys = ("gap", "gap_low", "gap_high", "share_merged", "n_elsewhere", "n_facts")
+        found.append(
+            {
+                "id": "merged_facts",
+                "severity": "fail" if row["gap"] >= LARGE_GAP else "warn",
+                "evaluator": FACTSCORE,
+                "dataset": dataset,
+                "statement": statement,
+                "evidence": {"system": row["system"], **{key: row[key] for key in keys}},
+            }
+        )
+    return found
+
+
 def merged_paragraphs(responses: Sequence[Row], shown: int = SHOWN) -> Row | None:
     """The section of merged paragraphs with their facts by person; None where none is merged.
 
@@ -204,8 +233,9 @@ def merged_paragraphs(responses: Sequence[Row], shown: int = SHOWN) -> Row | Non
         return None
     n_facts = sum(row["n_elsewhere"] for row in merged)
     text = (
-        f"{len(merged):,} paragraphs say {n_facts:,} things of one person that are true of another of the name (those "
-        f"are in bold). The {min(shown, len(merged))} with most of them; tables/dfactscore_elsewhere.csv has all."
+        f"{len(merged):,} paragraphs say {n_facts:,} things of one person that are true of another of the name (in "
+        "bold among the facts). A sentence is coloured as the person whom most of its facts are true of. Shown: the "
+        f"{min(shown, len(merged))} with most of them; tables/dfactscore_elsewhere.csv has all."
     )
     items = [_paragraph(row) for row in merged[:shown]]
     return {"title": "Merged paragraphs", "text": text, "table": None, "figure": None, "merged": items}
@@ -228,11 +258,7 @@ def _paragraph(row: Row) -> Row:
     linked = {group["entity"] for group in row["groups"]}
     counts = Counter(fact["about"] for fact in row["facts"] if fact["about"] is not None)
     people = [title for title, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
-    # A fact of several people is coloured as the one it was linked to, where that is one of them.
-    owner = [
-        fact["entity"] if fact["dfactscore"] == 1 else fact["about"] if fact["factscore"] == 1 else None
-        for fact in row["facts"]
-    ]
+    owner = [_owner(fact) for fact in row["facts"]]
     people += [title for title in dict.fromkeys(owner) if title is not None and title not in people]
     number = {title: position for position, title in enumerate(people)}
     sentences = []
@@ -258,6 +284,13 @@ def _paragraph(row: Row) -> Row:
     }
 
 
+def _owner(fact: Row) -> str | None:
+    """Whom a fact is shown as true of; of several people the one that it was linked to, where that is one of them."""
+    if fact["dfactscore"] == 1 and fact["entity"] is not None:
+        return fact["entity"]
+    return fact["about"]
+
+
 def _is_elsewhere(fact: Row) -> bool:
     return fact["factscore"] == 1 and fact["dfactscore"] == 0
 
@@ -277,12 +310,14 @@ def _published_sections(results: Results, found: Published, folder: Path) -> Non
         "give a lower bound (n_biographies_min): the linked entity changes only where a new group begins.",
         f"The published grouping leaves out the first fact of each reply. Lost facts: {lost}. {missing} responses lost "
         "all their facts, and with them their D-FActScore; the published mean leaves them out, and so does this one.",
-        "Merged: some fact is supported by a page of the name, but not by the one to which its group is linked.",
+        "Merged: some fact is supported by a page of the name, but not by the one to which its group is linked. "
+        f"{sum(row['n_dfactscore_higher'] for row in found.rows)} responses have a D-FActScore above their FActScore: "
+        "with one list of facts that cannot be, it comes of the facts that were lost, changed or added.",
     ]
     results.sections.extend(_figure_sections("FActScore and D-FActScore", text, found.rows, found.responses, folder))
     worst = sorted(
         (row for row in found.responses if row.get("merged")), key=lambda row: (-row["n_elsewhere"], row["response_id"])
-    )[:SHOWN]
+    )[:SHOWN_LISTS]
     claims = found.claims
     verdicts = found.verdicts.pivot(index="claim_id", columns="evaluator", values="prediction")
     told = claims.join(verdicts, on="claim_id")
@@ -316,7 +351,7 @@ def _figure_sections(
     from factaudit.dfactscore.figures import gap_figure, scores_figure
     from factaudit.report.figures import save_figure
 
-    scores: Row = {"title": title, "text": text, "table": None, "figure": None}
+    scores: Row = {"title": title, "text": text, "table": _scores_table(rows), "figure": None}
     if all(row["init_dfactscore"] is None for row in rows):
         return [scores]
     save_figure(scores_figure(rows), folder / "figures" / "dfactscore", title)
@@ -327,6 +362,22 @@ def _figure_sections(
     }
     save_figure(gap_figure(responses), folder / "figures" / "dfactscore-gap", gaps["title"])
     return [scores | {"figure": "dfactscore.svg"}, gaps | {"figure": "dfactscore-gap.svg"}]
+
+
+def _scores_table(rows: Sequence[Row]) -> Row:
+    """What a reader wants first; every figure and interval is in tables/dfactscore.csv."""
+    columns = ["system", "responses", "facts", "FActScore", "D-FActScore", "difference (points)"]
+    columns += ["merged responses", "biographies", "entities"]
+    body = []
+    for row in rows:
+        gap = "–" if row["gap"] is None else f"{100 * row['gap']:.1f}"
+        if row["gap_low"] is not None:
+            gap += f" ({100 * row['gap_low']:.1f} to {100 * row['gap_high']:.1f})"
+        told = (_percent(row[key]) for key in ("init_factscore", "init_dfactscore"))
+        means = ("–" if row[key] is None else f"{row[key]:.1f}" for key in ("n_biographies", "n_entities"))
+        counts = (row["n_answered"], row["n_facts"])
+        body.append([row["system"] or "–", *counts, *told, gap, _percent(row["share_merged"]), *means])
+    return {"columns": columns, "rows": body}
 
 
 def _verifier(scorer: DFactScorer) -> str:
