@@ -265,6 +265,14 @@ def test_the_signature_changes_with_what_may_change_a_verdict_and_with_nothing_e
     assert signature_of(template=str(file)) != before
 
 
+def test_the_verdicts_name_holds_no_address() -> None:
+    named = {"base_url": "http://me:secret@host/v1", "model": "m"}
+    assert LLMJudge(**named).verdict_name == "llm:m"  # type: ignore[arg-type]
+    assert LLMJudge(**named, template="short").verdict_name == "llm:m:short"  # type: ignore[arg-type]
+    assert NoContext(**named).verdict_name == "no-context:m"  # type: ignore[arg-type]
+    assert BespokeMiniCheck(base_url="http://x").verdict_name == "bespoke-minicheck:bespoke-minicheck"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from factaudit.cli import main
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm import LLMJudge, NoContext
 from factaudit.llm.client import Client
 from factaudit.llm.cost import estimate
 from factaudit.llm.local import LocalModel
+from factaudit.tables import read_claims, read_verdicts, write_table
 
 CLAIMS = [
     Claim("a", "Paris is in France.", "Paris is the capital of France."),
@@ -70,6 +73,42 @@ def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_serv
     import asyncio
 
     asyncio.run(ask())
+
+
+@pytest.mark.local
+def test_forty_claims_of_minibench_from_the_command_line_to_the_audit(
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FACTAUDIT_CACHE", str(tmp_path / "cache.sqlite"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    claims = read_claims(root / "data" / "minibench" / "claims.jsonl.gz")
+    # The model reads on the CPU: few documents, and short ones, of which the server reads each but once.
+    part = claims.iloc[claims["doc"].str.len().argsort(kind="stable")[:40]]
+    assert set(part["label"]) == {0, 1}
+    write_table(part, tmp_path / "claims.jsonl")
+    verdicts = tmp_path / "verdicts.parquet"
+    spec = "llm:model=smollm2,base_url=local,template=short,max_tokens=1,concurrency=1"
+
+    def factaudit(*arguments: str | Path) -> None:
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        assert stop.value.code == 0
+
+    factaudit("judge", tmp_path / "claims.jsonl", "--evaluator", spec, "--out", verdicts)
+    table = read_verdicts(verdicts)
+    assert len(table) == 40
+    assert set(table["evaluator"]) == {"llm:SmolLM2-135M-Instruct.Q4_1:short"}
+    assert set(table["status"]) <= {"ok", "unparsed"}
+    assert table["raw"].notna().all()
+
+    folder = tmp_path / "audit"
+    factaudit("audit", tmp_path / "claims.jsonl", verdicts, "--out", folder)
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    (counted,) = results["about"]["evaluators"]
+    assert counted["n_unparsed"] == int((table["status"] == "unparsed").sum())
+    assert counted["n_ok"] + counted["n_unparsed"] == 40
+    macro = [row for row in results["audits"]["rates"] if row["dataset"] == "__macro__"]
+    assert macro[0]["evaluator"] == counted["name"]
 
 
 def test_a_model_that_is_not_there_is_named() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import yaml
 
@@ -174,7 +174,10 @@ class _Job:
 class _Asks:
     """What all evaluators over a language model share: the options of the client, and the loop."""
 
+    _name: ClassVar[str]
+
     model: str = ""
+    template: str = "default"
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     n: int = 1
@@ -209,21 +212,22 @@ class _Asks:
             raise UsageError("option batch: the local server has no Batch API")
         if self.batch and self.cache_path() is None:
             raise UsageError("option batch: needs the cache, which is how a killed run finds its batches again")
-        # Checks the rest of the options, now and not at the first claim.
-        Client(
-            "unused",
-            base_url="http://unused",
+        self._client("unused", base_url="http://unused", budget=Budget(prices={}))  # checks the rest of the options
+        self._prompt = self._load_template()
+
+    def _load_template(self) -> Template:
+        return Template.load(self.template)
+
+    def _client(self, model: str, **options: Any) -> Client:
+        return Client(
+            model,
             concurrency=self.concurrency,
             requests_per_minute=self.requests_per_minute,
             tokens_per_minute=self.tokens_per_minute,
             timeout=self.timeout,
             max_retries=self.max_retries,
-            budget=Budget(prices={}),
+            **options,
         )
-        self._prompt = self._load_template()
-
-    def _load_template(self) -> Template:
-        raise NotImplementedError
 
     @property
     def signature(self) -> str:
@@ -232,7 +236,11 @@ class _Asks:
         settings = {"model": model, "revision": revision, "template": self._prompt.digest, "n": self.n}
         return signature(self._name, {**settings, **self._params()})
 
-    _name = "llm"
+    @property
+    def verdict_name(self) -> str:
+        """``NAME:MODEL``, with the template where it is not the usual one; never an address, which may hold a key."""
+        name = f"{self._name}:{self.client_key()[0]}"
+        return name if self.template == type(self).template else f"{name}:{self.template}"
 
     def client_key(self) -> tuple[str, str]:
         """Model and revision as the cache has them."""
@@ -250,15 +258,10 @@ class _Asks:
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """Yield verdicts as the replies come. Raises `FactauditError` where no claim can be judged."""
-        client = Client(
+        client = self._client(
             self.model,
             base_url=self.base_url,
             api_key_env=self.api_key_env,
-            concurrency=self.concurrency,
-            requests_per_minute=self.requests_per_minute,
-            tokens_per_minute=self.tokens_per_minute,
-            timeout=self.timeout,
-            max_retries=self.max_retries,
             cache=self.cache_path(),
             revision=self.revision,
             budget=self.budget,
@@ -287,7 +290,7 @@ class _Asks:
 
         # Twice as many as may be sent at a time: those that wait to be retried hold no place.
         yield from stream(
-            ask, jobs, in_flight=2 * self.concurrency, now=lambda batch: _now(client, batch), session=client
+            ask, jobs, in_flight=2 * client.concurrency, now=lambda batch: _now(client, batch), session=client
         )
 
     def _jobs(self, claims: Iterable[Claim]) -> Iterator[_Job]:
@@ -346,19 +349,15 @@ class LLMJudge(_Asks):
     ``max_completion_tokens`` among them takes the place of ``max_tokens``.
     """
 
-    template: str = "default"
     _name = "llm"
-
-    def _load_template(self) -> Template:
-        return Template.load(self.template)
 
 
 @dataclass(kw_only=True)
 class NoContext(_Asks):
     """The claim alone, "True or False?": what the model believes (Min et al. 2023, FActScore §4.1, "No-context LM")."""
 
-    template: str = "no-context"
     _name = "no-context"
+    template: str = "no-context"
 
     def _load_template(self) -> Template:
         template = Template.load(self.template)
@@ -377,12 +376,12 @@ class BespokeMiniCheck(_Asks):
     training keeps the model from following an instruction in a document.
     """
 
-    model: str = "bespoke-minicheck"
-    template: str | None = None
-    max_tokens: int | None = 1
     _name = "bespoke-minicheck"
+    model: str = "bespoke-minicheck"
+    template: str = ""
+    max_tokens: int | None = 1
 
     def _load_template(self) -> Template:
-        if self.template is not None:
+        if self.template:
             return Template.load(self.template)
         return Template("Document: {doc}\nClaim: {claim}", ("yes",), ("no",), max_tokens=1)
