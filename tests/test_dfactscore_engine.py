@@ -275,6 +275,44 @@ def test_a_merged_paragraph_lists_people_by_number_of_facts(knowledge: Knowledge
     assert merged_paragraphs([{"merged": False}]) is None
 
 
+def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path) -> None:
+    docs = [{"title": title, "text": text} for title, text in PAGES.items()]
+    line = {
+        "name": "Ann Lee",
+        "system": "s",
+        "docs": docs,
+        "output": "She painted harbours [1]. She dived in Oslo [2].",
+    }
+    lines = [line | {"response_id": str(n), "facts": ["She painted harbours.", "She dived in Oslo."]} for n in range(2)]
+    file = tmp_path / "bios.jsonl"
+    file.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    notes = tmp_path / "notes.csv"
+    header = "system,response_id,annotator,biography,entity,fact,label,page\n"
+    rows = [
+        f"s,{n},{a},1,Ann Lee (painter),{f},S,{p}\n"
+        for n in "01"
+        for a in "xy"
+        for f, p in (("She painted harbours.", "Ann Lee (painter)"), ("She dived in Oslo.", "Ann Lee (diver)"))
+    ]
+    notes.write_text(header + "".join(rows))
+    views = tmp_path / "views.csv"
+    views.write_text("title,views\nAnn Lee (painter),10\nAnn Lee (diver),99\n")
+    scorer = DFactScorer(verifier="unigram:threshold=0.9", groupers=("one-group",), gamma=0, replicates=50)
+    results = score_files(
+        file, scorer, tmp_path / "run", citation_judge="unigram:threshold=0.9", annotations=notes, views=views
+    )
+    (citations,) = results.audits["citations"]
+    assert (citations["recall"], citations["precision"]) == (1.0, 1.0)
+    everyone = results.audits["dfactscore_people"][0]
+    assert (everyone["n"], everyone["human_dfactscore"], everyone["dfactscore"]) == (2, 0.5, 0.5)
+    assert results.audits["annotator_agreement"][0]["percent"] == 1.0
+    # Tied facts: the painter has the greater score or the first title; the diver is looked up more.
+    (popularity,) = results.audits["popularity"]
+    assert (popularity["n"], popularity["by_chance"]) == (2, 0.5)
+    assert len(results.about["inputs"]) == 3
+    assert "People and the machine" in (tmp_path / "run/report.html").read_text()
+
+
 def test_the_same_biography_in_two_files_is_refused(root: Path, tmp_path: Path) -> None:
     file = root / "data/people/biographies.jsonl"
     scorer = DFactScorer(verifier="unigram", groupers=("one-group",))

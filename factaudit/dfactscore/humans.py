@@ -44,6 +44,16 @@ def read_annotations(path: str | Path) -> list[Annotation]:
     return read_rows(Path(path), Annotation)
 
 
+class _Views(SourceRow):
+    title: str
+    views: float = Field(ge=0)
+
+
+def read_views(path: str | Path) -> dict[str, float]:
+    """Page views by title, from a table with the columns ``title`` and ``views``."""
+    return {row.title: row.views for row in read_rows(Path(path), _Views)}
+
+
 def human_scores(annotations: Iterable[Annotation]) -> list[Row]:
     """FActScore and D-FActScore by people: a row per response and annotator.
 

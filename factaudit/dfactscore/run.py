@@ -10,7 +10,16 @@ from typing import Any
 
 from factaudit import __version__
 from factaudit.dfactscore.biographies import read_biographies
+from factaudit.dfactscore.citations import citation_scores, read_alce_scores, summarise_citations
 from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer, Scored
+from factaudit.dfactscore.humans import (
+    annotator_agreement,
+    compare_with_machine,
+    human_scores,
+    popularity,
+    read_annotations,
+    read_views,
+)
 from factaudit.dfactscore.published import DATASET, Published, compare_printed, read_printed, read_published
 from factaudit.dfactscore.score import CATEGORIES
 from factaudit.errors import FactauditError, UsageError
@@ -38,6 +47,9 @@ def score_files(
     limit: int | None = None,
     title: str = "D-FActScore",
     audits: Sequence[str | Mapping[str, Any]] | None = None,
+    citation_judge: str | Mapping[str, Any] | None = None,
+    annotations: str | Path | None = None,
+    views: str | Path | None = None,
     progress: bool = False,
     say: Say = lambda text: None,
 ) -> Results:
@@ -49,6 +61,9 @@ def score_files(
     Args:
         sources: files as `factaudit.dfactscore.biographies.read_biographies` reads them, with ``system``, ``limit``.
         audits: which (`factaudit.results.compare`); None: all where facts have labels.
+        citation_judge: an evaluator that judges the citations of biographies with documents (`citation_scores`).
+        annotations: people's annotations (`factaudit.dfactscore.humans.read_annotations`) to compare with.
+        views: a CSV of ``title,views``: does a system tell of the person whom most people look up?
         say: gets one line per stage.
     """
     folder = Path(out)
@@ -73,6 +88,7 @@ def score_files(
         folder / "summary.json",
         scored.summary | {"cost": calls[0]["cost"] if calls else None, "signature": scorer.signatures[DFACTSCORE]},
     )
+    paths += [Path(one) for one in (annotations, views) if one is not None]
     inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in paths]
     options: Row = {"replicates": scorer.replicates, "seed": scorer.seed, "confidence": scorer.confidence}
     if len(scored.claims):
@@ -90,6 +106,16 @@ def score_files(
         about = {"title": title, "factaudit": __version__, "claims": [], "evaluators": [], "inputs": inputs, **options}
         results = Results(signature("factaudit", {"inputs": digest(json.dumps(inputs))}), about, {})
     add_scores(results, scored, scorer, folder)
+    if citation_judge is not None:
+        rows, _ = citation_scores(biographies, citation_judge, journal=work / "journal", progress=progress)
+        write_text(folder / "citations.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        results.audits["citations"] = summarise_citations(rows, **options)
+    if annotations is not None:
+        people = read_annotations(annotations)
+        results.audits["dfactscore_people"] = compare_with_machine(human_scores(people), scored.responses, **options)
+        results.audits["annotator_agreement"] = annotator_agreement(people)
+    if views is not None:
+        results.audits["popularity"] = [popularity(scored.responses, read_views(views))]
     results.calls.extend(calls)
     results.save(folder)
     for row in scored.summary["systems"]:
@@ -120,8 +146,6 @@ def published_files(
         printed: a CSV of printed figures to compare with (``data/published/mf_table4.csv``).
         citations: ALCE ``*.score`` files, or folders of them, whose citation recall is computed again.
     """
-    from factaudit.dfactscore.citations import read_alce_scores
-
     folder = Path(out)
     work_folder(folder)
     options: Row = {"replicates": replicates, "seed": seed, "confidence": confidence}

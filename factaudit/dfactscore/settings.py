@@ -54,6 +54,9 @@ class DScoreSettings(BaseModel):
     narrow: float = Field(default=NARROW, ge=0, le=1)
     max_facts: int = Field(default=MAX_FACTS, ge=1)
     dataset: str = "biographies"
+    citation_judge: str | dict[str, dict[str, Any] | None] | None = None
+    annotations: str | None = None
+    views: str | None = None
 
 
 class PublishedSettings(BaseModel):
@@ -127,7 +130,17 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> DScoreE
 
     given = experiment.dfactscore
     changed: dict[str, Any] = {}
-    for key in ("biographies", "published", "citations", "knowledge", "demos", "group_demos", "printed"):
+    for key in (
+        "biographies",
+        "published",
+        "citations",
+        "knowledge",
+        "demos",
+        "group_demos",
+        "printed",
+        "annotations",
+        "views",
+    ):
         value = getattr(given, key, None)
         if isinstance(value, list):
             changed[key] = [absolute(one, key) for one in value]
@@ -169,6 +182,9 @@ def run(
         limit=block.limit,
         title=experiment.title,
         audits=experiment.audits,
+        citation_judge=block.citation_judge,
+        annotations=block.annotations,
+        views=block.views,
         progress=progress,
         say=say,
     )

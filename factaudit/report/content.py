@@ -62,6 +62,32 @@ class _Audit:
 
 # In the order of the report. The formulas are DESIGN's.
 _AUDITS: dict[str, _Audit] = {
+    "factscore": _Audit(
+        "FActScore, system by system",
+        "The unweighted mean over responses, with and without the length penalty.",
+        "Responses that abstain or hold no fact count in the respond ratio only; a response whose facts have no verdict "
+        "is within the bounds.",
+    ),
+    "factscore_agreement": _Audit(
+        "Predicted FActScore against people's",
+        "Over the responses that both have scored; people's score knows no length penalty.",
+        "Bias = predicted − people's; p-values are of no correlation.",
+    ),
+    "factscore_auc": _Audit(
+        "Whether scores tell supported from unsupported facts",
+        "Whatever the threshold.",
+        "Area under the ROC curve over labelled facts; ties count half; intervals resample responses.",
+    ),
+    "factscore_thresholds": _Audit(
+        "Finding responses that are good enough",
+        "“Predicted score ≥ t” as a test for “people's score ≥ t”.",
+        "Precision, recall and F1 over responses.",
+    ),
+    "factscore_calibration": _Audit(
+        "People's scores by predicted score",
+        "Responses in ten equal bins of the predicted score (without the penalty).",
+        "Mean predicted and mean people's score of each bin.",
+    ),
     "dfactscore": _Audit(
         "FActScore and D-FActScore of the systems",
         "A system that merges people of one name keeps its FActScore and loses D-FActScore (MF §4).",
@@ -87,6 +113,29 @@ _AUDITS: dict[str, _Audit] = {
         "What the groupers did",
         "Every fact ends in exactly one group, whatever a reply holds.",
         "Same: exactly the same groups; agreement: share of facts in the corresponding group, mean over responses.",
+    ),
+    "dfactscore_people": _Audit(
+        "People and the machine",
+        "The same scores by annotators and by the machine, over the responses that both scored (MF §5.2).",
+        "People: S / (S + NS), for D-FActScore an S only where the supporting page is the entity's. Pearson's r over "
+        "responses.",
+    ),
+    "annotator_agreement": _Audit(
+        "How far annotators agree",
+        "What the machine can be asked to agree with at most (MF §4.2).",
+        "Percent: pairs of judgements that agree; κ is Cohen's (two annotators), α Krippendorff's (nominal).",
+    ),
+    "popularity": _Audit(
+        "Does the better-known person win?",
+        "Page views of the candidates against the person whom a response is mostly about (MF §5.3).",
+        "Most viewed: share of responses about the candidate with most views; mean rank: 0 is the most viewed, 1 the "
+        "least.",
+    ),
+    "citations": _Audit(
+        "Citation recall and precision",
+        "After ALCE (MF App. D). Malformed citations are reported, not judged; they are in citations.jsonl.",
+        "Recall = sentences that their cited documents together support / sentences; precision = citations that are "
+        "needed or sufficient / citations; means over responses.",
     ),
     "citation_recall": _Audit(
         "Citation recall",

@@ -242,6 +242,7 @@ def glance(results: Mapping[str, Any]) -> Table | None:
 
 #: What each check is about; other checks go by their id.
 _CHECKS = {
+    "merged_facts": "Facts of several people told as one person's",
     "gap": "TPR and TNR far apart",
     "bacc_tie": "Like BAcc, unlike habits",
     "iou": "Evaluators that find different errors",
