@@ -246,6 +246,28 @@ def test_the_money_limit_is_never_passed_and_the_rest_is_skipped(tmp_path: Path)
     assert calls + more == 40
 
 
+def test_attempts_that_timed_out_count_against_the_limit() -> None:
+    # "hello": 3 + 3 + 2 tokens at a dollar; at most 3 + 3 + 5 and 1 of reply.
+    budget = Budget(20.0, {"m": Price(1e6, 1e6)})
+    with FaultServer(plan=lambda body, attempt: Plan("hang")) as server:
+        (reply,) = ask(server, request(max_tokens=1), budget=budget, timeout=0.1, max_retries=9)
+        assert reply.status == "skipped"
+        assert list(server.seen.values()) == [2]
+    assert budget.spent == pytest.approx(16.0)
+
+
+def test_a_client_can_be_opened_again_in_another_event_loop() -> None:
+    with FaultServer(plan=lambda body, attempt: Plan(delay=0.005)) as server:
+        client = Client("m", base_url=server.url, concurrency=1)
+
+        async def run(name: str) -> list[Reply]:
+            async with client:
+                return await asyncio.gather(*(client.ask(request(f"{name} {i}")) for i in range(4)))
+
+        for name in "ab":
+            assert [reply.status for reply in asyncio.run(run(name))] == ["ok"] * 4
+
+
 def test_a_limit_needs_a_price_and_a_bound_on_replies() -> None:
     with FaultServer() as server:
         with pytest.raises(UsageError, match="price of 'm'"):

@@ -189,6 +189,9 @@ def test_samples_are_averaged_and_those_without_an_answer_left_out(tmp_path: Pat
         assert verdict.score == pytest.approx(2 / 3)
         assert sorted(json.loads(verdict.raw or "")) == ["Hm", "No", "Yes", "Yes"]
         assert sorted(body["seed"] for body in server.bodies) == [0, 1, 2, 3]
+        replies[1] = Plan("500")
+        lost = judge(server, [Claim("b", "c", "d")], n=4, temperature=1.0, max_retries=0)["b"]
+        assert (lost.status, lost.score) == ("error", None)
         bare = judge(server, [Claim("a", "c", None)], n=2, temperature=1.0)["a"]
         assert bare.status == "skipped"
 

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.resources import files
@@ -268,14 +269,12 @@ class _Asks:
             usage=self.usage,
         )
         samples: dict[int, list[Reply]] = {}
-        for job, reply in self._replies(client, self._jobs(claims)):
-            if self.n == 1:
-                yield self._verdict(job.claim_id, [reply])
-                continue
-            so_far = samples.setdefault(job.serial, [])
-            so_far.append(reply)
-            if len(so_far) == self.n:
-                yield self._verdict(job.claim_id, samples.pop(job.serial))
+        with client.cache or nullcontext():
+            for job, reply in self._replies(client, self._jobs(claims)):
+                so_far = samples.setdefault(job.serial, [])
+                so_far.append(reply)
+                if len(so_far) == self.n:
+                    yield self._verdict(job.claim_id, samples.pop(job.serial))
 
     def _replies(self, client: Client, jobs: Iterable[_Job]) -> Iterator[tuple[_Job, Reply]]:
         if self.batch:
@@ -316,16 +315,16 @@ class _Asks:
         return params | self.params
 
     def _verdict(self, claim_id: str, replies: Sequence[Reply]) -> Verdict:
-        scores = [self._prompt.read(reply.text, reply.tokens) if reply.status == "ok" else None for reply in replies]
-        known = [score for score in scores if score is not None]
         shown = [reply.text if reply.status == "ok" else reply.text or reply.error for reply in replies]
-        raw = shown[0] if self.n == 1 or len(shown) == 1 else json.dumps(shown, ensure_ascii=False)
-        if known:
+        raw = shown[0] if self.n == 1 else json.dumps(shown, ensure_ascii=False)
+        for reply in replies:
+            # A sample that never came makes the verdict one to ask for again; those that came are in the cache.
+            if reply.status in ("error", "skipped"):
+                return Verdict(claim_id, status=reply.status, raw=raw)
+        read = [self._prompt.read(reply.text, reply.tokens) for reply in replies if reply.status == "ok"]
+        if known := [score for score in read if score is not None]:
             return Verdict(claim_id, score=sum(known) / len(known), raw=raw)
-        statuses = ["unparsed" if reply.status == "ok" else reply.status for reply in replies]
-        # Where samples failed in different ways, the one that says most about the model.
-        status = next(name for name in ("refused", "unparsed", "skipped", "error") if name in statuses)
-        return Verdict(claim_id, status=status, raw=raw)
+        return Verdict(claim_id, status="unparsed" if read else "refused", raw=raw)
 
     @cached_property
     def _local(self) -> LocalModel | None:
@@ -345,8 +344,8 @@ class LLMJudge(_Asks):
 
     ``template`` is the name of one of ours (default, short, reason) or the path of a YAML file. The score is
     P(yes) / (P(yes) + P(no)) at the answer's token where the server gives log-probabilities, else 1 or 0. ``n`` samples
-    are asked for one by one (with seeds 0 to n - 1) and averaged. ``params`` are further parameters of the API;
-    ``max_completion_tokens`` among them takes the place of ``max_tokens``.
+    are asked for one by one (with seeds 0 to n - 1) and averaged, those without a yes or no left out. ``params`` are
+    further parameters of the API; ``max_completion_tokens`` among them takes the place of ``max_tokens``.
     """
 
     _name = "llm"

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from factaudit.errors import FactauditError, UsageError
 from factaudit.llm.cache import KEPT, Cache, request_key
-from factaudit.llm.cost import Budget, Price, Usage, prompt_tokens
+from factaudit.llm.cost import Budget, Price, Usage, prompt_tokens, reply_limit
 from factaudit.llm.local import LOCAL, LocalModel
 from factaudit.llm.types import Reply, Request, Token
 from factaudit.signature import signature
@@ -95,7 +95,7 @@ class Client:
         if max_retries < 0:
             raise UsageError(f"max_retries: expected 0 or more, found {max_retries!r}")
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
-        self._local = LocalModel.find(model, concurrency) if self.base_url == LOCAL else None
+        self._local = LocalModel.find(model, concurrency) if base_url == LOCAL else None
         self.model, self.revision = identity(model, revision, self._local)
         self.params = dict(params or {})
         # What a local server cannot work on would wait there, and its time would run out.
@@ -123,8 +123,9 @@ class Client:
         return signature("llm", {"model": self.model, "revision": self.revision, **self.params})
 
     async def __aenter__(self) -> Client:
-        # A client may be opened again in another event loop, and a semaphore belongs to the one it first waited in.
+        # A client may be opened again in another event loop, and these belong to the one they first waited in.
         self._slots = asyncio.Semaphore(self.concurrency)
+        self._connecting = asyncio.Lock()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -242,28 +243,34 @@ class Client:
 
     async def _bought(self, key: bytes, request: Request) -> Reply:
         price = self.price()
-        reserved = self.budget.most(price, request)
-        if not await self.budget.reserve(reserved):
-            return Reply("skipped", error=f"max_cost of {self.budget.max_cost} would be passed: raise it to resume")
-        spent = 0.0
+        most = self.budget.most(price, request)
+        over = Reply("skipped", error=f"max_cost of {self.budget.max_cost} would be passed: raise it to resume")
+        if not await self.budget.reserve(most):
+            return over
+        reserved, spent = most, 0.0
         try:
             body = self.body(request)
             # For a reply without a usage count, and for an attempt of which nobody knows what it cost.
             expected = prompt_tokens(request)
             malformed, reason = 0, ""
             for attempt in range(self.max_retries + 1):
-                answer = await self._attempt(body, expected + (request.params.get("max_tokens") or 0))
+                answer = await self._attempt(body, expected + (reply_limit(request) or 0))
                 if isinstance(answer, Reply):
                     if answer.status in KEPT:
                         if not answer.prompt_tokens:
                             answer = replace(answer, prompt_tokens=expected)
-                        spent += self.keep(key, answer)
+                        spent = self.keep(key, answer)
                     return answer
-                if answer.timed_out and price is not None:
-                    spent += price.cost(expected, 0)  # the server may have read it, and charge for that
                 malformed, reason = malformed + answer.malformed, answer.reason
                 if answer.unreached and not self._answered and attempt >= min(_UNREACHED_RETRIES, self.max_retries):
                     raise FactauditError(f"no server answers at {self.server()}: {answer.reason}")
+                if answer.timed_out and price is not None:
+                    # The server may have read the prompt, and charge for that.
+                    self.budget.settle(reserved, price.cost(expected, 0))
+                    reserved = 0.0
+                    if not await self.budget.reserve(most):
+                        return over
+                    reserved = most
                 if attempt == self.max_retries or malformed > MALFORMED_RETRIES:
                     break
                 self.usage.retries += 1
