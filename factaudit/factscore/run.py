@@ -173,17 +173,22 @@ def _scores_section(scorer: FactScorer, scored: Scored, folder: Path) -> Row:
     from factaudit.report.figures import save_figure
 
     summary = scored.summary
-    unparsed = "guessed as published" if scorer.parser == "original" else "left unscored"
     text = [
         "FActScore = mean over the responses that did not abstain of penalty × supported facts / facts; penalty = "
         f"exp(1 − γ/n) for responses of n < γ facts, γ = {scorer.gamma:g}. "
         f"{summary['n_scored']:,} of {summary['n_responses']:,} responses are scored; {summary['n_abstained']:,} "
         f"abstained, {summary['n_without_facts']:,} hold no fact, {summary['n_unscored_responses']:,} have facts "
-        f"without a verdict. {summary['n_facts']:,} facts, {summary['n_unscored']:,} of them unscored; "
-        f"{summary['n_unparsed']:,} replies without True or False ({unparsed}); {summary['n_duplicates']:,} repeated "
-        f"facts removed, {summary['n_cut']:,} cut beyond {scorer.max_facts} a response. Points are responses, diamonds "
-        "means with their interval over responses."
+        f"without a verdict. {summary['n_facts']:,} facts, {summary['n_unscored']:,} of them unscored by "
+        f"{summary['evaluator']}. Points are responses, diamonds means with their interval over responses."
     ]
+    if summary["n_duplicates"] or summary["n_cut"]:
+        text.append(
+            f"Of the facts of the replies, {summary['n_duplicates']:,} were repeated in a response and removed, and "
+            f"{summary['n_cut']:,} cut beyond {scorer.max_facts} a response."
+        )
+    if summary["n_unparsed"]:
+        how = "guessed, as published" if scorer.parser == "original" else "left unscored"
+        text.append(f"{summary['n_unparsed']:,} replies hold neither True nor False: their verdicts are {how}.")
     pages = Counter(row["matched"] for row in scored.responses if row["matched"] not in (None, "exact"))
     if pages:
         text.append(

@@ -65,8 +65,8 @@ _AUDITS: dict[str, _Audit] = {
     "factscore": _Audit(
         "FActScore, system by system",
         "The unweighted mean over responses, with and without the length penalty.",
-        "Responses that abstain or hold no fact count in the respond ratio only; a response whose facts have no verdict "
-        "is within the bounds.",
+        "Responses that abstain or hold no fact count in the respond ratio only; one whose facts have no verdict is "
+        "within the bounds.",
     ),
     "factscore_agreement": _Audit(
         "Predicted FActScore against people's",

@@ -92,7 +92,8 @@ def unique(values: Iterable[Any]) -> list[Any]:
 # --- figures in words ------------------------------------------------------------------------------------------------
 
 _PERCENT = {"tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "labelled", "predicted", "detectable"}
-_POINTS = {"bias", "gap", "difference", "change", "slope"}
+_PERCENT |= {"score", "init_score", "respond_ratio", "human", "human_annotated", "human_respond_ratio"}
+_POINTS = {"bias", "gap", "difference", "change", "slope", "mae", "rmse"}
 _LABELS = {
     "tpr": "TPR",
     "tnr": "TNR",
@@ -111,6 +112,18 @@ _LABELS = {
     "kappa": "Cohen's κ",
     "kendall_tau": "Kendall τ-b",
     "pearson_r": "Pearson r",
+    "pearson_p": "Pearson p",
+    "spearman_r": "Spearman r",
+    "spearman_p": "Spearman p",
+    "mae": "MAE",
+    "rmse": "RMSE",
+    "auc": "AUC",
+    "f1": "F1",
+    "score": "FActScore",
+    "init_score": "FActScore without penalty",
+    "num_facts_per_response": "facts per response",
+    "human": "people's",
+    "human_annotated": "people's, all annotated",
     "r2_diff": "R2-diff",
     "r2_low": "ROUGE-2 from",
     "r2_high": "ROUGE-2 to",

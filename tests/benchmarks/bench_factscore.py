@@ -126,9 +126,7 @@ def speed() -> None:
         tenth = RESPONSES // 10
         slow, n = plain_loop(url, db, tenth)
         own, m = ours(url, db, folder / "tenth.sqlite", tenth)
-        print(
-            f"a tenth of it    {slow:7.2f} s in a plain loop ({n} calls), {own:.2f} s ours ({m} calls from the journal)"
-        )
+        print(f"a tenth of it    {slow:7.2f} s in a plain loop ({n} calls), {own:.2f} s ours ({m} calls)")
         print(f"  per call       {slow / n * 1000:7.1f} ms in a plain loop, {elapsed / calls * 1000:.1f} ms ours")
 
 
