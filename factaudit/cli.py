@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -95,8 +96,9 @@ def judge(claims: Path, evaluators: Sequence[str], out: Path) -> None:
 
     from factaudit.evaluators.judging import check_names, name_evaluator
     from factaudit.evaluators.judging import judge as judge_claims
-    from factaudit.tables import read_claims, write_table
+    from factaudit.tables import read_claims, suffix, write_table
 
+    suffix(out)  # a wrong name is said before the work, not after
     named = [name_evaluator(spec) for spec in evaluators]
     check_names(named)
     table = read_claims(claims)
@@ -131,8 +133,8 @@ def audit(claims: Path, verdicts: tuple[Path, ...], out: Path, title: str, seed:
 
     experiment = Experiment(
         title=title,
-        claims=[str(claims)],
-        verdicts=[str(path) for path in verdicts],
+        claims=[str(claims.resolve())],
+        verdicts=[str(path.resolve()) for path in verdicts],
         seed=seed,
         replicates=replicates,
     )
@@ -192,8 +194,11 @@ def convert_command(
 ) -> None:
     """Turn a published data set into claims (and verdicts). `factaudit list formats` shows the formats."""
     from factaudit.datasets import convert
-    from factaudit.tables import write_table
+    from factaudit.tables import suffix, write_table
 
+    for path in (out, verdicts):
+        if path is not None:
+            suffix(path)
     given = parse_settings(options)
     if join:
         given["join"] = list(join)
@@ -397,6 +402,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             raise
         click.echo(f"factaudit: {error}", err=True)
         sys.exit(2 if isinstance(error, UsageError) else 1)
+    except BrokenPipeError:
+        # Who read our output has closed it (`| head`): nothing more is to be written, nor flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        if "--debug" in arguments:
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        click.echo(f"factaudit: {place}{error.strerror or error}", err=True)
+        sys.exit(1)
     except Exception as error:
         if "--debug" in arguments:
             raise

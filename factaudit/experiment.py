@@ -23,13 +23,15 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit import __version__
-from factaudit.datasets import convert
-from factaudit.errors import FactauditError, UsageError
+from factaudit.datasets import check_options, convert
+from factaudit.datasets.sources import files_in
+from factaudit.errors import UsageError
 from factaudit.evaluators.judging import NamedEvaluator, as_claims, check_names, judge, name_evaluator, parts
-from factaudit.files import write_json, write_text
+from factaudit.evaluators.registry import parse_spec
+from factaudit.files import TEMPORARY, held, write_json, write_text
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, file_checksum
-from factaudit.tables import merge_verdicts, read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
+from factaudit.tables import merge_claims, merge_verdicts, read_claims, read_verdicts, write_table
 from factaudit.yamlfile import Paths, Place, YamlFile, check
 
 #: What the lock file records of the environment.
@@ -52,7 +54,7 @@ class Experiment(BaseModel):
     An option's value is a path where it starts with ``./``, ``../``, ``/``, ``~/`` or ``${data}``.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
     title: str = "Evaluators compared"
     data: str | None = None
@@ -75,11 +77,12 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> Experim
     file.override(settings or {})
     data = file.data
     if isinstance(data, dict):
-        for key in ("claims", "verdicts"):
-            # One path or source may stand without its list.
+        for key in ("claims", "verdicts", "evaluators", "audits"):
+            # One item may stand without its list.
             if isinstance(data.get(key), str | dict):
                 data[key] = [data[key]]
-        for item in data.get("claims") or ():
+        claims = data.get("claims")
+        for item in claims if isinstance(claims, list) else ():
             if isinstance(item, dict) and isinstance(item.get("source"), str):
                 item["source"] = [item["source"]]
     experiment = check(Experiment, data, file)
@@ -107,7 +110,10 @@ def run(
     audit_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
     evaluators = [name_evaluator(spec) for spec in experiment.evaluators]
     check_names(evaluators)
-    with _only_one(folder) as work:
+    work = folder / ".work"
+    with held(work, str(folder)):
+        for path in folder.rglob(f"{TEMPORARY}*"):
+            path.unlink(missing_ok=True)  # of a run that was killed
         claims, verdicts, inputs, provenance, notes = _read_inputs(experiment)
         for note in notes:
             say(note)
@@ -117,7 +123,7 @@ def run(
             check_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
             with _counted(evaluators, experiment.max_cost, work / "calls.json") as calls:
                 judged = judge(claims, evaluators, journal=work / "journal", progress=progress)
-            verdicts = judged if verdicts is None else merge_verdicts([verdicts, judged])
+            verdicts = judged if verdicts is None else merge_verdicts((verdicts, judged))
         if verdicts is None:
             raise UsageError("nothing to audit: expected verdicts, evaluators, or a claims format that brings verdicts")
         for one in evaluators:
@@ -191,26 +197,25 @@ def _read_inputs(
     experiment: Experiment,
 ) -> tuple[pd.DataFrame, pd.DataFrame | None, list[Row], list[Row], list[str]]:
     """Claims and verdicts of all sources, the files behind them with checksums, provenance, and notes to show."""
-    claim_tables, verdict_tables, paths, provenance, notes = [], [], [], [], []
+    files = [item for item in experiment.claims if isinstance(item, str)]
+    claim_tables = {", ".join(files): read_claims(*files)} if files else {}
+    verdict_tables, paths, provenance, notes = {}, [*files], [], []
     for item in experiment.claims:
         if isinstance(item, str):
-            claim_tables.append(read_claims(item))
-            paths.append(item)
             continue
         converted = convert(item.format, item.source, **item.options)
-        claim_tables.append(converted.claims)
+        name = f"{item.format} {', '.join(item.source)}"
+        claim_tables[name] = converted.claims
         if converted.verdicts is not None:
-            verdict_tables.append(converted.verdicts)
+            verdict_tables[name] = converted.verdicts
         paths.extend([*item.source, *_paths_in(item.options)])
         notes.extend(converted.notes)
         if converted.provenance:
             provenance.append({"format": item.format, **converted.provenance})
-    claims = claim_tables[0] if len(claim_tables) == 1 else validate_claims(pd.concat(claim_tables))
-    verdict_tables.extend(read_verdicts(path) for path in experiment.verdicts)
+    claims = merge_claims(list(claim_tables.values()), list(claim_tables))
+    verdict_tables |= {path: read_verdicts(path, claims=claims) for path in experiment.verdicts}
     paths.extend(experiment.verdicts)
-    verdicts = None
-    if verdict_tables:
-        verdicts = validate_verdicts(merge_verdicts(verdict_tables), claims=claims, source="verdicts")
+    verdicts = merge_verdicts(list(verdict_tables.values()), list(verdict_tables)) if verdict_tables else None
     return claims, verdicts, list(_checksums(paths)), provenance, notes
 
 
@@ -224,7 +229,7 @@ def _paths_in(options: Mapping[str, Any]) -> Iterator[str]:
 
 def _checksums(paths: Sequence[str]) -> Iterator[Row]:
     for path in map(Path, paths):
-        files = sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+        files = files_in(path) if path.is_dir() else [path]
         for file in files:
             if file.is_file():
                 yield {"path": str(file), "checksum": file_checksum(file)}
@@ -284,36 +289,24 @@ def _lock(experiment: Experiment, results: Results, provenance: list[Row]) -> st
     return yaml.safe_dump(lock, sort_keys=False, allow_unicode=True)
 
 
-@contextmanager
-def _only_one(folder: Path) -> Iterator[Path]:
-    """The folder's work space (``.work``), held by one process at a time."""
-    work = folder / ".work"
-    try:
-        work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FactauditError(f"{folder}: cannot be used as a run folder ({error.strerror})") from None
-    with (work / "lock").open("w") as file:
-        try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # Windows has no fcntl: there, two runs into one folder are the user's to avoid
-            pass
-        except OSError:
-            raise FactauditError(f"{folder}: another run is writing to this folder") from None
-        yield work
-
-
 # ---------------------------------------------------------------------------------------------------- the YAML
 
 
 def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
-    """Make paths absolute and check what can be checked without running: files, evaluators, audits."""
+    """Make paths absolute and check what can be checked without running: files, formats, evaluators, audits."""
     paths = Paths(file, experiment.data)
+
+    def table(text: str, place: Place) -> str:
+        full = paths.absolute(text, place)
+        if Path(full).is_dir():
+            paths.problems.append(file.problem(f"{full} is a folder, expected a file (or a format and source)", place))
+        return full
 
     def option(value: Any, place: Place) -> Any:
         if isinstance(value, list):
             return [option(one, (*place, at)) for at, one in enumerate(value)]
+        if isinstance(value, dict):
+            return {key: option(one, (*place, key)) for key, one in value.items()}
         if not isinstance(value, str):
             return value
         # A path, or a path behind a word: aggrefact's "join: [tofueval:../tofueval]".
@@ -326,31 +319,38 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
     for number, item in enumerate(experiment.claims):
         place: Place = ("claims", number)
         if isinstance(item, str):
-            claims.append(paths.absolute(item, place))
+            claims.append(table(item, place))
         else:
+            try:
+                check_options(item.format, item.options)
+            except UsageError as error:
+                paths.problems.append(file.problem(str(error), place))
             sources = [
                 text if _is_hub(text) else paths.absolute(text, (*place, "source", n))
                 for n, text in enumerate(item.source)
             ]
-            options = {key: option(value, (*place, "options", key)) for key, value in item.options.items()}
+            options = option(item.options, (*place, "options"))
             claims.append(item.model_copy(update={"source": sources, "options": options}))
-    verdicts = [paths.absolute(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
+    verdicts = [table(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
     evaluators: list[str | dict[str, dict[str, Any] | None]] = []
     for number, spec in enumerate(experiment.evaluators):
         place = ("evaluators", number)
-        if isinstance(spec, dict):
-            spec = {
-                name: {key: option(value, (*place, name, key)) for key, value in (options or {}).items()}
-                for name, options in spec.items()
-            }
-        evaluators.append(spec)
         try:
+            if isinstance(spec, str):
+                name, given = parse_spec(spec)
+                resolved = option(given, place)
+                spec = spec if resolved == given else {name: resolved}
+            else:
+                spec = option(spec, place)
             name_evaluator(spec)
         except UsageError as error:
             paths.problems.append(file.problem(str(error), place))
+        evaluators.append(spec)
+    audits: list[str | dict[str, dict[str, Any] | None]] = []
     for number, audit in enumerate(experiment.audits or ()):
         try:
-            audit_options([audit])
+            audit_options([*audits, audit])
+            audits.append(audit)
         except UsageError as error:
             paths.problems.append(file.problem(str(error), ("audits", number)))
     paths.check()

@@ -21,7 +21,7 @@ from factaudit.audit.judged import Judged
 from factaudit.errors import InputError, Problem, UsageError, hint
 from factaudit.files import write_json
 from factaudit.signature import digest, signature
-from factaudit.tables import STATUSES
+from factaudit.tables import STATUSES, records
 
 SCHEMA = "factaudit.results/1"
 Row = dict[str, Any]
@@ -153,6 +153,8 @@ def audit_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str,
         return {name: {} for name in AUDITS}
     chosen: dict[str, dict[str, Any]] = {}
     for item in audits:
+        if not isinstance(item, str) and len(item) != 1:
+            raise UsageError(f"audit: expected one NAME: {{options}}, found {dict(item)!r}")
         name, given = (item, {}) if isinstance(item, str) else next(iter(item.items()))
         if name not in AUDITS:
             raise UsageError(f"unknown audit {name!r}{hint(name, list(AUDITS))}")
@@ -188,7 +190,7 @@ def table_digest(table: pd.DataFrame) -> str:
     plain = table.copy(deep=False)
     for column in plain.columns:
         if plain[column].dtype == object:
-            plain[column] = plain[column].astype(str)
+            plain[column] = [json.dumps(value, default=str) for value in records(plain[[column]])]
     rows = pd.util.hash_pandas_object(plain, index=False).to_numpy()
     return hashlib.sha256("\0".join(map(str, plain.columns)).encode() + rows.tobytes()).hexdigest()[:16]
 

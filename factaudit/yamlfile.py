@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from factaudit.errors import InputError, Problem, UsageError
+from factaudit.errors import InputError, Problem, UsageError, hint
 
 Place = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -21,59 +20,86 @@ class YamlFile:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.lines: dict[Place, int] = {}
+        self._overridden: list[Place] = []
         try:
             text = self.path.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            raise InputError(str(path), [Problem("no such file")]) from None
-        except UnicodeDecodeError as error:
-            raise InputError(str(path), [Problem(f"not UTF-8 text ({error.reason})")]) from None
-        self.lines: dict[Place, int] = {}
-        try:
-            loader = yaml.SafeLoader(text)
-            node = loader.get_single_node()
+            node = yaml.SafeLoader(text).get_single_node()
             if node is None:
-                raise InputError(str(path), [Problem("the file is empty")])
-            self._walk(node, ())
+                raise self.error("the file is empty")
+            self._walk(node, (), set())
             self.data: Any = yaml.safe_load(text)
+        except FileNotFoundError:
+            raise self.error("no such file") from None
+        except OSError as error:
+            raise self.error(f"cannot be read ({error.strerror})") from None
+        except UnicodeDecodeError as error:
+            raise self.error(f"not UTF-8 text ({error.reason})") from None
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark else None
             raise InputError(str(path), [Problem(f"not YAML: {error.problem}", line, unit="line")]) from None
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            # A control character; a date like 2024-13-01; brackets without end.
+            raise self.error(f"not YAML: {str(error).splitlines()[0]}") from None
 
-    def _walk(self, node: yaml.Node, place: Place) -> None:
+    def _walk(self, node: yaml.Node, place: Place, walked: set[int]) -> None:
         self.lines.setdefault(place, node.start_mark.line + 1)
+        if id(node) in walked:  # an alias: it may hold itself, or more of its kind than there are lines
+            return
+        walked.add(id(node))
         if isinstance(node, yaml.MappingNode):
             seen: set[str] = set()
             for key, value in node.value:
                 name = str(key.value)
+                line = key.start_mark.line + 1
                 if name in seen:
-                    line = key.start_mark.line + 1
                     raise InputError(str(self.path), [Problem(f"the key {name!r} is there twice", line, unit="line")])
                 seen.add(name)
-                self.lines[(*place, name)] = key.start_mark.line + 1
-                self._walk(value, (*place, name))
+                self.lines[(*place, name)] = line
+                self._walk(value, (*place, name), walked)
         elif isinstance(node, yaml.SequenceNode):
             for number, item in enumerate(node.value):
-                self._walk(item, (*place, number))
+                self._walk(item, (*place, number), walked)
 
     def override(self, settings: Mapping[str, Any]) -> None:
-        """Set keys from outside, ``{"seed": 1, "factscore.k": 3}``; what no mapping has a place for is left to `check`.
+        """Set keys from outside: ``{"seed": 1, "factscore.k": 3, "evaluators.0.random.seed": 2}``.
 
-        The file's own paths are relative to its folder; ``data``, given from outside, to where the user stands.
+        Mappings that are missing on the way are made. Problems with a value are then said of ``--set``, not of a line.
+        The file's own paths are relative to its folder; ``data``, ``claims`` and ``verdicts`` given from outside, to
+        where the user stands. Raises `UsageError` where there is no place for a key.
         """
-        for name, value in settings.items():
-            inner, keys = self.data, name.split(".")
-            for key in keys[:-1]:
-                if not isinstance(inner, dict):
-                    break
-                if not isinstance(inner.get(key), dict):
-                    inner[key] = {}
-                inner = inner[key]
-            if isinstance(inner, dict):
-                inner[keys[-1]] = str(Path(value).resolve()) if name == "data" else value
+        for key, value in settings.items():
+            self._set(key, _from_here(value) if key in ("data", "claims", "verdicts") else value)
+
+    def _set(self, key: str, value: Any) -> None:
+        place: Place = ()
+        inner = self.data
+        *way, last = key.split(".")
+        for part in way:
+            step = self._step(inner, part, key)
+            place = (*place, step)
+            if isinstance(inner, dict) and not isinstance(inner.get(step), dict | list):
+                inner[step] = {}
+            inner = inner[step]
+        step = self._step(inner, last, key)
+        inner[step] = value
+        self._overridden.append((*place, step))
+
+    def _step(self, inner: Any, part: str, key: str) -> str | int:
+        if isinstance(inner, list):
+            if not part.isdecimal() or int(part) >= len(inner):
+                raise UsageError(f"--set {key}: expected the number of an item, 0 to {len(inner) - 1}, found {part!r}")
+            return int(part)
+        if not isinstance(inner, dict):
+            raise UsageError(f"--set {key}: there is nothing to set {part!r} in")
+        return part
 
     def problem(self, message: str, place: Place = ()) -> Problem:
         """A problem at the line of ``place``, or of the nearest thing around it that the file has."""
+        for given in self._overridden:
+            if place[: len(given)] == given:
+                return Problem(f"--set {'.'.join(map(str, given))}: {message}")
         while place and place not in self.lines:
             place = place[:-1]
         return Problem(message, self.lines.get(place), unit="line")
@@ -81,6 +107,14 @@ class YamlFile:
     def error(self, message: str, place: Place = ()) -> InputError:
         """An `InputError` of one problem."""
         return InputError(str(self.path), [self.problem(message, place)])
+
+
+def _from_here(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_from_here(one) for one in value]
+    if not isinstance(value, str) or "${data}" in value:
+        return value
+    return str(Path(value).expanduser().resolve())
 
 
 class Paths:
@@ -135,29 +169,57 @@ def check(model: type[Model], data: Any, file: YamlFile | None = None) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems = []
-        for found in error.errors():
-            place = tuple(part for part in found["loc"] if not _is_branch(part))
-            problems.append((_message(model, found, place), place))
-        problems = list(dict.fromkeys(problems))
+        problems = list(dict.fromkeys(_problems(model, data, error)))
         if file is None:
             raise UsageError("; ".join(message for message, _ in problems)) from None
         raise InputError(str(file.path), [file.problem(message, place) for message, place in problems]) from None
 
 
-def _is_branch(part: str | int) -> bool:
-    # pydantic names the branch of a union that it tried ("str", "list[...]", "Source"): no key of the file.
-    return isinstance(part, str) and (part in ("str", "dict", "list") or "[" in part or part[:1].isupper())
+def _problems(model: type[BaseModel], data: Any, error: ValidationError) -> Iterator[tuple[str, Place]]:
+    found = error.errors()
+    places = [_place(item, data) for item in found]
+    for item, place in zip(found, places, strict=True):
+        # Where text or an object may stand and there is an object, only what is wrong with the object counts.
+        rivals = [other for other in places if other[: len(place)] == place]
+        if item["type"] == "string_type" and isinstance(item["input"], dict) and len(rivals) > 1:
+            continue
+        yield _message(model, item, place), place
+
+
+def _place(found: Any, data: Any) -> Place:
+    """The keys of the file among a location's parts: pydantic also names the branch of a union that it tried."""
+    place: list[str | int] = []
+    for part in found["loc"]:
+        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int)):
+            place.append(part)
+            data = data[part]
+        elif found["type"] == "missing" and part == found["loc"][-1]:
+            place.append(part)
+    return tuple(place)
 
 
 def _message(model: type[BaseModel], found: Any, place: Place) -> str:
     name = ".".join(map(str, place))
     if found["type"] == "extra_forbidden":
+        for inner in _models(model):
+            if inner.__name__ in found["loc"][:-1]:
+                model = inner
         known = [field.alias or key for key, field in model.model_fields.items()]
-        near = get_close_matches(str(place[-1]), known, n=1)
-        return f"unknown key {name!r}" + (f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(known)})")
+        return f"unknown key {name!r}{hint(str(place[-1]), known)}"
     if found["type"] == "missing":
         return f"the key {name!r} is missing"
+    detail = found["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
     shown = repr(found.get("input"))
-    detail = found["msg"].removeprefix("Value error, ")
-    return f"{name}: {detail}" + (f", found {shown[:60]}" if found["type"] != "value_error" else "")
+    where = f"{name}: " if name else ""
+    return f"{where}{detail}" + (f", found {shown[:60]}" if found["type"] != "value_error" else "")
+
+
+def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models inside a model's fields, or inside an annotation (``list[str | Source]``)."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for field in annotation.model_fields.values():
+            yield from _models(field.annotation)
+        yield annotation
+    else:
+        for inner in get_args(annotation):
+            yield from _models(inner)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
 
 import factaudit
-from factaudit.errors import FactauditError
+from factaudit.errors import FactauditError, InputError
 from factaudit.evaluators.judging import judge
-from factaudit.experiment import _only_one, run
+from factaudit.experiment import run
+from factaudit.files import atomic, held, write_json
+from factaudit.results import table_digest
 from factaudit.tables import read_claims, read_verdicts, write_table
 
 #: Keys that every row of an audit has (DESIGN.md).
@@ -158,8 +163,62 @@ def test_a_torn_journal_line_is_judged_again(yaml_file, tmp_path):
 
 
 def test_two_runs_into_one_folder_are_refused(yaml_file, tmp_path):
-    with _only_one(tmp_path / "out"), pytest.raises(FactauditError, match="another run is writing to this folder"):
+    with (
+        held(tmp_path / "out" / ".work", "out"),
+        pytest.raises(FactauditError, match="another run is writing to this folder"),
+    ):
         run(yaml_file, tmp_path / "out")
+
+
+def test_an_output_folder_inside_the_sources_is_no_source(tmp_path):
+    for name in ("a", "b"):
+        rows = {"y_true": [1, 0, 1, 0], "y_score": [0.9, 0.2, 0.4, 0.6]}
+        pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
+    path = tmp_path / "e.yaml"
+    path.write_text(
+        "claims: {format: score-csv, source: ., options: {dataset: 7}}\naudits: [rates]\nreplicates: 0\n",
+        encoding="utf-8",
+    )
+    out = tmp_path / "runs" / "out"
+    run(path, out)
+    first = (out / "results.json").read_bytes()
+    run(path, out)
+    assert (out / "results.json").read_bytes() == first
+
+
+def test_what_a_killed_run_left_half_written_is_removed(yaml_file, tmp_path):
+    (tmp_path / "figures").mkdir()
+    left = tmp_path / "figures" / ".factaudit-0123456789abcdef.svg"
+    left.write_text("<svg", encoding="utf-8")
+    run(yaml_file, tmp_path, settings={"audits": ["rates"], "replicates": 0})
+    assert not left.exists()
+
+
+def test_a_failed_write_says_what_could_not_be_written(tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(FactauditError, match="file/x.json: cannot be written"):
+        write_json(tmp_path / "file" / "x.json", {})
+    with pytest.raises(FactauditError, match=r"x.json: cannot be written \(No space left on device\)"):
+        with atomic(tmp_path / "x.json"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert not (tmp_path / "x.json").exists()
+    with pytest.raises(FactauditError, match="cannot be written to"), held(tmp_path / "file" / "x", "out"):
+        pass
+
+
+def test_verdicts_files_are_named_by_what_is_wrong_in_them(yaml_file, tmp_path):
+    (tmp_path / "v.csv").write_text("claim_id,evaluator,score\nc1,e,1\nnobody,e,1\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        run(yaml_file, tmp_path / "out", settings={"verdicts": [str(tmp_path / "v.csv")]})
+    assert str(caught.value).startswith(f"{tmp_path / 'v.csv'}: row 2, column 'claim_id': expected the id of a claim")
+
+
+def test_table_digests_see_what_an_array_holds():
+    long = pd.DataFrame({"x": [np.arange(2000.0), None]})
+    other = long.copy()
+    other.at[0, "x"] = np.where(np.arange(2000) == 1000, 0.0, np.arange(2000.0))
+    assert table_digest(long) != table_digest(other)
+    assert table_digest(long) == table_digest(pd.DataFrame({"x": [list(np.arange(2000.0)), None]}))
 
 
 SLOW = """

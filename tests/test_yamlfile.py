@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from factaudit.errors import InputError, UsageError
+from factaudit.evaluators.judging import name_evaluator
 from factaudit.experiment import load
 
 CLAIMS = '{"dataset": "D", "claim": "x", "doc": "x y", "label": 1}\n'
@@ -47,9 +48,7 @@ def test_a_missing_file(write, tmp_path):
 
 
 def test_a_wrong_type(write):
-    assert problem(write("claims: claims.jsonl\nseed: many\n")).startswith(
-        "line 2: seed: Input should be a valid integer"
-    )
+    assert problem(write("claims: claims.jsonl\nseed: many\n")).startswith("line 2: seed: expected a valid integer")
 
 
 def test_a_missing_key(write):
@@ -89,6 +88,62 @@ def test_settings_override_keys(write, tmp_path):
     assert load(path, {"seed": 7}).seed == 7
     with pytest.raises(InputError, match="unknown key 'sede'"):
         load(path, {"sede": 7})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Claims: claims.jsonl\n", "line 1: unknown key 'Claims' (did you mean 'claims'?)"),
+        ("claims: {fromat: wice, source: claims.jsonl}\n", "unknown key 'claims.0.fromat' (did you mean 'format'?)"),
+        ("claims: {format: wise, source: claims.jsonl}\n", "line 1: unknown format 'wise' (did you mean 'wice'?)"),
+        ("claims: {format: wice, source: claims.jsonl, options: {lvl: 1}}\n", "format 'wice' has no option 'lvl'"),
+        ("claims: [{format: wice, source: claims.jsonl, extra: 1}]\n", "line 1: unknown key 'claims.0.extra'"),
+        ("claims: true\n", "line 1: claims: expected a valid list, found True"),
+        ("claims: .\n", "is a folder, expected a file"),
+        ("claims: claims.jsonl\naudits: [{rates: {}, ranking: {}}]\n", "line 2: audit: expected one NAME: {options}"),
+        ("claims: claims.jsonl\naudits: [rates, rates]\n", "line 2: audit 'rates' is named twice"),
+        ("claims: claims.jsonl\nevaluators: [rouge2: {name: ''}]\n", "option name: expected text, found none"),
+        ("claims: \x07\n", "not YAML: unacceptable character #x0007"),
+        ("title: 2024-13-01\n", "not YAML: month must be in 1..12"),
+        ("[" * 5000, "not YAML"),
+    ],
+)
+def test_more_that_is_wrong_is_one_clear_line(write, text, said):
+    assert said in problem(write(text))
+
+
+def test_aliases_without_end_cost_nothing(write):
+    nested = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
+    assert "unknown key 'a11'" in problem(write(f"a0: &a0 [x]\n{nested}claims: claims.jsonl\n"))
+    assert "unknown key 'a'" in problem(write("a: &a [*a]\nclaims: claims.jsonl\n"))
+
+
+def test_settings_reach_into_lists_and_are_named_in_problems(write, tmp_path, monkeypatch):
+    path = write("claims: claims.jsonl\nevaluators:\n  - random: {seed: 0}\n  - rouge2\n")
+    assert load(path, {"evaluators.0.random.seed": 5}).evaluators == [{"random": {"seed": 5}}, "rouge2"]
+    assert load(path, {"evaluators.1": "unigram"}).evaluators[1] == "unigram"
+    assert problem(path, settings={"seed": "many"}).startswith("--set seed: seed: expected a valid integer")
+    for key in ("evaluators.2", "evaluators.x", "evaluators.1.seed"):
+        with pytest.raises(UsageError, match=f"--set {key}"):
+            load(path, {key: 1})
+    # Paths that are given from outside are relative to where the user stands.
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "mine.jsonl").write_text(CLAIMS, encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "here")
+    assert load(path, {"claims": "mine.jsonl"}).claims == [str(tmp_path / "here" / "mine.jsonl")]
+
+
+def test_the_paths_inside_an_evaluators_spec_are_the_files_own(write, tmp_path, monkeypatch):
+    (tmp_path / "v.csv").write_text("claim_id,evaluator,score\na,gpt,1\n", encoding="utf-8")
+    path = write(
+        "claims: claims.jsonl\nevaluators:\n  - stored:path=./v.csv\n"
+        "  - chunked: {evaluator: {stored: {path: ./v.csv, evaluator: gpt}}}\n"
+    )
+    monkeypatch.chdir("/")
+    first, second = load(path).evaluators
+    assert first == {"stored": {"path": str(tmp_path / "v.csv")}}
+    assert name_evaluator(first).name == "v"  # no path in a name: it would be another on every machine
+    assert name_evaluator(second).name == "chunked-gpt"
 
 
 def test_data_stands_for_a_folder(write, tmp_path, monkeypatch):

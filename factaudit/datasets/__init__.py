@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -109,24 +109,32 @@ FORMATS: dict[str, Format] = {
 }
 
 
+def check_options(format: str, options: Iterable[str]) -> None:
+    """Raise `UsageError`, with a hint, for an unknown format or an option that it does not have."""
+    if format not in FORMATS:
+        raise UsageError(f"unknown format {format!r}{hint(format, list(FORMATS))}")
+    known = FORMATS[format].options
+    for key in options:
+        if key not in known:
+            raise UsageError(f"format {format!r} has no option {key!r}" + (hint(key, list(known)) if known else ""))
+
+
 def convert(format: str, sources: Sequence[str | Path], **options: Any) -> Conversion:
     """Convert sources (files or folders) of a registered format; see `FORMATS` for their options.
 
     Raises `UsageError` for an unknown format, option or value, and `InputError` naming file, row and column.
     """
     # pydantic is not needed to list the formats.
-    from pydantic import ValidationError, validate_call
+    from pydantic import ConfigDict, ValidationError, validate_call
 
-    if format not in FORMATS:
-        raise UsageError(f"unknown format {format!r}{hint(format, list(FORMATS))}")
+    check_options(format, options)
     known = FORMATS[format].options
-    for key in options:
-        if key not in known:
-            raise UsageError(f"format {format!r} has no option {key!r}{hint(key, list(known))}")
     if not sources:
         raise UsageError(f"format {format!r}: expected at least one file or folder")
     try:
-        return validate_call(FORMATS[format].function)([Path(source) for source in sources], **options)
+        # `--option dataset=2024` is text that looks like a number.
+        function = validate_call(config=ConfigDict(coerce_numbers_to_str=True))(FORMATS[format].function)
+        return function([Path(source) for source in sources], **options)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = first["loc"][0]

@@ -67,6 +67,8 @@ def read_rows(path: Path, model: type[R]) -> list[R]:
 
 def parse_rows(table: pd.DataFrame, path: Path, model: type[R]) -> list[R]:
     """`read_rows` for a table that was read already."""
+    if table.empty:
+        raise InputError(str(path), [Problem("the file has no rows")])
     try:
         return TypeAdapter(list[model]).validate_python(records(table))  # type: ignore[valid-type]
     except ValidationError as error:
@@ -96,10 +98,23 @@ def expand(sources: Iterable[Path], *patterns: str) -> Iterator[Path]:
         if not source.is_dir():
             yield source
             continue
-        inside = sorted({path for pattern in patterns for path in source.rglob(pattern)})
+        inside = [path for path in files_in(source) if any(path.match(pattern) for pattern in patterns)]
         if not inside:
             raise InputError(str(source), [Problem(f"the folder holds no file named {' or '.join(patterns)}")])
         yield from inside
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder and its folders, sorted; neither hidden ones nor those of a run folder of ours."""
+    found = []
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_file():
+            found.append(path)
+        elif path.is_dir() and not (path / ".work").is_dir():
+            found += files_in(path)
+    return found
 
 
 def unit(path: Path) -> str:

@@ -9,18 +9,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from tqdm import tqdm
 
-from factaudit.errors import UsageError
+from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.registry import make_evaluator, parse_spec
+from factaudit.files import held
 from factaudit.signature import digest
-from factaudit.tables import DEFAULT_THRESHOLD, merge_verdicts, validate_verdicts
+from factaudit.tables import DEFAULT_THRESHOLD, STATUSES, merge_verdicts, validate_verdicts
 
 #: Verdicts of these statuses are asked for again when a run is resumed; the others are final.
 RETRIED = ("error", "skipped")
@@ -64,6 +66,8 @@ def name_evaluator(spec: str | Mapping[str, Any]) -> NamedEvaluator:
     if not 0 <= cut <= 1:
         raise UsageError(f"evaluator {kind!r}, option threshold: expected 0 to 1, found {cut:g}")
     evaluator = make_evaluator(kind, options)
+    if name is not None and not str(name).strip():
+        raise UsageError(f"evaluator {kind!r}, option name: expected text, found none")
     if name is None:
         name = getattr(evaluator, "verdict_name", None) or _canonical(kind, options)
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
@@ -98,7 +102,9 @@ def judge(
     """
     named = [e if isinstance(e, NamedEvaluator) else name_evaluator(e) for e in evaluators]
     check_names(named)
-    return merge_verdicts([_judge_one(claims, one, journal, progress) for one in named])
+    inputs = _Inputs(claims)
+    with nullcontext() if journal is None else held(journal, str(journal)):
+        return merge_verdicts([_judge_one(inputs, one, journal, progress) for one in named])
 
 
 def parts(evaluator: Evaluator, claims: Iterable[Claim] = ()) -> Iterator[tuple[Evaluator, Iterable[Claim]]]:
@@ -115,8 +121,7 @@ def as_claims(table: pd.DataFrame) -> Iterator[Claim]:
     return inputs.claims(inputs.order)
 
 
-def _judge_one(claims: pd.DataFrame, named: NamedEvaluator, journal: str | Path | None, progress: bool) -> pd.DataFrame:
-    inputs = _Inputs(claims)
+def _judge_one(inputs: _Inputs, named: NamedEvaluator, journal: str | Path | None, progress: bool) -> pd.DataFrame:
     # The threshold turns scores into predictions afterwards, so it is no part of the journal's name.
     log = _Journal(Path(journal) / f"{digest(named.evaluator.signature)}.jsonl") if journal is not None else None
     done: dict[str, Verdict] = {}
@@ -128,6 +133,7 @@ def _judge_one(claims: pd.DataFrame, named: NamedEvaluator, journal: str | Path 
             total=len(inputs.ids), initial=len(done), desc=named.name, unit="claim", disable=None if progress else True
         ) as bar:
             for verdict in named.evaluator.judge(inputs.claims(todo)) if todo else ():
+                verdict = _checked(verdict, inputs, named)
                 if log is not None:
                     log.write(verdict, inputs.fingerprints[verdict.claim_id])
                 done[verdict.claim_id] = verdict
@@ -136,6 +142,27 @@ def _judge_one(claims: pd.DataFrame, named: NamedEvaluator, journal: str | Path 
         if log is not None:
             log.close()
     return _table(inputs.ids, done, named)
+
+
+def _checked(verdict: Verdict, inputs: _Inputs, named: NamedEvaluator) -> Verdict:
+    """What no evaluator may give, said before it is kept: of ours it would be a bug, of another's a message."""
+    wrong = None
+    if verdict.claim_id not in inputs.fingerprints:
+        wrong = "was not asked about"
+    elif verdict.status not in STATUSES:
+        wrong = f"gave the status {verdict.status!r} (expected one of {', '.join(STATUSES)})"
+    elif verdict.score is not None and not 0 <= verdict.score <= 1:
+        wrong = f"gave the score {verdict.score!r} (expected 0 to 1, or None)"
+    elif verdict.prediction not in (0, 1, None):
+        wrong = f"gave the prediction {verdict.prediction!r} (expected 1, 0 or None)"
+    elif verdict.status == "ok" and verdict.score is None and verdict.prediction is None:
+        wrong = "gave neither a score nor a prediction, and no status that says why"
+    if wrong:
+        raise FactauditError(f"evaluator {named.name!r}, claim {verdict.claim_id!r}: it {wrong}")
+    if verdict.raw is not None and not verdict.raw.isascii():
+        # A model's reply may hold half of a surrogate pair, which no file can.
+        return replace(verdict, raw=verdict.raw.encode("utf-8", "replace").decode())
+    return verdict
 
 
 @dataclass
@@ -181,16 +208,16 @@ class _Journal:
         if self.path.exists():
             with self.path.open("rb") as file:
                 for line in file:
-                    try:
-                        row = json.loads(line) if line.endswith(b"\n") else None
-                    except ValueError:
-                        row = None
-                    if row is None:
+                    if not line.endswith(b"\n"):
                         break
                     whole += len(line)
-                    key = row.pop("input", None)
-                    if key is not None and fingerprints.get(row["claim_id"]) == key:
-                        found[row["claim_id"]] = Verdict(**row)
+                    try:
+                        row = json.loads(line)
+                        key = row.pop("input", None)
+                        if key is not None and fingerprints.get(row["claim_id"]) == key:
+                            found[row["claim_id"]] = Verdict(**row)
+                    except (ValueError, TypeError, KeyError, AttributeError):
+                        continue  # a line that is no verdict costs its own claim, not those after it
             os.truncate(self.path, whole)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("a", encoding="utf-8", buffering=1, newline="\n")
@@ -200,7 +227,11 @@ class _Journal:
 
     def write(self, verdict: Verdict, fingerprint: str) -> None:
         row = {key: value for key, value in asdict(verdict).items() if value is not None}
-        self._file.write(json.dumps({"input": fingerprint, **row}, ensure_ascii=False, allow_nan=False) + "\n")
+        line = json.dumps({"input": fingerprint, **row}, ensure_ascii=False, allow_nan=False, default=_number)
+        try:
+            self._file.write(line + "\n")
+        except OSError as error:
+            raise FactauditError(f"{self.path}: cannot be written ({error.strerror})") from error
 
     def close(self) -> None:
         self._file.close()
@@ -226,9 +257,15 @@ def _table(ids: list[str], done: Mapping[str, Verdict], named: NamedEvaluator) -
 
 
 def _prediction(verdict: Verdict, threshold: float) -> int | None:
-    if verdict.prediction is not None or verdict.score is None:
+    # A threshold that the user gives goes before a prediction that the evaluator made with its own.
+    if verdict.score is None or (verdict.prediction is not None and threshold == DEFAULT_THRESHOLD):
         return verdict.prediction
     return int(verdict.score > threshold)
+
+
+def _number(value: Any) -> Any:
+    # numpy's, which an evaluator may give for a score
+    return value.item()
 
 
 def _canonical(kind: str, options: Mapping[str, Any]) -> str:

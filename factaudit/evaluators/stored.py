@@ -30,6 +30,11 @@ class Stored:
         if not self.path.is_file():
             raise UsageError(f"evaluator 'stored': no verdicts file {self.path}")
 
+    @property
+    def verdict_name(self) -> str:
+        """The evaluator's own name, else the file's; not the path, which is another on every machine."""
+        return self.evaluator or self.path.name.partition(".")[0]
+
     @cached_property
     def signature(self) -> str:
         # The content, not the path: a file that was moved holds the same verdicts.

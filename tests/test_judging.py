@@ -1,0 +1,85 @@
+"""Judging: what evaluators may give, and a journal that is never lost to one bad line or to another process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from factaudit.errors import FactauditError
+from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.judging import NamedEvaluator, judge
+from factaudit.files import held
+from factaudit.tables import validate_claims
+
+
+@pytest.fixture
+def claims() -> pd.DataFrame:
+    return validate_claims(pd.DataFrame({"claim_id": list("abcd"), "dataset": "D", "claim": "x y", "doc": "x y z"}))
+
+
+@dataclass
+class Scripted:
+    """Says of every claim what it was told to say."""
+
+    says: dict[str, Any]
+    signature: str = "scripted"
+    asked: list[str] = field(default_factory=list)
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        for claim in claims:
+            self.asked.append(claim.claim_id)
+            yield Verdict(**{"claim_id": claim.claim_id, **self.says})
+
+
+def scripted(**says: Any) -> NamedEvaluator:
+    return NamedEvaluator("s", Scripted(says))
+
+
+@pytest.mark.parametrize(
+    ("says", "said"),
+    [
+        ({"claim_id": "z", "score": 1.0}, "claim 'z': it was not asked about"),
+        ({"score": 1.7}, "gave the score 1.7"),
+        ({"score": float("nan")}, "gave the score nan"),
+        ({"prediction": 2}, "gave the prediction 2"),
+        ({"status": "tired"}, "gave the status 'tired'"),
+        ({}, "gave neither a score nor a prediction"),
+    ],
+)
+def test_an_evaluators_mistake_is_a_message_and_is_not_kept(claims, tmp_path, says, said):
+    with pytest.raises(FactauditError, match="evaluator 's'") as caught:
+        judge(claims, [scripted(**says)], journal=tmp_path)
+    assert said in str(caught.value)
+    assert judge(claims, [scripted(score=0.9)], journal=tmp_path)["score"].tolist() == [0.9] * 4
+
+
+def test_numpys_numbers_and_broken_text_are_understood(claims, tmp_path):
+    says = {"score": np.float32(0.5), "prediction": np.int64(1), "raw": "half a pair: \ud800"}
+    verdicts = judge(claims, [scripted(**says)], journal=tmp_path)
+    assert verdicts["prediction"].tolist() == [1] * 4
+    assert verdicts["raw"].tolist() == ["half a pair: ?"] * 4
+    again = scripted(score=0.1)
+    pd.testing.assert_frame_equal(judge(claims, [again], journal=tmp_path), verdicts)
+    assert again.evaluator.asked == []
+
+
+@pytest.mark.parametrize("line", [b"\x00\xff\n", b"5\n", b'{"input": "x"}\n', b'{"input": "x", "claim_id": ["b"]}\n'])
+def test_a_bad_line_in_a_journal_costs_its_own_claim_only(claims, tmp_path, line):
+    judge(claims, [scripted(score=0.9)], journal=tmp_path)
+    (journal,) = tmp_path.glob("*.jsonl")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    lines[2] = line
+    journal.write_bytes(b"".join(lines))
+    again = scripted(score=0.9)
+    assert len(judge(claims, [again], journal=tmp_path)) == 4
+    assert again.evaluator.asked == ["b"]
+
+
+def test_two_processes_do_not_write_one_journal(claims, tmp_path):
+    with held(tmp_path, "j"), pytest.raises(FactauditError, match="another run is writing to this folder"):
+        judge(claims, [scripted(score=0.9)], journal=tmp_path)
