@@ -35,17 +35,14 @@ def execute(notebooks: Sequence[Path], folder: Path) -> Iterator[tuple[Path, nbf
     """
     for part in ("data", "experiments", "notebooks"):
         shutil.copytree(ROOT / part, folder / part)
-    data = ROOT.parent / "shared" / "data"
-    if data.is_dir():
-        os.environ.setdefault("FACTAUDIT_SHARED_DATA", str(data))
-    # The kernel is this environment's, whatever kernels the user has.
-    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
+    # From the copy, the folder beside the project is elsewhere.
+    environment = {"FACTAUDIT_SHARED_DATA": str(ROOT.parent / "shared" / "data"), **os.environ}
     for path in notebooks:
         notebook = nbformat.read(path, as_version=4)
         where = {"metadata": {"path": str(folder / "notebooks")}}
         client = NotebookClient(notebook, timeout=TIMEOUT, kernel_name="python3", resources=where, record_timing=False)
         client.extra_arguments = ["--log-level=ERROR"]  # the kernel warns of its transport
-        client.execute()
+        client.execute(env=environment)
         normalise(notebook)
         yield path, notebook
 
