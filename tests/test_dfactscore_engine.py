@@ -100,10 +100,11 @@ def test_an_evaluator_verifies_without_an_llm(knowledge: Knowledge, tmp_path: Pa
     scorer = DFactScorer(knowledge, verifier="unigram:threshold=0.9", groupers=("heuristic",), gamma=0)
     scored = scorer.score(bios(MERGED, facts=facts), journal=tmp_path / "journal")
     assert scored.responses[0]["dfactscore"] == pytest.approx(2 / 3)
-    (journal,) = (tmp_path / "journal").iterdir()
-    before = journal.read_bytes()
+    journal = sorted((tmp_path / "journal").glob("*.jsonl"))
+    before = [path.read_bytes() for path in journal]
+    assert sum(content.count(b'"claim_id"') for content in before) == 6
     again = scorer.score(bios(MERGED, facts=facts), journal=tmp_path / "journal")
-    assert journal.read_bytes() == before  # everything was known
+    assert [path.read_bytes() for path in journal] == before  # everything was known
     assert again.responses == scored.responses
 
 
@@ -153,6 +154,10 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: Knowledge) -> None
     decomposing = DFactScorer(knowledge, failing(lambda p: p.endswith("She dived in Oslo.\n"))).score(bios(MERGED))
     assert decomposing.summary["n_failed_sentences"] == 1
     assert decomposing.summary["n_facts"] == 2
+    # Without any fact, because all calls failed, it did answer: its scores are somewhere in [0, 1].
+    nothing = DFactScorer(knowledge, failing(lambda p: "independent facts" in p)).score(bios(MERGED)).summary
+    assert (nothing["respond_ratio"], nothing["dfactscore"]) == (1.0, None)
+    assert (nothing["dfactscore_min"], nothing["dfactscore_max"]) == (0.0, 1.0)
 
 
 def test_abstentions_count_in_the_respond_ratio_only(knowledge: Knowledge, tmp_path: Path) -> None:

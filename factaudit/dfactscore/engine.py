@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,6 +45,10 @@ from factaudit.tables import validate_claims, validate_verdicts
 
 #: FActScore's own prompt, put to the LLM; every other verifier is an evaluator.
 LLM_VERIFIER = "llm"
+#: Biographies in work at the same time: enough to keep a server busy, few enough for their prompts to fit in memory.
+WINDOW = 64
+#: Pairs of a fact and an entity that an evaluator is given at a time.
+BLOCK = 4096
 #: The evaluators' names in the verdicts table.
 FACTSCORE, DFACTSCORE = "FActScore", "D-FActScore"
 
@@ -57,10 +61,10 @@ class Scored:
     """What came of it.
 
     claims: a row per fact, with the ``group`` it is in, the ``entity`` the group is linked to, and as ``doc`` the
-    passages of that entity's page. verdicts: two per claim, FActScore's and D-FActScore's. matrix: the claims that
-    were verified, a row per fact and candidate entity, with score, prediction, status and raw. responses: a row per
-    biography, with its groups and facts. summary: figures over all responses, per system, and of every linking rule
-    and grouper.
+    passages of that entity's page. verdicts: two per claim, FActScore's and D-FActScore's. matrix: a row per fact and
+    candidate entity that was verified, with score, prediction, status and raw, without the passages. responses: a row
+    per biography, with its groups and facts. summary: figures over all responses, per system, and of every linking
+    rule and grouper.
     """
 
     claims: pd.DataFrame
@@ -169,9 +173,11 @@ class DFactScorer:
         works = [_Work(one) for one in biographies]
         self._find_candidates(works)
         run_sync(self._ask(works, progress))
-        matrix = self._matrix(works, journal, progress)
+        if self._evaluator is not None:
+            self._judge(works, journal, progress)
         for work in works:
             self._finish(work)
+        matrix = self._matrix(works)
         claims, verdicts = self._tables(works)
         rows = [self._row(work) for work in works]
         return Scored(claims, verdicts, matrix, rows, self._summary(works, rows))
@@ -215,17 +221,19 @@ class DFactScorer:
     # ------------------------------------------------------------------------------------------------ the LLM
 
     async def _ask(self, works: Sequence[_Work], progress: bool) -> None:
-        """Everything that costs calls, all biographies at once; the client bounds what is under way."""
+        """Everything that costs calls, many biographies at once; the client bounds what is under way."""
+        window = asyncio.Semaphore(WINDOW)
         async with AsyncExitStack() as stack:
             if isinstance(self.llm, AbstractAsyncContextManager):
                 await stack.enter_async_context(self.llm)
             with tqdm(total=len(works), desc="biographies", unit="bio", disable=None if progress else True) as bar:
 
                 async def one(work: _Work) -> None:
-                    await self._facts(work)
-                    await self._groups(work)
-                    if self._evaluator is None:
-                        await self._verify(work)
+                    async with window:
+                        await self._facts(work)
+                        await self._groups(work)
+                        if self._evaluator is None:
+                            await self._verify(work)
                     bar.update()
 
                 await _gather(one(work) for work in works)
@@ -274,67 +282,64 @@ class DFactScorer:
         assert self.llm is not None
         llm = self.llm
 
-        async def one(fact: str, page: Page, passages: Sequence[str]) -> verify.Support:
-            text = verify.prompt(work.bio.name, page.title, passages, fact)
-            return verify.read(await llm.ask(verify.request(text)), self.parser)
+        async def one(fact: int, page: Page) -> None:
+            passages = await asyncio.to_thread(self._passages, work, fact, page)
+            text = verify.prompt(work.bio.name, page.title, passages, work.facts[fact].text)
+            reply = await llm.ask(verify.request(text))
+            work.verdicts[fact, page.title] = verify.read(reply, self.parser)
 
-        await asyncio.to_thread(self._retrieve, work)
-        cells = [(fact, page) for fact in range(len(work.facts)) for page in work.pages.values() if page is not None]
-        asked = (one(work.facts[fact].text, page, work.passages[fact, page.title]) for fact, page in cells)
-        for (fact, page), support in zip(cells, await _gather(asked), strict=True):
-            work.verdicts[fact, page.title] = support
+        pages = [page for page in work.pages.values() if page is not None]
+        await _gather(one(fact, page) for fact in range(len(work.facts)) for page in pages)
 
     # --------------------------------------------------------------------------------------------- the matrix
 
-    def _retrieve(self, work: _Work) -> None:
-        for title, page in work.pages.items():
-            if page is not None:
-                for number, fact in enumerate(work.facts):
-                    work.passages[number, title] = self.retriever.retrieve(page, work.bio.name, fact.text)
+    def _passages(self, work: _Work, fact: int, page: Page) -> list[str]:
+        return self.retriever.retrieve(page, work.bio.name, work.facts[fact].text)
 
-    def _matrix(self, works: Sequence[_Work], journal: str | Path | None, progress: bool) -> pd.DataFrame:
-        """The matrix of all biographies as one claims table with verdicts; each pair is verified here at the latest."""
-        rows = []
-        for work in works:
-            if self._evaluator is not None:
-                self._retrieve(work)
-            for number, fact in enumerate(work.facts):
-                rows += [
-                    {
-                        "claim_id": work.cell_id(number, title),
-                        "dataset": self.dataset,
-                        "system": work.bio.system,
-                        "response_id": work.bio.response_id,
-                        "doc_id": title,
-                        "topic": work.bio.name,
-                        "entity": title,
-                        "claim": fact.text,
-                        "doc": None if page is None else "\n\n".join(work.passages[number, title]),
-                        "fact": number,
-                    }
-                    for title, page in work.pages.items()
-                ]
-        if not rows:
-            return no_claims()
-        table = validate_claims(pd.DataFrame(rows))
-        if self._evaluator is not None:
-            has_page = table["doc"].notna()
-            if has_page.any():
-                judged = judge(table[has_page], [self._evaluator], journal=journal, progress=progress)
-                told = dict(zip(judged["claim_id"], _supports(judged), strict=True))
-                for work in works:
-                    for number in range(len(work.facts)):
-                        for title in work.pages:
-                            if (cell := work.cell_id(number, title)) in told:
-                                work.verdicts[number, title] = told[cell]
-        verdicts = [
-            work.verdict(number, title) for work in works for number in range(len(work.facts)) for title in work.pages
+    def _judge(self, works: Sequence[_Work], journal: str | Path | None, progress: bool) -> None:
+        """Fill in an evaluator's verdicts, some biographies at a time: the passages of all would not fit in memory."""
+        assert self._evaluator is not None
+        block: list[tuple[_Work, int, Page]] = []
+        for position, work in enumerate(works):
+            pages = [page for page in work.pages.values() if page is not None]
+            block += [(work, fact, page) for fact in range(len(work.facts)) for page in pages]
+            if not block or (len(block) < BLOCK and position < len(works) - 1):
+                continue
+            table = pd.DataFrame(
+                {
+                    "claim_id": [one.cell_id(fact, page.title) for one, fact, page in block],
+                    "dataset": self.dataset,
+                    "topic": [one.bio.name for one, _, _ in block],
+                    "claim": [one.facts[fact].text for one, fact, _ in block],
+                    "doc": ["\n\n".join(self._passages(*cell)) for cell in block],
+                }
+            )
+            judged = judge(validate_claims(table), [self._evaluator], journal=journal, progress=progress)
+            for (one, fact, page), support in zip(block, _supports(judged), strict=True):
+                one.verdicts[fact, page.title] = support
+            block = []
+
+    def _matrix(self, works: Sequence[_Work]) -> pd.DataFrame:
+        """The matrix of all biographies as one table, without the passages."""
+        rows = [
+            {
+                "claim_id": work.cell_id(number, title),
+                "dataset": self.dataset,
+                "system": work.bio.system,
+                "response_id": work.bio.response_id,
+                "doc_id": title,
+                "topic": work.bio.name,
+                "entity": title,
+                "claim": fact.text,
+                "fact": number,
+                **asdict(work.verdict(number, title)),
+            }
+            for work in works
+            for number, fact in enumerate(work.facts)
+            for title in work.pages
         ]
-        table["score"] = [one.score for one in verdicts]
-        table["prediction"] = pd.array([one.prediction for one in verdicts], dtype="Int8")
-        table["status"] = [one.status for one in verdicts]
-        table["raw"] = pd.Series([one.raw for one in verdicts], dtype="object")
-        return table
+        table = validate_claims(pd.DataFrame(rows)) if rows else no_claims()
+        return table.astype({"prediction": "Int8"}) if rows else table
 
     # -------------------------------------------------------------------------------------------------- scores
 
@@ -361,7 +366,8 @@ class DFactScorer:
         groups = work.groupings[grouper].groups
         links = work.links if (grouper, rule) == (self.groupers[0], self.rule) else self._link(work, grouper, rule)
         figures = scoring.score(work.matrix, groups, links or [], gamma=self.gamma, narrow=self.narrow)
-        return figures | {"system": work.bio.system, "abstained": work.abstained}
+        known = {"system": work.bio.system, "abstained": work.abstained, "n_failed_sentences": len(work.failed)}
+        return known | figures
 
     def _row(self, work: _Work) -> Row:
         main = work.groupings[self.groupers[0]]
@@ -405,7 +411,6 @@ class DFactScorer:
                 for group, one in enumerate(work.links)
             ],
             "grouping": {name: _told(found) for name, found in work.groupings.items()},
-            "n_failed_sentences": len(work.failed),
             "n_duplicates": work.n_duplicates,
             "n_cut": work.n_cut,
             "sentences": work.sentences,
@@ -423,7 +428,7 @@ class DFactScorer:
             for number, fact in enumerate(work.facts):
                 column = None if linked is None or linked[number] < 0 else int(linked[number])
                 title = None if column is None else titles[column]
-                passages = work.passages.get((number, title)) if title is not None else None
+                page = None if title is None else work.pages[title]
                 claim_id = work.claim_id(number)
                 claims.append(
                     {
@@ -436,7 +441,7 @@ class DFactScorer:
                         "group": None if main.groups is None else str(main.groups[number] + 1),
                         "entity": title,
                         "claim": fact.text,
-                        "doc": None if passages is None else "\n\n".join(passages),
+                        "doc": None if page is None else "\n\n".join(self._passages(work, number, page)),
                         "label": fact.label,
                     }
                 )
@@ -537,7 +542,6 @@ class _Work:
     n_duplicates: int = 0
     n_cut: int = 0
     groupings: dict[str, Grouping] = field(default_factory=dict)
-    passages: dict[tuple[int, str], list[str]] = field(default_factory=dict)
     verdicts: dict[tuple[int, str], verify.Support] = field(default_factory=dict)
     matrix: Matrix = field(init=False)
     links: list[Link] = field(default_factory=list)

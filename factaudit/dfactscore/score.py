@@ -88,13 +88,14 @@ def summarise(
 ) -> Row:
     """D-FActScore over responses: unweighted means over those that answered, as a flat row.
 
-    A response that abstained, or in which no fact was found, counts in ``respond_ratio`` only. Each mean is over the
+    A response that abstained, or in which no fact was found, counts in ``respond_ratio`` only; one whose facts could
+    not be had because calls failed (``n_failed_sentences``) did answer. Each mean is over the
     responses that have the figure; ``_min`` and ``_max`` are over all that answered, an undefined one being 0 or 1.
     ``gap`` and its interval are paired: over the responses that have both scores. Intervals (``_low``, ``_high``) are
     percentiles of a bootstrap over responses. ``share_merged`` and the shares of categories are of the responses that
     have a category.
     """
-    answered = [row for row in rows if not row.get("abstained") and row["n_facts"]]
+    answered = [row for row in rows if not row.get("abstained") and (row["n_facts"] or row.get("n_failed_sentences"))]
     found: Row = {
         "n_responses": len(rows),
         "n_answered": len(answered),
@@ -109,8 +110,9 @@ def summarise(
         found[key] = _mean(values)
         found[f"{key}_low"], found[f"{key}_high"] = bootstrap_mean(values, replicates, seed, confidence)
     for key in SCORES:
-        for end in ("min", "max"):
-            found[f"{key}_{end}"] = _mean([row[f"{key}_{end}"] for row in answered])
+        for end, missing in (("min", 0.0), ("max", 1.0)):
+            ends = (row[f"{key}_{end}"] for row in answered)
+            found[f"{key}_{end}"] = _mean([missing if value is None else value for value in ends])
     for key in ("n_biographies", "n_entities", "n_candidates"):
         found[key] = _mean([row[key] for row in answered if row[key] is not None])
     told = [row for row in answered if row["category"] is not None]
