@@ -191,6 +191,8 @@ def test_adjust_names_what_it_does_not_know():
     claims, verdicts = tables(random_rows(0), ["e"])
     with pytest.raises(UsageError, match=r"unknown system 'aa' \(known: a, b, c, d\)|did you mean 'a'"):
         adjust(claims, verdicts, "e", "aa")
+    with pytest.raises(UsageError, match="nothing to correct: 'a' shares no dataset with another system"):
+        adjust(*tables([row for row in random_rows(0) if row["system"] == "a"], ["e"]), "e", "a")
     with pytest.raises(UsageError, match="unknown evaluator 'x'"):
         adjust(claims, verdicts, "x", "a")
     with pytest.raises(UsageError, match="unknown method 'adjusted_count'"):

@@ -62,8 +62,8 @@ def adjustment(
 def adjust(
     claims: pd.DataFrame,
     verdicts: pd.DataFrame,
-    evaluator: str | None = None,
-    calibrate: str = "",
+    evaluator: str | None,
+    calibrate: str,
     *,
     levels: Sequence[str] = ("claim",),
     methods: Sequence[str] = METHODS,
@@ -73,7 +73,7 @@ def adjust(
     A row per dataset (where ``calibrate`` has claims), level, evaluator (all, or the one named), method and other
     system: threshold, n (its scored claims), n_unscored, predicted_error_rate (as predicted), adjusted_error_rate,
     labelled_error_rate and bias (= adjusted - labelled) where its scored claims have labels (over those), reason.
-    Raises `UsageError` for an unknown evaluator or system.
+    Raises `UsageError` for an unknown evaluator or system, or where no dataset has another system.
     """
     judged = Judged.join(claims, verdicts)
     known = sorted(set(claims["system"].dropna()))
@@ -97,6 +97,10 @@ def adjust(
                     row |= {"calibration_system": calibrate, "system": system}
                     claims_of = np.flatnonzero(systems.codes == other)
                     rows += [row | _corrected(units, at, claims_of, case, method) for method in methods]
+    if not rows:
+        raise UsageError(
+            f"nothing to correct: {calibrate!r} shares no dataset with another system ({', '.join(levels)})"
+        )
     return rows
 
 
@@ -135,6 +139,10 @@ class _Case:
     def has_scores(self) -> bool:
         return not np.isnan(self.score).all()
 
+    def has_usable(self, method: str) -> np.ndarray:
+        """bool (S,): the systems with a claim that a method can use."""
+        return np.bincount(self.system[self.usable(method)], minlength=self.n_systems) > 0
+
     def usable(self, method: str) -> np.ndarray:
         """bool (m,): the claims that a method can use, those with a prediction or those with a score."""
         return ~np.isnan(self.score) if method in METHODS[2:] else self.prediction >= 0
@@ -158,7 +166,7 @@ def _rows(
     for method in methods:
         figures = {key: values[0] for key, values in observed[method].items()}
         usable = case.usable(method)
-        with_claims = np.bincount(case.system[usable], minlength=len(names)) > 0
+        with_claims = case.has_usable(method)
         why = [_unidentifiable(case, at, method) for at in range(len(names))]
         made = np.flatnonzero(~np.isnan(figures["mean_abs_bias"]))
         about: Row = {"method": method, "n": int(usable.sum()), "n_unscored": int((~usable).sum())}
@@ -192,27 +200,22 @@ def _figures(case: _Case, weights: np.ndarray, methods: Sequence[str]) -> dict[s
     """
     found: dict[str, dict[str, np.ndarray]] = {}
     table = _table(case, weights)
-    plain = ratio(table[..., 0].sum(-1), table.sum((-1, -2)))[:, None]
-    usable = np.bincount(case.system[case.usable("none")], minlength=case.n_systems) > 0
     labelled = ratio(table[..., 0, :].sum(-1), table.sum((-1, -2)))
-    without, _ = _over_others(np.broadcast_to(plain, plain.shape[:1] + (case.n_systems,) * 2), labelled, usable)
-    ranked = [_Ranked.of(case, at, weights) for at in range(case.n_systems)] if set(methods) & set(METHODS[2:]) else []
+    predicted = ratio(table[..., 0].sum(-1), table.sum((-1, -2)))
+    # Uncorrected, every calibration system gives the others the same estimates.
+    plain = np.broadcast_to(predicted[:, None], (len(weights), case.n_systems, case.n_systems))
+    without, _ = _over_others(plain, labelled, case.has_usable("none"))
+    tuned = case.n_systems and set(methods) & set(METHODS[2:])
+    ranked = [_Ranked.of(case, at, weights) for at in range(case.n_systems)] if tuned else []
     for method in methods:
-        threshold = np.full(labelled.shape, np.nan)
-        if method in METHODS[2:]:
-            if ranked:
-                threshold = np.stack([system.tune(method) for system in ranked], axis=1)
-                estimates = np.stack([system.error_rate(threshold) for system in ranked], axis=2)
-                rates = np.stack([system.labelled_error_rate() for system in ranked], axis=1)
-            else:
-                estimates, rates = np.empty((len(weights), 0, 0)), labelled
-            usable = np.bincount(case.system[case.usable(method)], minlength=case.n_systems) > 0
-        else:
-            rates = labelled
-            estimates = np.broadcast_to(plain, plain.shape[:1] + (case.n_systems,) * 2)
-            if method == "adjusted_counts":
-                estimates = adjusted_counts(estimates, table[:, :, None])
-        mean, worst = _over_others(estimates, rates, usable)
+        estimates, rates, threshold = plain, labelled, np.full(labelled.shape, np.nan)
+        if method == "adjusted_counts":
+            estimates = adjusted_counts(plain, table[:, :, None])
+        elif method in METHODS[2:] and ranked:
+            threshold = np.stack([system.tune(method) for system in ranked], axis=1)
+            estimates = np.stack([system.error_rate(threshold) for system in ranked], axis=2)
+            rates = np.stack([system.labelled_error_rate() for system in ranked], axis=1)
+        mean, worst = _over_others(estimates, rates, case.has_usable(method))
         found[method] = {
             "calibration_error_rate": rates,
             "threshold": threshold,

@@ -1,6 +1,7 @@
 """Time and peak memory of loading claims and verdicts and of three audits, at 10k, 100k and 1M claims x 5 evaluators.
 
-Each step runs in a process of its own, which reads the tables from Parquet; peak memory is that process's.
+Each step runs in a process of its own, which reads the tables from Parquet; peak memory is that process's. Costs are
+compared in CPU seconds (of all threads), which other work on the machine disturbs less than the clock's.
 
     python tests/benchmarks/bench_audits.py [--claims 10000 100000 1000000]
 """
@@ -71,27 +72,29 @@ def load(folder: Path) -> Judged:
 
 
 def step(name: str, folder: Path) -> dict[str, float]:
-    """Seconds of one step, and this process's peak memory in MB."""
+    """Seconds by the clock and of the CPU that one step takes, and this process's peak memory in MB."""
     if name == "load":
-        seconds = timed(lambda: load(folder))
+        seconds, cpu = timed(lambda: load(folder))
     else:
         judged = load(folder)
         # A new Judged each time: it keeps what audits have in common (the responses, say), and that is work too.
         parts = (judged.claims, judged.evaluators, judged.label, judged.prediction, judged.score, judged.status)
-        seconds = timed(lambda: AUDITS[name](Judged(*parts)))
+        seconds, cpu = timed(lambda: AUDITS[name](Judged(*parts)))
     # Linux counts kilobytes, macOS bytes.
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    return {"seconds": seconds, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}
+    return {"seconds": seconds, "cpu": cpu, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}
 
 
-def timed(run: Callable[[], object]) -> float:
-    """The least time of a few runs."""
-    times: list[float] = []
-    while len(times) < RUNS or sum(times) < SECONDS:
-        start = time.perf_counter()
+def timed(run: Callable[[], object]) -> tuple[float, float]:
+    """The least time of a few runs, by the clock and of the CPU."""
+    clock: list[float] = []
+    cpu: list[float] = []
+    while len(clock) < RUNS or sum(clock) < SECONDS:
+        start, start_cpu = time.perf_counter(), time.process_time()
         run()
-        times.append(time.perf_counter() - start)
-    return min(times)
+        clock.append(time.perf_counter() - start)
+        cpu.append(time.process_time() - start_cpu)
+    return min(clock), min(cpu)
 
 
 def main() -> None:
@@ -112,19 +115,20 @@ def main() -> None:
                 found[name, n] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     print(f"{EVALUATORS} evaluators, without intervals; Python {platform.python_version()}, {platform.machine()}")
     print()
-    print("| step | claims | seconds | microseconds per claim | peak memory (MB) |")
-    print("|---|---:|---:|---:|---:|")
+    print("| step | claims | seconds | CPU seconds | CPU microseconds per claim | peak memory (MB) |")
+    print("|---|---:|---:|---:|---:|---:|")
     for name in STEPS:
         for n in args.claims:
             row = found[name, n]
+            each = row["cpu"] / n * 1e6
             print(
-                f"| {name} | {n:,} | {row['seconds']:.3f} | {row['seconds'] / n * 1e6:.2f} | {row['megabytes']:,.0f} |"
+                f"| {name} | {n:,} | {row['seconds']:.3f} | {row['cpu']:.3f} | {each:.2f} | {row['megabytes']:,.0f} |"
             )
     if len(args.claims) > 1:
         small, large = args.claims[-2:]
         print()
         for name in STEPS:
-            ratio = found[name, large]["seconds"] / large / (found[name, small]["seconds"] / small)
+            ratio = found[name, large]["cpu"] / large / (found[name, small]["cpu"] / small)
             print(f"{name}: cost per claim at {large:,} is {ratio:.2f} x that at {small:,}")
 
 
