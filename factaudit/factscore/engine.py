@@ -16,7 +16,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from factaudit.errors import UsageError, hint
-from factaudit.evaluators.judging import RETRIED, check_names, judge, name_evaluator
+from factaudit.evaluators.judging import RETRIED, check_names, judge, name_evaluator, parts
 from factaudit.factscore import score as scoring
 from factaudit.factscore import verify
 from factaudit.factscore.abstain import DETECTORS, is_abstained
@@ -147,6 +147,14 @@ class FactScorer:
         told = {self._name(str(one)): self._verifier_signature(str(one)) for one in self._own}
         return {**told, **{one.name: f"{one.signature}|{self._facts_signature()}" for one in self._evaluators}}
 
+    @property
+    def callers(self) -> list[tuple[str, Any]]:
+        """Whatever counts calls (``usage``), with the name under which its calls are told."""
+        found: list[tuple[str, Any]] = [(self.names[0] if self._own else "decomposer", self.llm)]
+        found.append(("decomposer", self.decomposer))
+        found += [(one.name, part) for one in self._evaluators for part, _ in parts(one.evaluator)]
+        return [(name, one) for name, one in found if getattr(one, "usage", None) is not None]
+
     def score(self, topics: Sequence[str], outputs: Sequence[str], **options: Any) -> Row:
         """Score texts; topic and text at the same position belong together. ``options``: of `score_responses`.
 
@@ -204,8 +212,9 @@ class FactScorer:
         del done
         bar = _Bar(progress, self.llm)
         try:
-            for entry in entries.values():
-                bar.add(entry)
+            known = sum(len(one["facts"]) for entry in entries.values() for one in entry["sentences"])
+            bar.decomposed(known)
+            bar.verified(known)
             if todo:
 
                 def finished(key: str, entry: Row) -> None:
@@ -251,7 +260,6 @@ class FactScorer:
             for key, response in todo:
                 entry = await self._one(response, bar)
                 finished(key, entry)
-                bar.add(entry)
 
         async with AsyncExitStack() as stack:
             for llm in {id(one): one for one in (self.llm, self.decomposer) if one is not None}.values():
@@ -273,12 +281,21 @@ class FactScorer:
                     for one in response.given
                 ]
             facts = [fact["text"] for one in entry["sentences"] for fact in one["facts"]]
+            bar.decomposed(len(facts))
             page = await self._retrieve(response.topic, facts, entry)
-            for verifier in map(str, self._own):
-                asked = (
-                    self._verify(verifier, response.topic, page, fact, count, entry, i) for i, fact in enumerate(facts)
-                )
-                entry["verdicts"][verifier] = [asdict(one) for one in await _gather(asked)]
+            own = [str(one) for one in self._own]
+
+            async def verified(verifier: str, position: int) -> Row:
+                support = await self._verify(verifier, response.topic, page, facts[position], count, entry, position)
+                if verifier == own[0]:
+                    bar.verified()
+                return asdict(support)
+
+            done = await _gather(verified(one, position) for one in own for position in range(len(facts)))
+            n = len(facts)
+            entry["verdicts"] = {one: done[n * i : n * (i + 1)] for i, one in enumerate(own)}
+            if not own:
+                bar.verified(n)  # evaluators come after, with a bar of their own
         entry["calls"] = count.calls
         entry["retry"] = count.failed or entry.get("page_status") == "error"
         return entry
@@ -395,7 +412,9 @@ class FactScorer:
         return validate_claims(pd.DataFrame(rows)) if rows else no_claims()
 
     def _label(self, label: str | None) -> int | None:
-        return 0 if label == "IR" and self.irrelevant == "unsupported" else LABELS.get(label or "IR")
+        if label is None:
+            return None
+        return 0 if label == "IR" and self.irrelevant == "unsupported" else LABELS[label]
 
     def _verdicts(
         self, claims: pd.DataFrame, entries: Sequence[Row], journal: str | Path | None, progress: bool
@@ -567,33 +586,35 @@ class _Count:
     def __init__(self, bar: _Bar) -> None:
         self.calls = 0
         self.failed = False
-        self._bar = bar
+        self.bar = bar
 
     async def ask(self, llm: LLM, request: Request) -> Reply:
         reply = await llm.ask(request)
         self.calls += 1
         self.failed |= reply.status in RETRIED
-        self._bar.called(reply)
+        self.bar.called(reply)
         return reply
 
 
 class _Bar:
-    """One progress bar over all the work: facts verified, and beside it facts decomposed, cached calls, cost so far."""
+    """One progress bar: facts verified of those decomposed so far, and beside it cached calls and the cost so far."""
 
     def __init__(self, shown: bool, llm: LLM | None) -> None:
-        self._bar = tqdm(desc="facts", unit="fact", disable=None if shown else True)
-        self._llm = llm
-        self._cached = self._responses = 0
+        self._bar = tqdm(desc="facts verified", total=0, unit="fact", disable=None if shown else True)
+        self._usage = getattr(llm, "usage", None)
+        self._cached = 0
+
+    def decomposed(self, n: int) -> None:
+        self._bar.total = (self._bar.total or 0) + n
 
     def called(self, reply: Reply) -> None:
         self._cached += reply.cached
 
-    def add(self, entry: Row) -> None:
-        self._responses += 1
-        self._bar.update(sum(len(one["facts"]) for one in entry["sentences"]))
-        told: Row = {"responses": self._responses, "cached": self._cached}
-        cost = getattr(getattr(self._llm, "usage", None), "cost", None)
+    def verified(self, n: int = 1) -> None:
+        cost = getattr(self._usage, "cost", None)
+        told: Row = {"decomposed": self._bar.total, "cached": self._cached}
         self._bar.set_postfix(told | ({"cost": f"${cost:.2f}"} if cost is not None else {}), refresh=False)
+        self._bar.update(n)
 
     def close(self) -> None:
         self._bar.close()

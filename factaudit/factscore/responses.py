@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from factaudit.errors import MAX_PROBLEMS, InputError, Problem
+from factaudit.knowledge.build import storable
 from factaudit.signature import digest
 
 #: What the original's annotators wrote: supported, not supported, irrelevant.
@@ -90,6 +91,7 @@ def read_responses(
 
 def make_response(topic: str, output: str, system: str | None = None, position: int = 0) -> Response:
     """A response with an id made of (system, topic, output, position among equals)."""
+    topic, output = storable([topic, output])
     return Response(digest(system, topic, output, str(position)), topic, output, system)
 
 
@@ -211,7 +213,7 @@ def _read_jsonl(path: Path) -> list[tuple[int, dict[str, Any]]]:
                 problems.append(Problem(f"{what}: {error.msg} at character {error.pos + 1}", number, unit="line"))
                 continue
             if isinstance(row, dict):
-                rows.append((number, row))
+                rows.append((number, storable(row)))
             else:
                 problems.append(Problem(f"expected a JSON object, found {type(row).__name__}", number, unit="line"))
     if not rows and not problems:

@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from factaudit import __version__
-from factaudit.errors import FactauditError, UsageError
+from factaudit.errors import UsageError
 from factaudit.factscore.engine import FactScorer, Scored
 from factaudit.factscore.labeled import agreement, calibration, discrimination, thresholds
 from factaudit.factscore.responses import ANNOTATED, Response, read_responses
-from factaudit.files import write_json, write_text
+from factaudit.files import held, write_json, write_text
 from factaudit.results import Results, compare
 from factaudit.signature import digest, file_checksum, signature
 from factaudit.tables import write_table
 
 Row = dict[str, Any]
-#: Responses that the report shows with the facts that were found unsupported.
-SHOWN = 20
+#: Responses that the report shows, each with so many of the facts that were found unsupported.
+SHOWN, SHOWN_FACTS = 10, 8
 
 
 def score_files(
@@ -53,65 +53,58 @@ def score_files(
     if twice:
         raise UsageError(f"the same response stands in two of the files (response_id {twice[0]!r})")
     say(f"responses {len(responses):>9,} of {len({one.system for one in responses})} systems")
-    work = folder / ".work"
-    try:
-        work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FactauditError(f"{folder}: cannot be used as a run folder ({error.strerror})") from None
-    scored, calls = _counted(scorer, responses, work, progress)
-    summary = scored.summary
-    say(f"facts     {summary['n_facts']:>9,}, {summary['n_unscored']:,} of them unscored")
-    write_table(scored.claims, folder / "claims.parquet")
-    write_table(scored.verdicts, folder / "verdicts.parquet")
-    lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in scored.responses]
-    write_text(folder / "responses.jsonl", "".join(lines))
-    costs = [row["cost"] for row in calls]
-    cost = None if None in costs else sum(costs)
-    write_json(folder / "summary.json", summary | {"cost": cost, "signature": scorer.signatures[scorer.names[0]]})
-    inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in paths]
-    if facts is not None and facts not in ANNOTATED:
-        inputs.append({"path": str(facts), "checksum": file_checksum(Path(facts))})
-    results = _results(scorer, scored, title, audits, inputs, folder)
-    results.calls.extend(calls)
-    results.save(folder)
-    score = "undefined" if summary["score"] is None else f"{summary['score']:.4f}"
-    say(f"FActScore {score:>9} ({summary['evaluator']})")
-    say(f"report    {folder / 'report.html'}")
-    return results
+    with held(folder / ".work", str(folder)):
+        scored, calls = _counted(scorer, responses, folder / ".work", progress)
+        summary = scored.summary
+        say(f"facts     {summary['n_facts']:>9,}, {summary['n_unscored']:,} of them unscored")
+        write_table(scored.claims, folder / "claims.parquet")
+        write_table(scored.verdicts, folder / "verdicts.parquet")
+        lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in scored.responses]
+        write_text(folder / "responses.jsonl", "".join(lines))
+        costs = [row["cost"] for row in calls]
+        cost = None if None in costs else sum(costs)
+        write_json(folder / "summary.json", summary | {"cost": cost, "signature": scorer.signatures[scorer.names[0]]})
+        inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in paths]
+        if facts is not None and facts not in ANNOTATED:
+            inputs.append({"path": str(facts), "checksum": file_checksum(Path(facts))})
+        results = _results(scorer, scored, title, audits, inputs, folder)
+        results.calls.extend(calls)
+        results.save(folder)
+        score = "undefined" if summary["score"] is None else f"{summary['score']:.4f}"
+        say(f"FActScore {score:>9} ({summary['evaluator']})")
+        say(f"report    {folder / 'report.html'}")
+        return results
 
 
 def _counted(scorer: FactScorer, responses: Sequence[Response], work: Path, progress: bool) -> tuple[Scored, list[Row]]:
-    """Score, and count what the LLMs were asked and paid, together with what earlier runs into this folder did."""
+    """Score, and count what was asked and paid, together with what earlier runs into this folder did."""
     path = work / "calls.json"
     before: dict[str, Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    llms = {one.signature: one for one in (scorer.llm, scorer.decomposer) if one is not None}
-    # The client's counters outlive a run: what they showed before is not this run's.
-    start = {key: _usage(llm) for key, llm in llms.items()}
-    for llm in llms.values():
-        budget = getattr(llm, "budget", None)
-        if budget is not None:  # the limit is of all the runs into this folder
-            budget.spent = max(budget.spent, sum(row["cost"] or 0.0 for row in before.values()))
-    rows: dict[str, Row] = {}
+    spent = sum(row["cost"] or 0.0 for row in before.values())
+    callers = {f"{name}|{one.signature}": (name, one) for name, one in scorer.callers}
+    # Counters outlive a run: what they show now is not this run's.
+    start = {key: one.usage.row() for key, (_, one) in callers.items()}
+    for _, one in callers.values():
+        if getattr(one, "budget", None) is not None:  # the limit is of all the runs into this folder
+            one.budget.spent = max(one.budget.spent, spent)
+    after = dict(before)
     try:
         scored = scorer.score_responses(responses, journal=work / "journal", progress=progress)
     finally:
-        for key, llm in llms.items():
-            now, old = _usage(llm), before.get(key, {})
-            if now:
-                rows[key] = {
-                    name: None
-                    if value is None or old.get(name, 0) is None
-                    else value - (start[key][name] or 0) + old.get(name, 0)
-                    for name, value in now.items()
-                }
-        write_json(path, before | rows)
-    names = {scorer.llm.signature: scorer.names[0]} if scorer.llm is not None else {}
-    return scored, [{"evaluator": names.get(key, "decomposer"), **row} for key, row in rows.items()]
+        for key, (_, one) in callers.items():
+            now = _difference(one.usage.row(), start[key])
+            after[key] = now if key not in before else _difference(now, _negative(before[key]))
+        write_json(path, after)
+    return scored, [{"evaluator": name, **after[key]} for key, (name, _) in callers.items()]
 
 
-def _usage(llm: Any) -> Row:
-    usage = getattr(llm, "usage", None)
-    return {} if usage is None else usage.row()
+def _difference(now: Row, before: Row) -> Row:
+    """Figures taken from each other; what is unknown (a cost without a price) stays so."""
+    return {key: None if value is None or before[key] is None else value - before[key] for key, value in now.items()}
+
+
+def _negative(row: Row) -> Row:
+    return {key: None if value is None else -value for key, value in row.items()}
 
 
 def _results(
@@ -230,20 +223,14 @@ def _unsupported(scored: Scored) -> Row | None:
     name = scored.summary["evaluator"]
     judged = [row for row in scored.responses if row["init_score"] is not None and row["n_supported"] < row["n_facts"]]
     judged.sort(key=lambda row: (row["init_score"], -row["n_facts"]))
-    rows = [
-        [
-            row["topic"],
-            row["system"] or "–",
-            f"{row['n_supported']} of {row['n_facts']}",
-            " · ".join(
-                fact["text"]
-                for sentence in row["sentences"]
-                for fact in sentence["facts"]
-                if fact["verdicts"][name]["prediction"] == 0
-            ),
-        ]
-        for row in judged[:SHOWN]
-    ]
+    rows = []
+    for row in judged[:SHOWN]:
+        facts = [fact for sentence in row["sentences"] for fact in sentence["facts"]]
+        unsupported = [fact["text"] for fact in facts if fact["verdicts"][name]["prediction"] == 0]
+        more = len(unsupported) - SHOWN_FACTS
+        shown = unsupported[:SHOWN_FACTS] + ([f"and {more:,} more"] if more > 0 else [])
+        share = f"{row['n_supported']} of {row['n_facts']}"
+        rows.append([row["topic"], row["system"] or "–", share, " · ".join(shown)])
     if not rows:
         return None
     columns = ["topic", "system", "supported", "facts found unsupported"]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from factaudit.errors import InputError, UsageError
+from factaudit.errors import UsageError
 from factaudit.factscore.decompose import MAX_FACTS, MIN_CHARACTERS
 from factaudit.factscore.engine import RETRIEVAL, FactScorer
 from factaudit.factscore.npm import Npm
@@ -23,7 +22,7 @@ from factaudit.knowledge.topics import Knowledge
 from factaudit.knowledge.wikipedia import API, Wikipedia
 from factaudit.results import Results
 from factaudit.signature import digest
-from factaudit.yamlfile import YamlFile, check
+from factaudit.yamlfile import Paths, YamlFile, check
 
 #: Settings that the engine has under the same name.
 _PASSED = ("parser", "abstain", "gamma", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset")
@@ -124,44 +123,24 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> ScoreEx
     In the result all paths are absolute. Raises `InputError` naming the line of everything that is wrong.
     """
     file = YamlFile(path)
-    data = dict(file.data) if isinstance(file.data, dict) else file.data
-    for key, value in (settings or {}).items():
-        inner = data
-        *outer, last = key.split(".")
-        for part in outer:
-            inner[part] = dict(inner.get(part) or {})
-            inner = inner[part]
-        # The YAML's own paths are relative to its folder; one given from outside, to where the user stands.
-        inner[last] = str(Path(value).resolve()) if key == "data" else value
-    if isinstance(data, dict) and isinstance(data.get("factscore"), dict):
-        data["factscore"] = block = dict(data["factscore"])
+    file.override(settings or {})
+    block = file.data.get("factscore") if isinstance(file.data, dict) else None
+    if isinstance(block, dict):
         for key in ("responses", "verifiers"):
+            # One path or verifier may stand without its list.
             if isinstance(block.get(key), str | dict):
                 block[key] = [block[key]]
-    experiment = check(ScoreExperiment, data, file)
-    base = file.path.resolve().parent
-    folder = None if experiment.data is None else str(base / Path(experiment.data).expanduser())
-    problems = []
-
-    def absolute(text: str, *place: str | int) -> str:
-        if "${data}" in text and folder is None:
-            problems.append(file.problem("${data} is used, but 'data' is not set (--set data=FOLDER)", place))
-            return text
-        full = (base / Path(re.sub(r"\$\{data\}", lambda _: folder or "", text)).expanduser()).resolve()
-        if not full.exists():
-            problems.append(file.problem(f"no such file: {full} (paths are relative to {base})", place))
-        return str(full)
-
+    experiment = check(ScoreExperiment, file.data, file)
+    paths = Paths(file, experiment.data)
     given = experiment.factscore
     changed: dict[str, Any] = {
-        "responses": [absolute(one, "factscore", "responses", i) for i, one in enumerate(given.responses)]
+        "responses": [paths.absolute(one, ("factscore", "responses", i)) for i, one in enumerate(given.responses)]
     }
     for key in ("knowledge", "demos", "facts"):
         text = getattr(given, key)
         if text is not None and text not in ANNOTATED:
-            changed[key] = absolute(text, "factscore", key)
-    if problems:
-        raise InputError(str(file.path), problems)
+            changed[key] = paths.absolute(text, ("factscore", key))
+    paths.check()
     return experiment.model_copy(update={"factscore": given.model_copy(update=changed)})
 
 

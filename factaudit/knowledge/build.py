@@ -174,6 +174,7 @@ def _page(
         raise bad(f"{cut_off}: {error.msg} at character {error.pos + 1}") from None
     if not isinstance(row, dict):
         raise bad(f"expected a JSON object, found {type(row).__name__}")
+    row = storable(row)
     title = row.get("title")
     if not isinstance(title, str) or not title.strip():
         raise bad(f"expected a title, found {title!r}", "title")
@@ -194,6 +195,15 @@ def _page(
     if not passages:
         raise bad("expected text, found none", name)
     return title, passages, None
+
+
+def storable(value: Any) -> Any:
+    """A JSON value whose texts can be written: half of a surrogate pair, which JSON can escape, becomes "?"."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [storable(one) for one in value]
+    return {key: storable(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def word_passages(parts: list[str], size: int = PASSAGE_TOKENS) -> list[str]:

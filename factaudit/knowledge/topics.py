@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from factaudit.errors import FactauditError, InputError, Problem, UsageError, hint
 from factaudit.knowledge.docdb import DocDB, Page
@@ -20,6 +20,7 @@ class Knowledge:
     db: DocDB
     missing: str = "skip"
     wikipedia: Wikipedia | None = None
+    _absent: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.missing not in POLICIES:
@@ -37,9 +38,11 @@ class Knowledge:
 
     def find(self, topic: str) -> tuple[Page | None, str, str | None]:
         """The page, or None with the status of its facts' verdicts and the reason. Never raises for one topic."""
-        page = self.db.find(topic)
+        page = None if topic in self._absent else self.db.find(topic)
         if page is not None:
             return page, "ok", None
+        # A large file is read through for a title that it lacks: once is enough.
+        self._absent.add(topic)
         if self.missing != "wikipedia" or self.wikipedia is None:
             return None, "skipped", f"no page for the topic {topic!r} in the knowledge source"
         try:
