@@ -196,11 +196,11 @@ def test_what_a_killed_run_left_half_written_is_removed(yaml_file, tmp_path):
 
 def test_a_failed_write_says_what_could_not_be_written(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(FactauditError, match="file/x.json: cannot be written"):
+    with pytest.raises(FactauditError, match=r"file/x\.json: cannot be written"):
         write_json(tmp_path / "file" / "x.json", {})
-    with pytest.raises(FactauditError, match=r"x.json: cannot be written \(No space left on device\)"):
-        with atomic(tmp_path / "x.json"):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    full = pytest.raises(FactauditError, match=r"x\.json: cannot be written \(No space left on device\)")
+    with full, atomic(tmp_path / "x.json"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert not (tmp_path / "x.json").exists()
     with pytest.raises(FactauditError, match="cannot be written to"), held(tmp_path / "file" / "x", "out"):
         pass
@@ -215,8 +215,7 @@ def test_verdicts_files_are_named_by_what_is_wrong_in_them(yaml_file, tmp_path):
 
 def test_table_digests_see_what_an_array_holds():
     long = pd.DataFrame({"x": [np.arange(2000.0), None]})
-    other = long.copy()
-    other.at[0, "x"] = np.where(np.arange(2000) == 1000, 0.0, np.arange(2000.0))
+    other = pd.DataFrame({"x": [np.where(np.arange(2000) == 1000, 0.0, np.arange(2000.0)), None]})
     assert table_digest(long) != table_digest(other)
     assert table_digest(long) == table_digest(pd.DataFrame({"x": [list(np.arange(2000.0)), None]}))
 
