@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+import yaml
 from llm_server import FaultServer, Plan
 from scripted_llm import ScriptedLLM
 
@@ -179,6 +180,10 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, bios: Path, tmp_path: Pat
     assert [row["name"] for row in results.about["evaluators"]] == ["rouge2", "unigram@0.7"]
     assert "k:2" in results.about["evaluators"][0]["signature"]
     assert [Path(row["path"]).name for row in results.about["inputs"]] == ["bios.jsonl", "facts.jsonl"]
+    lock = yaml.safe_load((tmp_path / "run/experiment.lock.yaml").read_text())
+    assert lock["signature"] == results.signature
+    assert lock["experiment"]["factscore"]["k"] == 2
+    assert set(lock["evaluators"]) == {"rouge2", "unigram@0.7"}
 
 
 @pytest.mark.parametrize(

@@ -342,7 +342,7 @@ def tiny_roberta_tokenizer(folder: Path) -> Path:
 def test_passages_of_the_157_entities_become_a_knowledge_source(shared: Path, tmp_path: Path) -> None:
     source = shared / "factscore/knowledge/passages_157_entities.jsonl"
     told = build(source, tmp_path / "wiki.db")
-    assert told["n_pages"] == 157
+    assert (told["n_pages"], told["tokenizer"]) == (157, "unknown: the source had passages")
     rows = [json.loads(line) for line in source.open(encoding="utf-8")]
     with DocDB(tmp_path / "wiki.db") as opened:
         for row in rows:

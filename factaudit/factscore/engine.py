@@ -15,7 +15,7 @@ from typing import IO, Any, TypeVar
 import pandas as pd
 from tqdm import tqdm
 
-from factaudit.errors import UsageError, hint
+from factaudit.errors import FactauditError, UsageError, hint
 from factaudit.evaluators.judging import RETRIED, check_names, judge, name_evaluator, parts
 from factaudit.factscore import score as scoring
 from factaudit.factscore import verify
@@ -633,21 +633,25 @@ class _Journal:
         if self.path.exists():
             with self.path.open("rb") as file:
                 for line in file:
-                    try:
-                        row = json.loads(line) if line.endswith(b"\n") else None
-                    except ValueError:
-                        row = None
-                    if row is None:
+                    if not line.endswith(b"\n"):
                         break
                     whole += len(line)
-                    found[row["key"]] = row["entry"]
+                    try:
+                        row = json.loads(line)
+                        found[row["key"]] = row["entry"]
+                    except (ValueError, TypeError, KeyError):
+                        continue  # a line that is damaged costs its own response, not those after it
             os.truncate(self.path, whole)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file: IO[str] = self.path.open("a", encoding="utf-8", buffering=1, newline="\n")
         return {key: entry for key, entry in found.items() if not entry["retry"]}
 
     def write(self, key: str, entry: Row) -> None:
-        self._file.write(json.dumps({"key": key, "entry": entry}, ensure_ascii=False, allow_nan=False) + "\n")
+        line = json.dumps({"key": key, "entry": entry}, ensure_ascii=False, allow_nan=False)
+        try:
+            self._file.write(line + "\n")
+        except OSError as error:
+            raise FactauditError(f"{self.path}: cannot be written ({error.strerror})") from error
 
     def close(self) -> None:
         self._file.close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from factaudit import __version__
 from factaudit.errors import UsageError
 from factaudit.factscore.engine import FactScorer, Scored
 from factaudit.factscore.labeled import agreement, calibration, discrimination, thresholds
-from factaudit.factscore.responses import ANNOTATED, Response, read_responses
+from factaudit.factscore.responses import ANNOTATED, read_responses
 from factaudit.files import held, write_json, write_text
 from factaudit.results import Results, compare
 from factaudit.signature import digest, file_checksum, signature
@@ -54,7 +55,8 @@ def score_files(
         raise UsageError(f"the same response stands in two of the files (response_id {twice[0]!r})")
     say(f"responses {len(responses):>9,} of {len({one.system for one in responses})} systems")
     with held(folder / ".work", str(folder)):
-        scored, calls = _counted(scorer, responses, folder / ".work", progress)
+        with counted(scorer.callers, folder / ".work" / "calls.json") as calls:
+            scored = scorer.score_responses(responses, journal=folder / ".work" / "journal", progress=progress)
         summary = scored.summary
         say(f"facts     {summary['n_facts']:>9,}, {summary['n_unscored']:,} of them unscored")
         write_table(scored.claims, folder / "claims.parquet")
@@ -76,26 +78,31 @@ def score_files(
         return results
 
 
-def _counted(scorer: FactScorer, responses: Sequence[Response], work: Path, progress: bool) -> tuple[Scored, list[Row]]:
-    """Score, and count what was asked and paid, together with what earlier runs into this folder did."""
-    path = work / "calls.json"
+@contextmanager
+def counted(callers: Sequence[tuple[str, Any]], path: Path) -> Iterator[list[Row]]:
+    """Count what is asked and paid inside the block, together with what earlier runs into this folder did.
+
+    callers: names, and what counts calls (``usage``) and may have a limit (``budget``). path: where the counts are
+    kept. The list that this gives is filled at the end, however that comes: a row per caller.
+    """
     before: dict[str, Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     spent = sum(row["cost"] or 0.0 for row in before.values())
-    callers = {f"{name}|{one.signature}": (name, one) for name, one in scorer.callers}
+    by_key = {f"{name}|{one.signature}": (name, one) for name, one in callers}
     # Counters outlive a run: what they show now is not this run's.
-    start = {key: one.usage.row() for key, (_, one) in callers.items()}
-    for _, one in callers.values():
+    start = {key: one.usage.row() for key, (_, one) in by_key.items()}
+    for _, one in callers:
         if getattr(one, "budget", None) is not None:  # the limit is of all the runs into this folder
             one.budget.spent = max(one.budget.spent, spent)
-    after = dict(before)
+    rows: list[Row] = []
     try:
-        scored = scorer.score_responses(responses, journal=work / "journal", progress=progress)
+        yield rows
     finally:
-        for key, (_, one) in callers.items():
+        after = dict(before)
+        for key, (name, one) in by_key.items():
             now = _difference(one.usage.row(), start[key])
             after[key] = now if key not in before else _difference(now, _negative(before[key]))
+            rows.append({"evaluator": name, **after[key]})
         write_json(path, after)
-    return scored, [{"evaluator": name, **after[key]} for key, (name, _) in callers.items()]
 
 
 def _difference(now: Row, before: Row) -> Row:

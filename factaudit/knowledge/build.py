@@ -63,12 +63,17 @@ def build(
     unfinished = target.with_name(target.name + ".partial")
     unfinished.parent.mkdir(parents=True, exist_ok=True)
     connection, state = _open(unfinished, task)
+
+    def counted(parts: list[str]) -> list[str]:
+        state["n_texts"] += 1
+        return cut(parts)
+
     try:
         for offset, line_number, batch in _batches(path, state):
             pages: list[tuple[str, str]] = []
             redirects: list[tuple[str, str]] = []
             for number, line in batch:
-                title, passages, redirect = _page(path, number, line, cut)
+                title, passages, redirect = _page(path, number, line, counted)
                 if redirect is not None:
                     redirects.append((title, redirect))
                     continue
@@ -86,6 +91,8 @@ def build(
         if not state["n_pages"]:
             raise InputError(str(path), [Problem("the file has no page")])
         told |= {key: state[key] for key in ("n_pages", "n_passages", "n_duplicates")}
+        if not state["n_texts"]:
+            told |= {"tokenizer": "unknown: the source had passages", "passage_tokens": None}
         told["n_redirects"] = connection.execute("SELECT COUNT(*) FROM redirects").fetchone()[0]
         connection.execute("CREATE INDEX documents_nocase ON documents(title COLLATE NOCASE)")
         connection.execute("CREATE TABLE factaudit_knowledge (key TEXT PRIMARY KEY, value)")
@@ -99,7 +106,7 @@ def build(
 
 
 def _open(path: Path, task: str) -> tuple[sqlite3.Connection, dict[str, int]]:
-    state = {"offset": 0, "line": 0, "n_pages": 0, "n_passages": 0, "n_duplicates": 0}
+    state = {"offset": 0, "line": 0, "n_pages": 0, "n_passages": 0, "n_duplicates": 0, "n_texts": 0}
     if path.exists():
         connection = sqlite3.connect(path)
         try:
