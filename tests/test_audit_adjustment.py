@@ -150,7 +150,7 @@ def test_unidentifiable_calibrations_are_counted_and_named():
 def test_one_system_calibrates_nothing():
     rows = adjustment(judged([{"system": "a", "label": i % 2, "e": i / 9} for i in range(10)], "e"), levels=["claim"])
     assert all(row["mean_abs_bias"] is None for row in rows)
-    assert find(rows, method="none", calibration_system=CV)["reason"].startswith("1 systems")
+    assert find(rows, method="none", calibration_system=CV)["reason"].startswith("1 system:")
     assert "no other system" in find(rows, method="none", calibration_system="a")["reason"]
 
 

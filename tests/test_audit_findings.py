@@ -185,7 +185,7 @@ def test_unscored_claims_that_could_change_a_conclusion():
     assert told(of_rates(rows, "e"), "unscored") == [("ok", "e", None)]
     harmless = of_rates(rows + unscored(1, 0), "e")
     assert told(harmless, "unscored") == [("ok", "e", None)]
-    assert "The 1 claims that e did not score change none" in find(harmless, id="unscored")["statement"]
+    assert "1 unscored claim of e cannot change any" in find(harmless, id="unscored")["statement"]
     found = of_rates(rows + unscored(30, 0), "e")
     assert told(found, "unscored") == [("warn", "e", "d")]
     assert "whether its TPR and TNR are over 20 points apart" in find(found, id="unscored")["statement"]

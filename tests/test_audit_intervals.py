@@ -169,7 +169,8 @@ def test_nothing_to_resample_is_no_interval():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"), [({"replicates": 0}, "at least 1"), ({"confidence": 95}, "found 95")]
+    ("arguments", "message"),
+    [({"replicates": 0}, "at least 1"), ({"confidence": 95}, "found 95"), ({"seed": -1}, "found -1")],
 )
 def test_impossible_settings_are_refused(arguments, message):
     with pytest.raises(UsageError, match=message):

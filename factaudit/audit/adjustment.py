@@ -11,7 +11,7 @@ import pandas as pd
 from factaudit.audit.intervals import Intervals, low_high
 from factaudit.audit.judged import LEVELS, Judged
 from factaudit.audit.quantification import by_system
-from factaudit.audit.rows import Row, number, ratio, reasons, without_interval
+from factaudit.audit.rows import Row, counted, number, ratio, reasons, without_interval
 from factaudit.errors import UsageError, hint
 
 #: Predictions counted, plainly or corrected; then thresholds on the score.
@@ -187,7 +187,7 @@ def _rows(
             row |= _ends(intervals, {key: _mean(drawn[method][key][:, made].T) for key in _MEANT if drawn})
         reason = [f"{name}: {reason}" for name, reason in zip(names, why, strict=True) if reason]
         if len(names) < 2:
-            reason.append(f"{len(names)} systems: one to calibrate on and another to correct are needed")
+            reason.append(f"{counted(len(names), 'system')}: one to calibrate on and another to correct are needed")
         reason += ["a mean over calibrations has no threshold of its own", without_interval(row)]
         rows.append(row | {"reason": reasons(reason)})
     return rows

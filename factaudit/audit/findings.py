@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from factaudit.audit.rows import ALL, MACRO, Row
+from factaudit.audit.rows import ALL, MACRO, Row, counted
 
 #: |TPR - TNR| over this is a lopsided evaluator (VC §6: 20 points).
 MAX_GAP = 0.20
@@ -356,7 +356,8 @@ def _unscored(audits: Audits) -> Iterator[Row]:
             dataset = row["dataset"]
             if not row["n"]:
                 changed = True
-                text = f"On {dataset}, {evaluator} has scored none of {row['n_unscored']} claims: judge them first."
+                all_of_them = counted(row["n_unscored"], "claim")
+                text = f"On {dataset}, {evaluator} has scored none of {all_of_them}: judge them first."
                 yield _finding("unscored", "fail", evaluator, dataset, text, _figures(row, "n", "n_unscored"))
                 continue
             open_questions = []
@@ -380,13 +381,13 @@ def _unscored(audits: Audits) -> Iterator[Row]:
                 "warn",
                 evaluator,
                 dataset,
-                f"On {dataset}, {row['n_unscored']} claims that {evaluator} did not score could change "
+                f"On {dataset}, {counted(row['n_unscored'], 'claim')} that {evaluator} did not score could change "
                 f"{' and '.join(open_questions)}: judge them again before you conclude.",
                 _figures(row, "n", "n_unscored", "gap", "gap_min", "gap_max", "bacc", "bacc_min", "bacc_max"),
             )
         if mine and not changed:
             total = sum(row["n_unscored"] for row in lacking)
-            said = f"The {total} claims that {evaluator} did not score change none of these conclusions."
+            said = f"{counted(total, 'unscored claim')} of {evaluator} cannot change any of these conclusions."
             yield _finding(
                 "unscored",
                 "ok",

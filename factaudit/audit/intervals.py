@@ -37,6 +37,8 @@ class Intervals:
     def __post_init__(self) -> None:
         if self.replicates < 1:
             raise UsageError(f"expected at least 1 bootstrap replicate, found {self.replicates}")
+        if self.seed < 0:
+            raise UsageError(f"expected a seed of at least 0, found {self.seed}")
         if not 0 < self.confidence < 1:
             raise UsageError(f"expected a confidence between 0 and 1, found {self.confidence}")
 

@@ -10,7 +10,7 @@ from factaudit.audit import counts as nine
 from factaudit.audit.groups import Groups, group_by, split
 from factaudit.audit.intervals import Intervals, low_high
 from factaudit.audit.judged import LEVELS, Judged
-from factaudit.audit.rows import ALL, Row, number, reasons, without_interval
+from factaudit.audit.rows import ALL, Row, counted, number, reasons, without_interval
 from factaudit.errors import UsageError
 
 
@@ -39,7 +39,8 @@ def quantification(
             rows += zip(parents.tolist(), _rows(units, evaluator, level, systems, intervals), strict=True)
             for place, row in enumerate(_rows(units, evaluator, level, whole, intervals)):
                 if left_out[place]:
-                    row["reason"] = reasons([f"{left_out[place]} claims have no response_id", row["reason"] or ""])
+                    outside = f"{counted(left_out[place], 'claim')} without response_id"
+                    row["reason"] = reasons([outside, row["reason"] or ""])
                 rows.append((place, row))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 

@@ -13,7 +13,7 @@ from factaudit.audit import counts as nine
 from factaudit.audit.intervals import Intervals, low_high
 from factaudit.audit.judged import LEVELS, Judged
 from factaudit.audit.quantification import by_system
-from factaudit.audit.rows import Row, number, ratio, reasons, without_interval
+from factaudit.audit.rows import Row, counted, number, ratio, reasons, without_interval
 from factaudit.errors import UsageError
 
 Correction = Literal["none", "holm"]
@@ -297,7 +297,7 @@ def _power(counts: np.ndarray, difference: float, alpha: float) -> np.ndarray:
 
 def _reason(case: _Case, row: Row, correction: Correction) -> str | None:
     if row["n_systems"] < 2:
-        return f"{row['n_systems']} systems with labelled and scored {case.level}s, of {len(case.systems)}"
+        return f"{counted(row['n_systems'], 'system')} with labelled and scored {case.level}s, of {len(case.systems)}"
     without = [system for system, used in zip(case.systems, case.used, strict=True) if not used]
     return reasons(
         [
