@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import yaml
 
 from factaudit.dfactscore.biographies import Biography, given_groups, read_biographies
 from factaudit.dfactscore.candidates import base_name, find_candidates
@@ -112,6 +113,9 @@ def test_the_quickstart_needs_no_key(root: Path, tmp_path: Path) -> None:
     assert rows["heron"]["factscore"] == 1.0
     assert rows["heron"]["dfactscore"] < 0.8
     assert results.calls == []
+    lock = yaml.safe_load((tmp_path / "experiment.lock.yaml").read_text(encoding="utf-8"))
+    assert lock["experiment"]["dfactscore"]["groupers"] == ["heuristic", "given", "one-group"]
+    assert lock["experiment"]["replicates"] == 100
     report = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Merged paragraphs" in report
     assert "http" not in report.split("</style>")[1].replace("http-equiv", "")

@@ -22,7 +22,7 @@ from factaudit.dfactscore.group import GROUPERS, Grouping, LLMGrouper
 from factaudit.dfactscore.link import NARROW, RULES, Link, entity_of_facts, link
 from factaudit.dfactscore.matrix import Matrix
 from factaudit.errors import UsageError, hint
-from factaudit.evaluators.judging import judge, name_evaluator
+from factaudit.evaluators.judging import judge, name_evaluator, parts
 from factaudit.factscore import verify
 from factaudit.factscore.abstain import DETECTORS, is_abstained
 from factaudit.factscore.decompose import (
@@ -134,6 +134,14 @@ class DFactScorer:
         self._grouper = LLMGrouper(self.llm, grouping.Demonstrations.load(self.group_demos)) if self.llm else None
 
     @property
+    def callers(self) -> list[tuple[str, Any]]:
+        """Whatever counts calls (``usage``), with the name under which its calls are told."""
+        found: list[tuple[str, Any]] = [(DFACTSCORE, self.llm)]
+        if self._evaluator is not None:
+            found += [(self._evaluator.name, part) for part, _ in parts(self._evaluator.evaluator)]
+        return [(name, one) for name, one in found if getattr(one, "usage", None) is not None]
+
+    @property
     def signatures(self) -> dict[str, str]:
         """For each of the two evaluators, every setting that can change a verdict, on one line."""
         verifier = (
@@ -147,6 +155,8 @@ class DFactScorer:
             "facts": None if self.llm is None else digest(self.llm.signature, self._demonstrations.signature),
             "max_facts": self.max_facts,
             "abstain": self.abstain,
+            # A knowledge source is told by its size: its path is one machine's, and its checksum costs minutes.
+            "knowledge": None if self.knowledge is None else self.knowledge.db.path.stat().st_size,
         }
         own = self._grouper.signature if self.groupers[0] == "llm" and self._grouper else self.groupers[0]
         return {

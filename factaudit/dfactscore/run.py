@@ -22,8 +22,9 @@ from factaudit.dfactscore.humans import (
 )
 from factaudit.dfactscore.published import DATASET, Published, compare_printed, read_printed, read_published
 from factaudit.dfactscore.score import CATEGORIES
-from factaudit.errors import FactauditError, UsageError
-from factaudit.files import write_json, write_text
+from factaudit.errors import UsageError
+from factaudit.factscore.run import counted
+from factaudit.files import held, write_json, write_text
 from factaudit.results import Results, compare
 from factaudit.signature import digest, file_checksum, signature
 from factaudit.tables import write_table
@@ -73,58 +74,66 @@ def score_files(
     if twice:
         raise UsageError(f"the same biography stands in two of the files (response_id {twice[0]!r})")
     say(f"responses {len(biographies):>9,} of {len({one.system for one in biographies})} systems")
-    work = work_folder(folder)
-    scored = scorer.score(biographies, journal=work / "journal", progress=progress)
-    say(f"facts     {len(scored.claims):>9,}, {len(scored.matrix):,} pairs of a fact and an entity verified")
-    if len(scored.claims):
-        write_table(scored.claims, folder / "claims.parquet")
-        write_table(scored.verdicts, folder / "verdicts.parquet")
-        write_table(scored.matrix, folder / "matrix.parquet")
-    lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in scored.responses]
-    write_text(folder / "responses.jsonl", "".join(lines))
-    usage = getattr(scorer.llm, "usage", None)
-    calls = [] if usage is None else [{"evaluator": DFACTSCORE, **usage.row()}]
-    write_json(
-        folder / "summary.json",
-        scored.summary | {"cost": calls[0]["cost"] if calls else None, "signature": scorer.signatures[DFACTSCORE]},
-    )
-    paths += [Path(one) for one in (annotations, views) if one is not None]
-    inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in paths]
-    options: Row = {"replicates": scorer.replicates, "seed": scorer.seed, "confidence": scorer.confidence}
-    if len(scored.claims):
-        labelled = bool(scored.claims["label"].notna().any())
-        results = compare(
-            scored.claims,
-            scored.verdicts,
-            audits=audits if audits is not None or labelled else _UNLABELLED,
-            title=title,
-            signatures=scorer.signatures,
-            inputs=inputs,
-            **options,
-        )
-    else:
-        about = {"title": title, "factaudit": __version__, "claims": [], "evaluators": [], "inputs": inputs, **options}
-        results = Results(signature("factaudit", {"inputs": digest(json.dumps(inputs))}), about, {})
-    add_scores(results, scored, scorer, folder)
-    if citation_judge is not None:
-        rows, _ = citation_scores(biographies, citation_judge, journal=work / "journal", progress=progress)
-        write_text(folder / "citations.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-        results.audits["citations"] = summarise_citations(rows, **options)
-    if annotations is not None:
-        people = read_annotations(annotations)
-        results.audits["dfactscore_people"] = compare_with_machine(human_scores(people), scored.responses, **options)
-        results.audits["annotator_agreement"] = annotator_agreement(people)
-    if views is not None:
-        results.audits["popularity"] = [popularity(scored.responses, read_views(views))]
-    results.calls.extend(calls)
-    results.save(folder)
-    for row in scored.summary["systems"]:
-        say(
-            f"{row['system'] or 'all'}: FActScore {_percent(row['factscore'])}, "
-            f"D-FActScore {_percent(row['dfactscore'])}"
-        )
-    say(f"report    {folder / 'report.html'}")
-    return results
+    work = folder / ".work"
+    with held(work, str(folder)):
+        with counted(scorer.callers, work / "calls.json") as calls:
+            scored = scorer.score(biographies, journal=work / "journal", progress=progress)
+        say(f"facts     {len(scored.claims):>9,}, {len(scored.matrix):,} pairs of a fact and an entity verified")
+        if len(scored.claims):
+            write_table(scored.claims, folder / "claims.parquet")
+            write_table(scored.verdicts, folder / "verdicts.parquet")
+            write_table(scored.matrix, folder / "matrix.parquet")
+        lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in scored.responses]
+        write_text(folder / "responses.jsonl", "".join(lines))
+        costs = [row["cost"] for row in calls]
+        cost = None if None in costs else sum(costs)
+        write_json(folder / "summary.json", scored.summary | {"cost": cost, "signature": scorer.signatures[DFACTSCORE]})
+        paths += [Path(one) for one in (annotations, views) if one is not None]
+        inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in paths]
+        options: Row = {"replicates": scorer.replicates, "seed": scorer.seed, "confidence": scorer.confidence}
+        if len(scored.claims):
+            labelled = bool(scored.claims["label"].notna().any())
+            results = compare(
+                scored.claims,
+                scored.verdicts,
+                audits=audits if audits is not None or labelled else _UNLABELLED,
+                title=title,
+                signatures=scorer.signatures,
+                inputs=inputs,
+                **options,
+            )
+        else:
+            about = {
+                "title": title,
+                "factaudit": __version__,
+                "claims": [],
+                "evaluators": [],
+                "inputs": inputs,
+                **options,
+            }
+            results = Results(signature("factaudit", {"inputs": digest(json.dumps(inputs))}), about, {})
+        add_scores(results, scored, scorer, folder)
+        if citation_judge is not None:
+            rows, _ = citation_scores(biographies, citation_judge, journal=work / "journal", progress=progress)
+            write_text(folder / "citations.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+            results.audits["citations"] = summarise_citations(rows, **options)
+        if annotations is not None:
+            people = read_annotations(annotations)
+            results.audits["dfactscore_people"] = compare_with_machine(
+                human_scores(people), scored.responses, **options
+            )
+            results.audits["annotator_agreement"] = annotator_agreement(people)
+        if views is not None:
+            results.audits["popularity"] = [popularity(scored.responses, read_views(views))]
+        results.calls.extend(calls)
+        results.save(folder)
+        for row in scored.summary["systems"]:
+            say(
+                f"{row['system'] or 'all'}: FActScore {_percent(row['factscore'])}, "
+                f"D-FActScore {_percent(row['dfactscore'])}"
+            )
+        say(f"report    {folder / 'report.html'}")
+        return results
 
 
 def published_files(
@@ -147,26 +156,28 @@ def published_files(
         citations: ALCE ``*.score`` files, or folders of them, whose citation recall is computed again.
     """
     folder = Path(out)
-    work_folder(folder)
     options: Row = {"replicates": replicates, "seed": seed, "confidence": confidence}
     found = read_published(sources, **options)
-    say(f"claims    {len(found.claims):>9,} of {len(found.rows)} files")
-    write_table(found.claims, folder / "claims.parquet")
-    write_table(found.verdicts, folder / "verdicts.parquet")
-    write_text(folder / "responses.jsonl", "".join(json.dumps(row, allow_nan=False) + "\n" for row in found.responses))
-    files = [path for one in (*sources, *citations) for path in _files(Path(one))]
-    inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in files]
-    results = compare(found.claims, found.verdicts, audits=_UNLABELLED, title=title, inputs=inputs, **options)
-    results.audits["dfactscore"] = found.rows
-    results.findings.extend(gap_findings(found.rows, DATASET))
-    if printed is not None:
-        results.audits["dfactscore_printed"] = compare_printed(found.rows, read_printed(printed))
-    if citations:
-        results.audits["citation_recall"] = read_alce_scores(citations, **options)
-    _published_sections(results, found, folder)
-    results.save(folder)
-    say(f"report    {folder / 'report.html'}")
-    return results
+    with held(folder / ".work", str(folder)):
+        say(f"claims    {len(found.claims):>9,} of {len(found.rows)} files")
+        write_table(found.claims, folder / "claims.parquet")
+        write_table(found.verdicts, folder / "verdicts.parquet")
+        write_text(
+            folder / "responses.jsonl", "".join(json.dumps(row, allow_nan=False) + "\n" for row in found.responses)
+        )
+        files = [path for one in (*sources, *citations) for path in _files(Path(one))]
+        inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in files]
+        results = compare(found.claims, found.verdicts, audits=_UNLABELLED, title=title, inputs=inputs, **options)
+        results.audits["dfactscore"] = found.rows
+        results.findings.extend(gap_findings(found.rows, DATASET))
+        if printed is not None:
+            results.audits["dfactscore_printed"] = compare_printed(found.rows, read_printed(printed))
+        if citations:
+            results.audits["citation_recall"] = read_alce_scores(citations, **options)
+        _published_sections(results, found, folder)
+        results.save(folder)
+        say(f"report    {folder / 'report.html'}")
+        return results
 
 
 def add_scores(results: Results, scored: Scored, scorer: DFactScorer, folder: Path) -> None:
@@ -263,16 +274,6 @@ def merged_paragraphs(responses: Sequence[Row], shown: int = SHOWN) -> Row | Non
     )
     items = [_paragraph(row) for row in merged[:shown]]
     return {"title": "Merged paragraphs", "text": text, "table": None, "figure": None, "merged": items}
-
-
-def work_folder(folder: Path) -> Path:
-    """The run folder's work space, made where it is not there yet."""
-    work = folder / ".work"
-    try:
-        work.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FactauditError(f"{folder}: cannot be used as a run folder ({error.strerror})") from None
-    return work
 
 
 _NESTED = ("systems", "linking", "grouping", "grouper", "link")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,17 +11,28 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 from factaudit.dfactscore.engine import LLM_VERIFIER, DFactScorer
 from factaudit.dfactscore.link import NARROW
 from factaudit.dfactscore.run import published_files, score_files
-from factaudit.errors import InputError, UsageError
+from factaudit.errors import UsageError
 from factaudit.factscore.decompose import MAX_FACTS
 from factaudit.factscore.score import GAMMA
-from factaudit.factscore.settings import ModelSettings, open_knowledge
+from factaudit.factscore.settings import ModelSettings, open_knowledge, write_lock
 from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.wikipedia import API
 from factaudit.results import Results
-from factaudit.yamlfile import YamlFile, check
+from factaudit.yamlfile import Paths, YamlFile, check
 
 #: Settings that the engine has under the same name.
 _PASSED = ("groupers", "rule", "demos", "group_demos", "parser", "abstain", "gamma", "narrow", "max_facts", "dataset")
+_PATHS = (
+    "biographies",
+    "published",
+    "citations",
+    "knowledge",
+    "demos",
+    "group_demos",
+    "printed",
+    "annotations",
+    "views",
+)
 
 
 class DScoreSettings(BaseModel):
@@ -97,57 +107,24 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> DScoreE
     In the result all paths are absolute. Raises `InputError` naming the line of everything that is wrong.
     """
     file = YamlFile(path)
-    data = dict(file.data) if isinstance(file.data, dict) else file.data
-    for key, value in (settings or {}).items():
-        inner = data
-        *outer, last = key.split(".")
-        for part in outer:
-            inner[part] = dict(inner.get(part) or {})
-            inner = inner[part]
-        # The YAML's own paths are relative to its folder; one given from outside, to where the user stands.
-        inner[last] = str(Path(value).resolve()) if key == "data" else value
-    block = data.get("dfactscore") if isinstance(data, dict) else None
+    file.override(settings or {})
+    block = file.data.get("dfactscore") if isinstance(file.data, dict) else None
     if isinstance(block, dict):
-        data["dfactscore"] = block = dict(block)
         for key in ("biographies", "groupers", "published", "citations"):
+            # One path or grouper may stand without its list.
             if isinstance(block.get(key), str):
                 block[key] = [block[key]]
-    experiment = check(DScoreExperiment, data, file)
-    base = file.path.resolve().parent
-    folder = None if experiment.data is None else str(base / Path(experiment.data).expanduser())
-    problems = []
-
-    def absolute(text: str, place: str) -> str:
-        if "${data}" in text and folder is None:
-            problems.append(
-                file.problem("${data} is used, but 'data' is not set (--set data=FOLDER)", ("dfactscore", place))
-            )
-            return text
-        full = (base / Path(re.sub(r"\$\{data\}", lambda _: folder or "", text)).expanduser()).resolve()
-        if not full.exists():
-            problems.append(file.problem(f"no such file: {full} (paths are relative to {base})", ("dfactscore", place)))
-        return str(full)
-
+    experiment = check(DScoreExperiment, file.data, file)
+    paths = Paths(file, experiment.data)
     given = experiment.dfactscore
     changed: dict[str, Any] = {}
-    for key in (
-        "biographies",
-        "published",
-        "citations",
-        "knowledge",
-        "demos",
-        "group_demos",
-        "printed",
-        "annotations",
-        "views",
-    ):
+    for key in _PATHS:
         value = getattr(given, key, None)
         if isinstance(value, list):
-            changed[key] = [absolute(one, key) for one in value]
+            changed[key] = [paths.absolute(one, ("dfactscore", key, i)) for i, one in enumerate(value)]
         elif value is not None:
-            changed[key] = absolute(value, key)
-    if problems:
-        raise InputError(str(file.path), problems)
+            changed[key] = paths.absolute(value, ("dfactscore", key))
+    paths.check()
     return experiment.model_copy(update={"dfactscore": given.model_copy(update=changed)})
 
 
@@ -163,31 +140,33 @@ def run(
     if not isinstance(experiment, DScoreExperiment):
         experiment = load(experiment, settings)
     block = experiment.dfactscore
-    bootstrap: dict[str, Any] = experiment.model_dump(include={"replicates", "seed", "confidence"})
     if isinstance(block, PublishedSettings):
-        return published_files(
+        results = published_files(
             block.published,
             out,
             printed=block.printed,
             citations=block.citations,
             title=experiment.title,
             say=say,
-            **bootstrap,
+            **experiment.model_dump(include={"replicates", "seed", "confidence"}),
         )
-    return score_files(
-        block.biographies,
-        make_scorer(experiment, out),
-        out,
-        system=block.system,
-        limit=block.limit,
-        title=experiment.title,
-        audits=experiment.audits,
-        citation_judge=block.citation_judge,
-        annotations=block.annotations,
-        views=block.views,
-        progress=progress,
-        say=say,
-    )
+    else:
+        results = score_files(
+            block.biographies,
+            make_scorer(experiment, out),
+            out,
+            system=block.system,
+            limit=block.limit,
+            title=experiment.title,
+            audits=experiment.audits,
+            citation_judge=block.citation_judge,
+            annotations=block.annotations,
+            views=block.views,
+            progress=progress,
+            say=say,
+        )
+    write_lock(out, experiment, results)
+    return results
 
 
 def make_scorer(experiment: DScoreExperiment, out: str | Path) -> DFactScorer:
