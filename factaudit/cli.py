@@ -124,8 +124,14 @@ def judge(claims: Path, evaluators: Sequence[str], out: Path) -> None:
 @click.argument("verdicts", type=_PATH, nargs=-1, required=True)
 @click.option("--out", type=_PATH, required=True, help="The run folder.")
 @click.option("--title", default="Evaluators compared", show_default=True)
-@click.option("--seed", default=0, show_default=True, help="Of the bootstrap.")
-@click.option("--replicates", default=2000, show_default=True, help="Bootstrap replicates; 0 for no intervals.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--replicates",
+    type=click.IntRange(0),
+    default=2000,
+    show_default=True,
+    help="Bootstrap replicates; 0 for no intervals.",
+)
 def audit(claims: Path, verdicts: tuple[Path, ...], out: Path, title: str, seed: int, replicates: int) -> None:
     """Audit verdicts against labelled claims: every audit, all figures and the report, without a YAML."""
     from factaudit.experiment import Experiment

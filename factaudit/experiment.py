@@ -29,6 +29,7 @@ from factaudit.errors import UsageError
 from factaudit.evaluators.judging import NamedEvaluator, as_claims, check_names, judge, name_evaluator, parts
 from factaudit.evaluators.registry import parse_spec
 from factaudit.files import TEMPORARY, held, write_json, write_text
+from factaudit.report import render
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, file_checksum
 from factaudit.tables import merge_claims, merge_verdicts, read_claims, read_verdicts, write_table
@@ -163,9 +164,19 @@ def run(
         results.calls.extend(calls)
         say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
         write_text(folder / "experiment.lock.yaml", _lock(experiment, results, provenance))
-        results.save(folder)
+        write_json(folder / "results.json", results.to_dict())
+        _sweep(folder, render(folder), work / "rendered.json")
         say(f"report    {folder / 'report.html'}")
     return results
+
+
+def _sweep(folder: Path, rendered: Sequence[Path], manifest: Path) -> None:
+    """Remove the tables and figures that an earlier run rendered and this one, with other audits, did not."""
+    now = sorted(path.relative_to(folder).as_posix() for path in rendered)
+    before = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else []
+    for name in set(before) - set(now):
+        (folder / name).unlink(missing_ok=True)
+    write_json(manifest, now)
 
 
 def engine_of(path: str | Path) -> ModuleType | None:

@@ -17,7 +17,7 @@ from factaudit import __version__
 from factaudit.audit import AUDITS
 from factaudit.audit.findings import findings
 from factaudit.audit.intervals import Intervals
-from factaudit.audit.judged import Judged
+from factaudit.audit.judged import MISSING, Judged
 from factaudit.errors import InputError, Problem, UsageError, hint
 from factaudit.files import write_json
 from factaudit.signature import digest, signature
@@ -70,7 +70,7 @@ class Results:
         path = Path(folder) / "results.json"
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise InputError(str(folder), [Problem("not a run folder: it has no results.json")]) from None
         except ValueError as error:
             raise InputError(str(path), [Problem(f"not JSON: {error}")]) from None
@@ -219,5 +219,7 @@ def _about_evaluators(judged: Judged, signatures: Mapping[str, str]) -> list[Row
     for row, name in enumerate(judged.evaluators):
         status = judged.status[row]
         counts = {f"n_{text}": int((status == code).sum()) for code, text in enumerate(STATUSES)}
+        # A prediction all the same: FActScore's published parser reads a meaning into every reply.
+        counts["n_guessed"] = int(((status != STATUSES.index("ok")) & (judged.prediction[row] != MISSING)).sum())
         rows.append({"name": name, "signature": signatures.get(name), "n_verdicts": int((status >= 0).sum()), **counts})
     return rows

@@ -217,10 +217,10 @@ def read_table(path: str | Path) -> pd.DataFrame:
     of each row.
     """
     path = Path(path)
-    kind = suffix(path)
     if not path.is_file():
         message = "this is a folder, expected a file" if path.is_dir() else "no such file"
         raise InputError(str(path), [Problem(message)])
+    kind = suffix(path)
     try:
         if path.stat().st_size == 0:
             raise InputError(str(path), [Problem("the file is empty")])

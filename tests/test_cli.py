@@ -78,6 +78,14 @@ def test_judge_then_validate_then_audit(call, claims, tmp_path):
         (["run", "absent.yaml"], 1, "absent.yaml: no such file"),
         (["report", "."], 1, "not a run folder"),
         (["run", "x.yaml", "--set", "seed"], 2, "--set seed: expected KEY=VALUE"),
+        (["judge", "{claims}", "--evaluator", "rouge2", "--out", "v.txt"], 1, "v.txt: expected a name that ends in"),
+        (["convert", "wice", "{claims}", "--out", "c.txt"], 1, "c.txt: expected a name that ends in"),
+        (["convert", "wice", "absent", "--out", "c.csv"], 1, "absent: no such file"),
+        (["audit", "{claims}", "{claims}", "--out", "o", "--replicates", "-1"], 2, "--replicates"),
+        (["run", ".", "--out", "o"], 1, ".: cannot be read (Is a directory)"),
+        (["report", "{claims}"], 1, "not a run folder"),
+        (["validate", "."], 1, "this is a folder, expected a file"),
+        (["judge", "{claims}", "--evaluator", "rouge2", "--out", "{claims}/v.csv"], 1, "cannot be written"),
         (["convert", "aggrefct", "{claims}", "--out", "c.csv"], 2, "did you mean 'aggrefact'?"),
     ],
 )
@@ -98,6 +106,27 @@ def test_a_traceback_only_with_debug(claims, tmp_path):
     debug = subprocess.run([*command, "--debug", *arguments], capture_output=True, text=True, check=False)
     assert debug.returncode == 1
     assert "Traceback" in debug.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    command = f"{sys.executable} -m factaudit.cli list evaluators | head -1"
+    shown = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert shown.stdout.startswith("rouge2")
+    assert shown.stderr == ""
+
+
+def test_a_full_disk_is_said_and_the_same_command_goes_on(claims, tmp_path):
+    code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500)); "
+    code += (
+        f"from factaudit.cli import main; main(['judge', {str(claims)!r}, '--evaluator', 'rouge2', '--out', 'v.csv'])"
+    )
+    full = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert full.returncode == 1
+    assert "cannot be written (File too large)" in full.stderr
+    assert "Traceback" not in full.stderr
+    again = ["judge", str(claims), "--evaluator", "rouge2", "--out", "v.csv"]
+    subprocess.run([sys.executable, "-m", "factaudit.cli", *again], cwd=tmp_path, capture_output=True, check=True)
+    assert len(read_verdicts(tmp_path / "v.csv")) == 24
 
 
 def test_list(call):

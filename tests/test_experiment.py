@@ -186,6 +186,19 @@ def test_an_output_folder_inside_the_sources_is_no_source(tmp_path):
     assert (out / "results.json").read_bytes() == first
 
 
+def test_tables_and_figures_of_audits_that_are_left_out_go(yaml_file, tmp_path):
+    run(yaml_file, tmp_path, settings={"replicates": 0})
+    (tmp_path / "tables" / "mine.csv").write_text("a,b\n", encoding="utf-8")
+    run(yaml_file, tmp_path, settings={"replicates": 0, "audits": ["rates"]})
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {
+        "rates.csv",
+        "findings.csv",
+        "calls.csv",
+        "mine.csv",
+    }
+    assert {path.stem for path in (tmp_path / "figures").iterdir()} == {"rates"}
+
+
 def test_what_a_killed_run_left_half_written_is_removed(yaml_file, tmp_path):
     (tmp_path / "figures").mkdir()
     left = tmp_path / "figures" / ".factaudit-0123456789abcdef.svg"

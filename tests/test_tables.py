@@ -236,6 +236,7 @@ def test_files_that_are_not_what_their_name_says(tmp_path):
     assert "not a whole gzip file" in message(read_claims, tmp_path / "cut.jsonl.gz")
     assert "no such file" in message(read_claims, tmp_path / "absent.csv")
     assert "this is a folder" in message(read_claims, _folder(tmp_path / "x.csv"))
+    (tmp_path / "c.xlsx").write_bytes(b"PK")
     assert "expected a name that ends in .parquet" in message(read_claims, tmp_path / "c.xlsx")
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -234,7 +234,9 @@ class _Journal:
             raise FactauditError(f"{self.path}: cannot be written ({error.strerror})") from error
 
     def close(self) -> None:
-        self._file.close()
+        # Every line is flushed as it is written: what closing cannot write again is known, and was said.
+        with suppress(OSError):
+            self._file.close()
 
 
 def _table(ids: list[str], done: Mapping[str, Verdict], named: NamedEvaluator) -> pd.DataFrame:
