@@ -102,6 +102,18 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     assert said[0].split() == ["responses", "4", "of", "2", "systems"]
 
 
+def test_guessed_verdicts_are_told_apart_from_missing_ones(pages: Path, bios: Path, tmp_path: Path) -> None:
+    llm = ScriptedLLM(lambda prompt: answer(prompt) if prompt.startswith("Please") else "Certainly")
+    scorer = FactScorer(open_knowledge(pages, out=tmp_path / "run"), llm, replicates=0)
+    results = score_files(bios, scorer, tmp_path / "run")
+    (about,) = results.about["evaluators"]
+    assert (about["n_unparsed"], about["n_guessed"], about["n_skipped"]) == (8, 8, 2)
+    text = (tmp_path / "run/report.md").read_text(encoding="utf-8")
+    assert "without a prediction: retrieval+scripted (2 of 10)" in text
+    assert "counted as a verdict all the same: retrieval+scripted (8 of 10)" in text
+    assert "8 replies hold neither True nor False: their verdicts are guessed, as published." in text
+
+
 def test_untrusted_text_is_escaped_in_the_report(pages: Path, tmp_path: Path) -> None:
     evil = "<script>alert(1)</script> was wrong."
     path = write(tmp_path / "x.jsonl", [{"topic": "Ada Fenn", "output": f"Ada {evil}", "system": "<b>s</b>"}])

@@ -45,20 +45,28 @@ def lead(results: Mapping[str, Any]) -> list[str]:
             "No evaluator has one balanced accuracy for all claims here (labels of both classes are needed); "
             "the tables below say what can be said of each part."
         )
-    missing = [
-        f"{each['name']} ({sum(each.get(f'n_{s}') or 0 for s in _FAILED):,} of {each.get('n_verdicts') or 0:,})"
-        for each in results["about"].get("evaluators", [])
-        if any(each.get(f"n_{status}") for status in _FAILED)
-    ]
+    told = results["about"].get("evaluators", [])
+    missing = _shares({each["name"]: (_without_prediction(each), each.get("n_verdicts") or 0) for each in told})
     if missing:
         paragraphs.append(
-            f"Verdicts without a prediction: {', '.join(missing)}. They count as unscored: they leave no denominator, "
+            f"Verdicts without a prediction: {missing}. They count as unscored: they leave no denominator, "
             "and each figure that they could change comes with the bounds between which it would lie."
         )
+    guessed = _shares({each["name"]: (each.get("n_guessed") or 0, each.get("n_verdicts") or 0) for each in told})
+    if guessed:
+        paragraphs.append(f"Replies that could not be read and were counted as a verdict all the same: {guessed}.")
     return [text for text in paragraphs if text]
 
 
 _FAILED = ("unparsed", "refused", "error", "skipped")
+
+
+def _without_prediction(each: Row) -> int:
+    return sum(each.get(f"n_{status}") or 0 for status in _FAILED) - (each.get("n_guessed") or 0)
+
+
+def _shares(counts: Mapping[str, tuple[int, int]]) -> str:
+    return ", ".join(f"{name} ({part:,} of {whole:,})" for name, (part, whole) in counts.items() if part)
 
 
 def _about(about: Mapping[str, Any]) -> str:
