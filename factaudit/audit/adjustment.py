@@ -264,21 +264,21 @@ class _Ranked:
     def error_rate(self, thresholds: np.ndarray) -> np.ndarray:
         """The share of scores that are not above the thresholds: (b, T) -> (b, T), NaN where a threshold is."""
         cut = np.searchsorted(self.scores, thresholds, side="right")
-        errors = np.take_along_axis(self.below.sum(-1), cut, axis=1)
+        errors = np.take_along_axis(self.below, cut[..., None], axis=1).sum(-1)
         return np.where(np.isnan(thresholds), np.nan, ratio(errors, self.below[:, -1:].sum(-1)))
 
     def tune(self, method: str) -> np.ndarray:
         """The best threshold by zero bias or BAcc, among `candidates`; ties go to the one nearest 0.5: (b,)."""
         thresholds, cuts = candidates(self.scores)
-        order = np.lexsort((thresholds, np.abs(thresholds - 0.5)))
-        thresholds, below = thresholds[order], self.below[:, cuts[order]]
+        below = self.below if len(cuts) == self.below.shape[1] else self.below[:, cuts]
         errors, others = self.below[:, -1:, 0], self.below[:, -1:, 1]
         # Weights are whole numbers, so both losses are exact, and a tie is one.
         if method == "zero_bias_threshold":
-            loss, defined = np.abs(below.sum(-1) - errors), errors + others > 0
+            loss, defined = np.abs(below[..., 0] + below[..., 1] - errors), errors + others > 0
         else:
-            loss, defined = -(below[..., 0] * others + (others - below[..., 1]) * errors), errors * others > 0
-        return np.where(defined[:, 0], thresholds[loss.argmin(1)], np.nan)
+            loss, defined = below[..., 1] * errors - below[..., 0] * others, errors * others > 0
+        distance = np.where(loss == loss.min(1, keepdims=True), np.abs(thresholds - 0.5), np.inf)
+        return np.where(defined[:, 0], thresholds[distance.argmin(1)], np.nan)
 
 
 def candidates(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
