@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
@@ -189,7 +190,9 @@ def table_digest(table: pd.DataFrame) -> str:
     """A hash of a table's content, rows in order."""
     plain = table.copy(deep=False)
     for column in plain.columns:
-        if plain[column].dtype == object:
+        if plain[column].isna().all():
+            plain[column] = np.nan  # most columns of most tables: nothing to hash, whatever its type
+        elif plain[column].dtype == object:
             plain[column] = [json.dumps(value, default=str) for value in records(plain[[column]])]
     rows = pd.util.hash_pandas_object(plain, index=False).to_numpy()
     return hashlib.sha256("\0".join(map(str, plain.columns)).encode() + rows.tobytes()).hexdigest()[:16]
