@@ -321,8 +321,10 @@ def report(run_dir: Path) -> None:
 @click.argument("file", type=_PATH)
 @click.option("--kind", type=click.Choice(["experiment", "claims", "verdicts"]), help="Told from the file otherwise.")
 @click.option("--claims", type=_PATH, help="The claims that the verdicts are of.")
-def validate(file: Path, kind: str | None, claims: Path | None) -> None:
+@click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML.")
+def validate(file: Path, kind: str | None, claims: Path | None, settings: Sequence[str]) -> None:
     """Check an experiment YAML, a claims file or a verdicts file without running anything."""
+    from factaudit.datasets.sources import count
     from factaudit.experiment import engine_of, load
     from factaudit.tables import read_claims, read_table, read_verdicts
 
@@ -332,19 +334,21 @@ def validate(file: Path, kind: str | None, claims: Path | None) -> None:
         else:
             kind = "verdicts" if "evaluator" in read_table(file) else "claims"
     if kind == "experiment":
+        given = parse_settings(settings)
         if (engine := engine_of(file)) is not None:
-            engine.load(file)
+            engine.load(file, given)
             click.echo(f"{file}: a valid experiment")
             return
-        experiment = load(file)
-        click.echo(f"{file}: a valid experiment ({len(experiment.evaluators)} evaluators to run)")
+        experiment = load(file, given)
+        click.echo(f"{file}: a valid experiment ({count(len(experiment.evaluators), 'evaluator')} to run)")
     elif kind == "claims":
         table = read_claims(file)
         labelled = int(table["label"].notna().sum())
-        click.echo(f"{file}: {len(table):,} valid claims, {labelled:,} labelled, {table['dataset'].nunique()} datasets")
+        datasets = count(table["dataset"].nunique(), "dataset")
+        click.echo(f"{file}: {count(len(table), 'valid claim')}, {labelled:,} labelled, {datasets}")
     else:
         table = read_verdicts(file, claims=read_claims(claims) if claims else None)
-        click.echo(f"{file}: {len(table):,} valid verdicts of {', '.join(table['evaluator'].unique())}")
+        click.echo(f"{file}: {count(len(table), 'valid verdict')} of {', '.join(table['evaluator'].unique())}")
 
 
 # ------------------------------------------------------------------------------------------------------ list

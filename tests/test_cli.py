@@ -57,7 +57,7 @@ def test_judge_then_validate_then_audit(call, claims, tmp_path):
     assert "rouge2: 24 verdicts, 24 ok" in out
     assert err == ""  # no progress bar where there is no terminal
     assert set(read_verdicts(verdicts, claims=read_claims(claims))["evaluator"]) == {"rouge2", "random:seed=1"}
-    assert "24 valid claims, 24 labelled, 1 datasets" in call("validate", claims)[1]
+    assert "24 valid claims, 24 labelled, 1 dataset" in call("validate", claims)[1]
     assert "48 valid verdicts of rouge2, random:seed=1" in call("validate", verdicts, "--claims", claims)[1]
     code, out, _ = call("audit", claims, verdicts, "--out", tmp_path / "run", "--replicates", "20")
     assert code == 0
@@ -127,6 +127,16 @@ def test_a_full_disk_is_said_and_the_same_command_goes_on(claims, tmp_path):
     again = ["judge", str(claims), "--evaluator", "rouge2", "--out", "v.csv"]
     subprocess.run([sys.executable, "-m", "factaudit.cli", *again], cwd=tmp_path, capture_output=True, check=True)
     assert len(read_verdicts(tmp_path / "v.csv")) == 24
+
+
+def test_validate_takes_settings(call, claims, tmp_path):
+    (tmp_path / "e.yaml").write_text("claims: ${data}/claims.jsonl\nevaluators: rouge2\n", encoding="utf-8")
+    code, _, err = call("validate", tmp_path / "e.yaml")
+    assert code == 1
+    assert "--set data=FOLDER" in err
+    code, out, _ = call("validate", tmp_path / "e.yaml", "--set", f"data={claims.parent}")
+    assert code == 0
+    assert "a valid experiment (1 evaluator to run)" in out
 
 
 def test_list(call):

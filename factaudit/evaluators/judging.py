@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +195,11 @@ class _Inputs:
             yield Claim(self.ids[row], columns["claim"][row], columns["doc"][row], columns["topic"][row])
 
 
+_KEYS = tuple(key.name for key in fields(Verdict))
+#: An evaluator may give numpy's numbers and arrays for scores.
+_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=lambda value: value.tolist())
+
+
 class _Journal:
     """An append-only JSONL file. The first line names the evaluator; a torn last line is cut off when it is opened."""
 
@@ -226,10 +231,10 @@ class _Journal:
         return {claim_id: verdict for claim_id, verdict in found.items() if verdict.status not in RETRIED}
 
     def write(self, verdict: Verdict, fingerprint: str) -> None:
-        row = {key: value for key, value in asdict(verdict).items() if value is not None}
-        line = json.dumps({"input": fingerprint, **row}, ensure_ascii=False, allow_nan=False, default=_number)
+        row: dict[str, Any] = {"input": fingerprint}
+        row |= {key: value for key in _KEYS if (value := getattr(verdict, key)) is not None}
         try:
-            self._file.write(line + "\n")
+            self._file.write(_LINE.encode(row) + "\n")
         except OSError as error:
             raise FactauditError(f"{self.path}: cannot be written ({error.strerror})") from error
 
@@ -263,11 +268,6 @@ def _prediction(verdict: Verdict, threshold: float) -> int | None:
     if verdict.score is None or (verdict.prediction is not None and threshold == DEFAULT_THRESHOLD):
         return verdict.prediction
     return int(verdict.score > threshold)
-
-
-def _number(value: Any) -> Any:
-    # numpy's, which an evaluator may give for a score
-    return value.item()
 
 
 def _canonical(kind: str, options: Mapping[str, Any]) -> str:
