@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -68,3 +68,51 @@ def held(folder: str | Path, name: str) -> Iterator[None]:
         except BlockingIOError:
             raise FactauditError(f"{name}: another run is writing to this folder") from None
         yield
+
+
+#: Made once, which is much of what a short line costs; numpy's numbers and arrays are written as Python's own.
+_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=lambda value: value.tolist())
+
+
+class Journal:
+    """An append-only file of JSON lines, each flushed as it is written: what a killed process had done is in it.
+
+    Opening it calls ``take`` with each whole row that it holds, in order, and cuts off a last line that is torn. A row
+    that is damaged, or that ``take`` cannot use (`ValueError`, `TypeError`, `KeyError`, `AttributeError`), costs itself
+    and not those after it. ``header`` is the first row of a new file.
+    """
+
+    def __init__(self, path: str | Path, take: Callable[[Any], None], header: Mapping[str, Any] | None = None) -> None:
+        self.path = Path(path)
+        whole = 0
+        if self.path.exists():
+            with self.path.open("rb") as file:
+                for line in file:
+                    if not line.endswith(b"\n"):
+                        break
+                    whole += len(line)
+                    with suppress(ValueError, TypeError, KeyError, AttributeError):
+                        take(json.loads(line))
+            os.truncate(self.path, whole)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self.path.open("a", encoding="utf-8", buffering=1, newline="\n")
+        if header is not None and not whole:
+            self.write(header)
+
+    def write(self, row: Mapping[str, Any]) -> None:
+        """Append a row; a `FactauditError` that names the file where that fails."""
+        try:
+            self._file.write(_LINE.encode(row) + "\n")
+        except OSError as error:
+            raise FactauditError(f"{self.path}: cannot be written ({error.strerror})") from error
+
+    def close(self) -> None:
+        # Every line is flushed as it is written: what closing cannot write again is known, and was said.
+        with suppress(OSError):
+            self._file.close()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import asyncio
 import json
-import os
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
@@ -23,7 +22,7 @@ from factaudit.dfactscore.biographies import name_of
 from factaudit.dfactscore.candidates import base_name, find_candidates, shares_name
 from factaudit.errors import InputError, Problem, UsageError, hint
 from factaudit.factscore.engine import run_sync
-from factaudit.files import write_text
+from factaudit.files import Journal, write_text
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.retrieval import clean
 from factaudit.knowledge.wikipedia import API, MediaWiki
@@ -85,8 +84,10 @@ def collect(
     titles = _members(wiki, category, target.with_name(f".{target.name}.titles"), say)
     order = sorted(set(titles))
     random.Random(seed).shuffle(order)
-    known = _Lines(target.with_name(f".{target.name}.links"))
-    links: dict[str, list[str]] = {row["page"]: row["candidates"] for row in known.rows}
+    links: dict[str, list[str]] = {}
+    known = Journal(
+        target.with_name(f".{target.name}.links"), lambda row: links.update({row["page"]: row["candidates"]})
+    )
     rows: list[Row] = []
     for start in range(0, len(order), BATCH):
         batch = order[start : start + BATCH]
@@ -105,6 +106,7 @@ def collect(
         say(f"names     {min(len(rows), n):>9,} of {n:,}")
         if len(rows) >= n:
             break
+    known.close()
     rows = rows[:n]
     write_text(target, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     return [Name(row["name"], tuple(row["candidates"])) for row in rows]
@@ -112,17 +114,20 @@ def collect(
 
 def _members(wiki: MediaWiki, category: str, path: Path, say: Say) -> list[str]:
     """The titles of a category's pages; each part of the list is written down with where the next one begins."""
-    parts = _Lines(path)
-    state: Row = parts.rows[-1] if parts.rows else {"next": {}}
+    parts: list[Row] = []
+    log = Journal(path, parts.append)
+    state: Row = parts[-1] if parts else {"next": {}}
     while state["next"] is not None:
         answer = wiki.get(
             list="categorymembers", cmtitle=category, cmnamespace="0", cmtype="page", cmlimit="500", **state["next"]
         )
         titles = [str(page["title"]) for page in answer.get("query", {}).get("categorymembers", [])]
         state = {"titles": titles, "next": answer.get("continue")}
-        parts.write(state)
-        say(f"listed    {sum(len(row['titles']) for row in parts.rows):>9,} disambiguation pages")
-    return [title for row in parts.rows for title in row["titles"]]
+        parts.append(state)
+        log.write(state)
+        say(f"listed    {sum(len(row['titles']) for row in parts):>9,} disambiguation pages")
+    log.close()
+    return [title for row in parts for title in row["titles"]]
 
 
 def _links(wiki: MediaWiki, titles: Sequence[str]) -> dict[str, set[str]]:
@@ -134,33 +139,6 @@ def _links(wiki: MediaWiki, titles: Sequence[str]) -> dict[str, set[str]]:
             found.setdefault(str(page["title"]), set()).update(str(link["title"]) for link in page.get("links", ()))
         more = answer.get("continue")
     return found
-
-
-class _Lines:
-    """An append-only JSONL file, flushed line by line; a torn last line is cut off."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.rows: list[Row] = []
-        whole = 0
-        if path.exists():
-            with path.open("rb") as file:
-                for line in file:
-                    try:
-                        row = json.loads(line) if line.endswith(b"\n") else None
-                    except ValueError:
-                        row = None
-                    if row is None:
-                        break
-                    whole += len(line)
-                    self.rows.append(row)
-            os.truncate(path, whole)
-        path.parent.mkdir(parents=True, exist_ok=True)
-
-    def write(self, row: Row) -> None:
-        self.rows.append(row)
-        with self.path.open("a", encoding="utf-8", newline="\n") as file:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
 # --------------------------------------------------------------------------------------------------- generating

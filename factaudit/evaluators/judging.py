@@ -6,10 +6,8 @@ reads the journal first; it repeats at most the claims that were in flight.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from tqdm import tqdm
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.registry import make_evaluator, parse_spec
-from factaudit.files import held
+from factaudit.files import Journal, held
 from factaudit.signature import digest
 from factaudit.tables import DEFAULT_THRESHOLD, STATUSES, merge_verdicts, validate_verdicts
 
@@ -122,25 +120,33 @@ def as_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def _judge_one(inputs: _Inputs, named: NamedEvaluator, journal: str | Path | None, progress: bool) -> pd.DataFrame:
-    # The threshold turns scores into predictions afterwards, so it is no part of the journal's name.
-    log = _Journal(Path(journal) / f"{digest(named.evaluator.signature)}.jsonl") if journal is not None else None
+    evaluator, fingerprints = named.evaluator, inputs.fingerprints
     done: dict[str, Verdict] = {}
-    if log is not None:
-        done = log.open(named.evaluator.signature, inputs.fingerprints)
+
+    def take(row: dict[str, Any]) -> None:
+        """What still holds for the claims as they are now."""
+        if (key := row.pop("input", None)) is not None and fingerprints.get(row["claim_id"]) == key:
+            done[row["claim_id"]] = Verdict(**row)
+
+    log = None
+    if journal is not None:
+        # The threshold turns scores into predictions afterwards, so it is no part of the journal's name.
+        path = Path(journal) / f"{digest(evaluator.signature)}.jsonl"
+        log = Journal(path, take, header={"evaluator": evaluator.signature})
+        done = {claim_id: verdict for claim_id, verdict in done.items() if verdict.status not in RETRIED}
     todo = [row for row in inputs.order if inputs.ids[row] not in done]
-    try:
-        with tqdm(
-            total=len(inputs.ids), initial=len(done), desc=named.name, unit="claim", disable=None if progress else True
-        ) as bar:
-            for verdict in named.evaluator.judge(inputs.claims(todo)) if todo else ():
-                verdict = _checked(verdict, inputs, named)
-                if log is not None:
-                    log.write(verdict, inputs.fingerprints[verdict.claim_id])
-                done[verdict.claim_id] = verdict
-                bar.update()
-    finally:
-        if log is not None:
-            log.close()
+    shown = None if progress else True  # None: on a terminal only
+    with (
+        log or nullcontext(),
+        tqdm(total=len(inputs.ids), initial=len(done), desc=named.name, unit="claim", disable=shown) as bar,
+    ):
+        for verdict in evaluator.judge(inputs.claims(todo)) if todo else ():
+            verdict = _checked(verdict, inputs, named)
+            if log is not None:
+                row = {key: value for key in _KEYS if (value := getattr(verdict, key)) is not None}
+                log.write({"input": fingerprints[verdict.claim_id], **row})
+            done[verdict.claim_id] = verdict
+            bar.update()
     return _table(inputs.ids, done, named)
 
 
@@ -196,52 +202,6 @@ class _Inputs:
 
 
 _KEYS = tuple(key.name for key in fields(Verdict))
-#: An evaluator may give numpy's numbers and arrays for scores.
-_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=lambda value: value.tolist())
-
-
-class _Journal:
-    """An append-only JSONL file. The first line names the evaluator; a torn last line is cut off when it is opened."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def open(self, signature: str, fingerprints: Mapping[str, str]) -> dict[str, Verdict]:
-        """Read the verdicts that still hold for the claims as they are now, and make ready to append."""
-        found: dict[str, Verdict] = {}
-        whole = 0
-        if self.path.exists():
-            with self.path.open("rb") as file:
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break
-                    whole += len(line)
-                    try:
-                        row = json.loads(line)
-                        key = row.pop("input", None)
-                        if key is not None and fingerprints.get(row["claim_id"]) == key:
-                            found[row["claim_id"]] = Verdict(**row)
-                    except (ValueError, TypeError, KeyError, AttributeError):
-                        continue  # a line that is no verdict costs its own claim, not those after it
-            os.truncate(self.path, whole)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = self.path.open("a", encoding="utf-8", buffering=1, newline="\n")
-        if not whole:
-            self._file.write(json.dumps({"evaluator": signature}) + "\n")
-        return {claim_id: verdict for claim_id, verdict in found.items() if verdict.status not in RETRIED}
-
-    def write(self, verdict: Verdict, fingerprint: str) -> None:
-        row: dict[str, Any] = {"input": fingerprint}
-        row |= {key: value for key in _KEYS if (value := getattr(verdict, key)) is not None}
-        try:
-            self._file.write(_LINE.encode(row) + "\n")
-        except OSError as error:
-            raise FactauditError(f"{self.path}: cannot be written ({error.strerror})") from error
-
-    def close(self) -> None:
-        # Every line is flushed as it is written: what closing cannot write again is known, and was said.
-        with suppress(OSError):
-            self._file.close()
 
 
 def _table(ids: list[str], done: Mapping[str, Verdict], named: NamedEvaluator) -> pd.DataFrame:
@@ -265,7 +225,8 @@ def _table(ids: list[str], done: Mapping[str, Verdict], named: NamedEvaluator) -
 
 def _prediction(verdict: Verdict, threshold: float) -> int | None:
     # A threshold that the user gives goes before a prediction that the evaluator made with its own.
-    if verdict.score is None or (verdict.prediction is not None and threshold == DEFAULT_THRESHOLD):
+    own = verdict.prediction is not None and threshold == DEFAULT_THRESHOLD
+    if own or verdict.score is None or verdict.status != "ok":
         return verdict.prediction
     return int(verdict.score > threshold)
 

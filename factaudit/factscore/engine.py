@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 import pandas as pd
 from tqdm import tqdm
 
-from factaudit.errors import FactauditError, UsageError, hint
+from factaudit.errors import UsageError, hint
 from factaudit.evaluators.judging import RETRIED, check_names, judge, name_evaluator, parts
 from factaudit.factscore import score as scoring
 from factaudit.factscore import verify
@@ -31,6 +30,7 @@ from factaudit.factscore.decompose import (
 )
 from factaudit.factscore.npm import Npm
 from factaudit.factscore.responses import LABELS, Response, make_response
+from factaudit.files import Journal
 from factaudit.knowledge.docdb import DocDB, Page, resolve
 from factaudit.knowledge.retrieval import Retriever
 from factaudit.knowledge.topics import Knowledge
@@ -204,10 +204,16 @@ class FactScorer:
             raise UsageError("facts are to be had from the responses: that needs an LLM (or give the facts)")
         if isinstance(self.knowledge, Knowledge):
             self.knowledge.check(one.topic for one in responses if one.abstained is not True)
-        log = _Journal(Path(journal) / f"factscore-{digest(self._work_signature())}.jsonl") if journal else None
-        done = log.open() if log is not None else {}
+        done: dict[str, Row] = {}
+
+        def take(row: Row) -> None:
+            done[row["key"]] = row["entry"]
+
+        log = None
+        if journal is not None:
+            log = Journal(Path(journal) / f"factscore-{digest(self._work_signature())}.jsonl", take)
         keys = [digest(json.dumps(asdict(one), ensure_ascii=False)) for one in responses]
-        entries: dict[str, Row] = {key: done[key] for key in keys if key in done}
+        entries: dict[str, Row] = {key: done[key] for key in keys if key in done and not done[key]["retry"]}
         todo = [(key, one) for key, one in zip(keys, responses, strict=True) if key not in entries]
         del done
         bar = _Bar(progress, self.llm)
@@ -220,7 +226,7 @@ class FactScorer:
                 def finished(key: str, entry: Row) -> None:
                     entries[key] = entry
                     if log is not None:
-                        log.write(key, entry)
+                        log.write({"key": key, "entry": entry})
 
                 run_sync(self._work(iter(todo), finished, bar))
         finally:
@@ -618,43 +624,6 @@ class _Bar:
 
     def close(self) -> None:
         self._bar.close()
-
-
-class _Journal:
-    """Finished responses, one JSON line each, flushed as they come; a torn last line is cut off when it is opened."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def open(self) -> dict[str, Row]:
-        """Read the entries that need no retry, by key, and make ready to append."""
-        found: dict[str, Row] = {}
-        whole = 0
-        if self.path.exists():
-            with self.path.open("rb") as file:
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break
-                    whole += len(line)
-                    try:
-                        row = json.loads(line)
-                        found[row["key"]] = row["entry"]
-                    except (ValueError, TypeError, KeyError):
-                        continue  # a line that is damaged costs its own response, not those after it
-            os.truncate(self.path, whole)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self._file: IO[str] = self.path.open("a", encoding="utf-8", buffering=1, newline="\n")
-        return {key: entry for key, entry in found.items() if not entry["retry"]}
-
-    def write(self, key: str, entry: Row) -> None:
-        line = json.dumps({"key": key, "entry": entry}, ensure_ascii=False, allow_nan=False)
-        try:
-            self._file.write(line + "\n")
-        except OSError as error:
-            raise FactauditError(f"{self.path}: cannot be written ({error.strerror})") from error
-
-    def close(self) -> None:
-        self._file.close()
 
 
 async def _gather(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
