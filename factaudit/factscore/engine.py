@@ -215,7 +215,7 @@ class FactScorer:
         keys = [digest(json.dumps(asdict(one), ensure_ascii=False)) for one in responses]
         entries: dict[str, Row] = {key: done[key] for key in keys if key in done and not done[key]["retry"]}
         todo = [(key, one) for key, one in zip(keys, responses, strict=True) if key not in entries]
-        del done
+        done.clear()
         bar = _Bar(progress, self.llm)
         try:
             known = sum(len(one["facts"]) for entry in entries.values() for one in entry["sentences"])
