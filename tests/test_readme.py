@@ -1,0 +1,89 @@
+"""What the README shows works: its code runs, its commands exist, its files are there."""
+
+from __future__ import annotations
+
+import re
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+import factaudit
+from factaudit.cli import cli
+from factaudit.evaluators import registry
+from factaudit.evaluators.base import Evaluator
+from factaudit.experiment import load
+
+
+@pytest.fixture(scope="module")
+def readme(root: Path) -> str:
+    return (root / "README.md").read_text(encoding="utf-8")
+
+
+def block(readme: str, holds: str) -> str:
+    (found,) = [code for code in re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL) if holds in code]
+    return found
+
+
+def test_the_third_party_evaluator_runs_as_shown(readme, root, tmp_path, monkeypatch):
+    code = block(readme, "class Numbers")
+    lines = [line for line in code.splitlines() if line.strip() and not line.startswith("#")]
+    assert len(lines) <= 15
+    (tmp_path / "my_metric.py").write_text(code, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(
+        registry,
+        "entry_points",
+        lambda group: [EntryPoint("numbers", "my_metric:Numbers", group)] if group == registry.ENTRY_POINTS else [],
+    )
+    try:
+        assert isinstance(registry.make_evaluator("numbers"), Evaluator)
+        claims = factaudit.read_claims(root / "data" / "minibench" / "claims.jsonl.gz")
+        verdicts = factaudit.judge(claims, ["numbers", "always-yes"])
+    finally:
+        sys.modules.pop("my_metric", None)
+    (rates,) = [
+        row
+        for row in factaudit.compare(claims, verdicts, audits=["rates"], replicates=0).audits["rates"]
+        if row["evaluator"] == "numbers" and row["dataset"] == "__macro__"
+    ]
+    assert rates["n_unscored"] == 0
+    assert 0.5 < rates["bacc"] < 1  # a swapped number is found out, the rest is not
+
+
+def test_the_python_lines_run_as_shown(readme, root, tmp_path, monkeypatch):
+    code = block(readme, "factaudit.compare")
+    assert len([line for line in code.splitlines() if line.strip()]) <= 5
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").symlink_to(root / "data")
+    exec(compile(code, "README.md", "exec"), {})
+    assert (tmp_path / "runs" / "mine" / "report.html").stat().st_size > 10_000
+
+
+def test_commands_and_options_exist(readme):
+    shown = re.findall(
+        r"factaudit ((?:[a-z]+ ?){1,2})([^\n`|]*)", "\n".join(re.findall(r"```\n(.*?)```", readme, re.S))
+    )
+    assert len(shown) > 8
+    for words, rest in shown:
+        command = cli
+        for word in words.split():
+            commands = getattr(command, "commands", None)
+            if commands is None:
+                break
+            assert word in commands, f"factaudit {words}"
+            command = commands[word]
+        options = {option for parameter in command.params for option in parameter.opts}
+        for option in re.findall(r"(?<!\S)--[a-z-]+", rest):
+            assert option in options, f"factaudit {words} {option}"
+
+
+def test_linked_files_and_experiments_exist(readme, root, shared):
+    for link in re.findall(r"\]\(([^)#]+)\)", readme):
+        if not link.startswith("http"):
+            assert (root / link).exists(), link
+    for path in sorted((root / "experiments").glob("*.yaml")):
+        text = path.read_text(encoding="utf-8")
+        if "factscore:" not in text:
+            load(path, {"data": str(shared)} if "${data}" in text else None)
