@@ -62,9 +62,8 @@ def test_the_python_lines_run_as_shown(readme, root, tmp_path, monkeypatch):
 
 
 def test_commands_and_options_exist(readme):
-    shown = re.findall(
-        r"factaudit ((?:[a-z]+ ?){1,2})([^\n`|]*)", "\n".join(re.findall(r"```\n(.*?)```", readme, re.S))
-    )
+    code = "\n".join(re.findall(r"^```\w*\n(.*?)^```", readme, flags=re.DOTALL | re.MULTILINE))
+    shown = re.findall(r"^factaudit ((?:[a-z]+ ?){1,2})(.*)$", code, flags=re.MULTILINE)
     assert len(shown) > 8
     for words, rest in shown:
         command = cli
