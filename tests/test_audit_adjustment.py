@@ -210,3 +210,21 @@ def test_intervals_calibrate_again_and_do_not_depend_on_the_blocks(monkeypatch):
     assert row["mean_abs_bias_low"] < row["mean_abs_bias_high"]
     none = find(rows, level="claim", method="none", calibration_system=CV)
     assert (none["change_low"], none["change"], none["change_high"]) == (0, 0, 0)
+
+
+def test_bins_of_scores_change_only_the_intervals_and_those_by_little(monkeypatch):
+    rows = [row for seed in range(3) for row in random_rows(seed, unscored=0.1)]
+    table = judged([row | {"doc_id": str(at // 6)} for at, row in enumerate(rows)], "e")
+    scores = table.score[0]
+    assert len(np.unique(scores[~np.isnan(scores)])) > 256
+    binned = adjustment(table, levels=["claim"], intervals=Intervals(300))
+    monkeypatch.setattr("factaudit.audit.adjustment.SCORE_BINS", 10**6)
+    exact = adjustment(table, levels=["claim"], intervals=Intervals(300))
+    assert binned != exact
+    ends = [key for key in exact[0] if key.endswith(("_low", "_high"))]
+    for one, other in zip(binned, exact, strict=True):
+        assert {k: v for k, v in one.items() if k not in ends} == {k: v for k, v in other.items() if k not in ends}
+        for key in ends:
+            # The best BAcc may be far from the second best threshold.
+            near = 0.05 if one["method"] == "bacc_threshold" else 4 / 256
+            assert one[key] == (None if other[key] is None else pytest.approx(other[key], abs=near))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,8 @@ from factaudit.errors import UsageError, hint
 METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
 #: The calibration_system of a row that is the mean over all calibrations.
 CV = "__cv__"
+#: A replicate tunes thresholds between so many bins of scores; distinct scores up to this number have a bin each.
+SCORE_BINS = 256
 
 
 def adjustment(
@@ -38,23 +40,27 @@ def adjustment(
     threshold rows.
 
     With intervals, ``_low`` and ``_high`` of calibration_error_rate, both biases and the change: each replicate
-    calibrates again, choosing among the observed candidates. A mean of absolute values is pushed up by noise and never
-    reaches 0, so read the interval of the change. There are no bounds.
+    calibrates again, choosing among the observed candidates. Approximated there, and there alone: where a dataset has
+    more than `SCORE_BINS` distinct scores, a replicate's candidates lie between that many bins of equally many claims
+    (so that its threshold may miss the best one by a bin). A mean of absolute values is pushed up by
+    noise and never reaches 0, so read the interval of the change. There are no bounds.
     """
     for method in methods:
         if method not in METHODS:
             raise UsageError(f"adjustment: unknown method {method!r}{hint(method, METHODS)}")
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
-        systems = by_system(judged, level)
-        for evaluator, name in enumerate(judged.evaluators):
-            for dataset in judged.datasets[1]:
-                places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
-                case = _Case.of(judged.at(level), evaluator, systems.codes, places)
-                names = [systems.keys[at]["system"] for at in places]
-                used = [m for m in METHODS if m in methods and (m in METHODS[:2] or case.has_scores)]
-                about: Row = {"dataset": dataset, "level": level, "evaluator": name}
-                rows += [about | row for row in _rows(case, names, used, dataset, intervals)]
+        units, systems = judged.at(level), by_system(judged, level)
+        for dataset in judged.datasets[1]:
+            places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
+            names = [systems.keys[at]["system"] for at in places]
+            inside, of = _labelled(units, systems.codes, places)
+            cases = [_Case.of(units, at, inside, of, len(places)) for at in range(len(judged.evaluators))]
+            used = [[m for m in METHODS if m in methods and (m in METHODS[:2] or case.has_scores)] for case in cases]
+            drawn = _replicates(cases, used, units.clusters[inside], dataset, intervals)
+            for at, evaluator in enumerate(judged.evaluators):
+                about: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
+                rows += [about | row for row in _rows(cases[at], names, used[at], drawn[at], intervals)]
     rows.sort(key=lambda row: row["dataset"])
     return rows
 
@@ -91,7 +97,7 @@ def adjust(
             dataset = systems.keys[place]["dataset"]
             others = [(o, k["system"]) for o, k in enumerate(systems.keys) if k["dataset"] == dataset and o != place]
             for at in [e for e, name in enumerate(judged.evaluators) if evaluator in (None, name)]:
-                case = _Case.of(units, at, systems.codes, [place])
+                case = _Case.of(units, at, *_labelled(units, systems.codes, [place]), 1)
                 for other, system in others:
                     row: Row = {"dataset": dataset, "level": level, "evaluator": judged.evaluators[at]}
                     row |= {"calibration_system": calibrate, "system": system}
@@ -104,35 +110,60 @@ def adjust(
     return rows
 
 
+def _labelled(units: Judged, codes: np.ndarray, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The labelled claims (or responses) of the systems at ``places``: their rows (m,), and each one's place (m,)."""
+    place = np.full(int(codes.max(initial=-1)) + 2, -1, dtype=np.int64)  # the last one is that of code -1
+    place[list(places)] = np.arange(len(places))
+    rows = np.flatnonzero((place[codes] >= 0) & (units.label >= 0))
+    return rows, place[codes[rows]]
+
+
 @dataclass(frozen=True)
 class _Case:
-    """The labelled claims (or responses) of the S systems of one dataset, under one evaluator: m of them.
+    """The labelled claims (or responses) of the S systems of one dataset, under one evaluator: m of them, or m kinds.
 
-    system, cluster: int (m,), 0..n_systems-1 and 0..n_clusters-1; label, prediction, score: (m,), as in `Judged`.
+    system: int (m,), 0..n_systems-1; label, prediction, score: (m,), as in `Judged`.
     """
 
     system: np.ndarray
     label: np.ndarray
     prediction: np.ndarray
     score: np.ndarray
-    cluster: np.ndarray
-    n_clusters: int
     n_systems: int
 
     @classmethod
-    def of(cls, units: Judged, evaluator: int, codes: np.ndarray, places: Sequence[int]) -> _Case:
-        place = np.full(int(codes.max(initial=-1)) + 2, -1, dtype=np.int64)  # the last one is that of code -1
-        place[list(places)] = np.arange(len(places))
-        inside = np.flatnonzero((place[codes] >= 0) & (units.label >= 0))
-        found = np.unique(units.clusters[inside], return_inverse=True)
+    def of(cls, units: Judged, evaluator: int, rows: np.ndarray, system: np.ndarray, n_systems: int) -> _Case:
         return cls(
-            system=place[codes[inside]],
-            label=units.label[inside].astype(np.int64),
-            prediction=units.prediction[evaluator, inside].astype(np.int64),
-            score=units.score[evaluator, inside],
-            cluster=found[1],
-            n_clusters=len(found[0]),
-            n_systems=len(places),
+            system=system,
+            label=units.label[rows].astype(np.int64),
+            prediction=units.prediction[evaluator, rows].astype(np.int64),
+            score=units.score[evaluator, rows],
+            n_systems=n_systems,
+        )
+
+    def kinds(self) -> tuple[_Case, np.ndarray]:
+        """The K kinds of claims that the methods can tell apart, at most `SCORE_BINS` scores, and each claim's: (m,).
+
+        A bin of scores is called by its greatest.
+        """
+        values, score, times = np.unique(self.score, return_inverse=True, return_counts=True)
+        scored = times[~np.isnan(values)]
+        if len(scored) > SCORE_BINS:
+            bins = (np.cumsum(scored) - scored) * SCORE_BINS // scored.sum()
+            last = np.flatnonzero(np.diff(bins, append=SCORE_BINS))
+            bins = np.append(np.searchsorted(bins[last], bins), len(last))  # NaN, if any, comes last
+            values, score = np.append(values[last], np.nan), bins[score]
+        codes = ((self.system * len(values) + score) * 2 + self.label) * 3 + self.prediction + 1
+        _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
+        return (
+            replace(
+                self,
+                system=self.system[first],
+                label=self.label[first],
+                prediction=self.prediction[first],
+                score=values[score[first]],
+            ),
+            kind,
         )
 
     @property
@@ -153,15 +184,46 @@ _SPREAD = ("calibration_error_rate", "mean_abs_bias", "worst_abs_bias", "change"
 _MEANT = _SPREAD[1:]
 
 
+#: Per method the replicates of each figure of `_SPREAD`: (replicates, S).
+_Drawn = Mapping[str, Mapping[str, np.ndarray]]
+
+
+def _replicates(
+    cases: Sequence[_Case],
+    methods: Sequence[Sequence[str]],
+    clusters: np.ndarray,
+    dataset: str,
+    intervals: Intervals | None,
+) -> list[_Drawn]:
+    """The resampled figures of each evaluator's case, all from the same draws; empty where there is no interval."""
+    names, cluster = np.unique(clusters, return_inverse=True)
+    if intervals is None or len(names) < 2:
+        return [{} for _ in cases]
+    from scipy.sparse import csr_array
+
+    reduced = []
+    for case in cases:
+        kinds, kind = case.kinds()
+        # How many claims of each kind a cluster has: what a draw of clusters makes of the kinds is a product.
+        ones = np.ones(len(kind))
+        reduced.append((kinds, csr_array((ones, (kind, cluster)), shape=(len(kinds.label), len(names)))))
+    # Blocks that stay in the processor's cache take half the time.
+    width = 16 * max(len(kinds.label) for kinds, _ in reduced)
+    blocks: list[list[_Drawn]] = [[] for _ in cases]
+    for drawn in intervals.weights(np.ones(len(names), dtype=np.int64), dataset, width=width):
+        by_cluster = np.ascontiguousarray(drawn.T)
+        for at, (kinds, members) in enumerate(reduced):
+            blocks[at].append(_figures(kinds, np.ascontiguousarray((members @ by_cluster).T), methods[at]))
+    return [
+        {m: {key: np.concatenate([block[m][key] for block in blocks[at]]) for key in _SPREAD} for m in methods[at]}
+        for at in range(len(cases))
+    ]
+
+
 def _rows(
-    case: _Case, names: Sequence[str], methods: Sequence[str], dataset: str, intervals: Intervals | None
+    case: _Case, names: Sequence[str], methods: Sequence[str], drawn: _Drawn, intervals: Intervals | None
 ) -> list[Row]:
     observed = _figures(case, np.ones((1, len(case.label))), methods)
-    drawn: dict[str, dict[str, np.ndarray]] = {}
-    if intervals is not None and case.n_clusters > 1:
-        drawn_clusters = intervals.weights(np.ones(case.n_clusters, dtype=np.int64), dataset, width=len(case.label))
-        blocks = [_figures(case, weights[:, case.cluster], methods) for weights in drawn_clusters]
-        drawn = {m: {key: np.concatenate([block[m][key] for block in blocks]) for key in _SPREAD} for m in methods}
     rows: list[Row] = []
     for method in methods:
         figures = {key: values[0] for key, values in observed[method].items()}
@@ -243,7 +305,7 @@ def adjusted_counts(predicted: np.ndarray, table: np.ndarray) -> np.ndarray:
 class _Ranked:
     """The scored claims of one system in the order of their scores.
 
-    scores: (k,), ascending; below: (b, k + 1, 2), [.., i, label] the weight of that label among the i lowest scores.
+    scores: (k,), ascending; below: (2, b, k + 1), [label, .., i] the weight of that label among the i lowest scores.
     """
 
     scores: np.ndarray
@@ -253,30 +315,34 @@ class _Ranked:
     def of(cls, case: _Case, system: int, weights: np.ndarray) -> _Ranked:
         rows = np.flatnonzero((case.system == system) & ~np.isnan(case.score))
         rows = rows[np.argsort(case.score[rows], kind="stable")]
-        below = np.zeros((len(weights), len(rows) + 1, 2))
+        below = np.zeros((2, len(weights), len(rows) + 1))
+        weights = weights[:, rows]
         for label in (0, 1):
-            np.cumsum(weights[:, rows] * (case.label[rows] == label), axis=1, out=below[:, 1:, label])
+            np.cumsum(weights * (case.label[rows] == label), axis=1, out=below[label, :, 1:])
         return cls(case.score[rows], below)
 
     def labelled_error_rate(self) -> np.ndarray:
-        return ratio(self.below[:, -1, 0], self.below[:, -1].sum(-1))
+        return ratio(self.below[0, :, -1], self.below[:, :, -1].sum(0))
 
     def error_rate(self, thresholds: np.ndarray) -> np.ndarray:
         """The share of scores that are not above the thresholds: (b, T) -> (b, T), NaN where a threshold is."""
         cut = np.searchsorted(self.scores, thresholds, side="right")
-        errors = np.take_along_axis(self.below, cut[..., None], axis=1).sum(-1)
-        return np.where(np.isnan(thresholds), np.nan, ratio(errors, self.below[:, -1:].sum(-1)))
+        errors = sum(np.take_along_axis(below, cut, axis=1) for below in self.below)
+        return np.where(np.isnan(thresholds), np.nan, ratio(errors, self.below[:, :, -1:].sum(0)))
 
     def tune(self, method: str) -> np.ndarray:
         """The best threshold by zero bias or BAcc, among `candidates`; ties go to the one nearest 0.5: (b,)."""
         thresholds, cuts = candidates(self.scores)
-        below = self.below if len(cuts) == self.below.shape[1] else self.below[:, cuts]
-        errors, others = self.below[:, -1:, 0], self.below[:, -1:, 1]
+        errors_below, others_below = self.below if len(cuts) == self.below.shape[2] else self.below[:, :, cuts]
+        errors, others = self.below[:, :, -1:]
         # Weights are whole numbers, so both losses are exact, and a tie is one.
         if method == "zero_bias_threshold":
-            loss, defined = np.abs(below[..., 0] + below[..., 1] - errors), errors + others > 0
+            loss, defined = errors_below + others_below, errors + others > 0
+            loss -= errors
+            np.abs(loss, out=loss)
         else:
-            loss, defined = below[..., 1] * errors - below[..., 0] * others, errors * others > 0
+            loss, defined = others_below * errors, errors * others > 0
+            loss -= errors_below * others
         distance = np.where(loss == loss.min(1, keepdims=True), np.abs(thresholds - 0.5), np.inf)
         return np.where(defined[:, 0], thresholds[distance.argmin(1)], np.nan)
 
