@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,12 @@ from factaudit.files import write_json
 from factaudit.signature import digest, signature
 from factaudit.tables import STATUSES, records
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 SCHEMA = "factaudit.results/1"
+#: Evaluators that read nothing: floors for the others, and no candidates.
+FLOORS = ("always-yes", "always-no", "random")
 Row = dict[str, Any]
 
 
@@ -39,11 +45,46 @@ class Results:
     calls: list[Row] = field(default_factory=list)
     sections: list[dict[str, Any]] = field(default_factory=list)
 
-    def table(self, audit: str) -> pd.DataFrame:
-        """The rows of one audit as a DataFrame; undefined figures are missing values."""
+    @property
+    def evaluators(self) -> list[str]:
+        """The evaluators' names, in the order in which they were given."""
+        return [row["name"] for row in self.about.get("evaluators", [])]
+
+    def rows(self, audit: str, **where: Any) -> list[Row]:
+        """The rows of one audit that have these values, evaluators in the order in which they were given.
+
+        >>> results.rows("rates", dataset="__macro__", evaluator="tfidf")  # doctest: +SKIP
+        """
+        from factaudit.report.labels import in_order
+
         if audit not in self.audits:
             raise UsageError(f"no audit {audit!r} in these results{hint(audit, list(self.audits))}")
-        return pd.DataFrame(self.audits[audit])
+        found = self.audits[audit]
+        for key in where:
+            if found and key not in found[0]:
+                raise UsageError(f"rows of {audit} have no {key!r}{hint(key, list(found[0]))}")
+        found = [row for row in found if all(row[key] == value for key, value in where.items())]
+        return in_order(found, self.evaluators)
+
+    def table(self, audit: str, **where: Any) -> pd.DataFrame:
+        """`rows` as a DataFrame; undefined figures are missing values."""
+        return pd.DataFrame(self.rows(audit, **where))
+
+    def figure(self, audit: str, **where: Any) -> Figure:
+        """The report's figure of one audit, of the rows that have these values; an evaluator looks the same in each.
+
+        Where rows are of claims or of responses, ``level`` is ``claim`` unless it is given.
+        """
+        from factaudit.report.figures import FIGURES
+
+        rows = self.rows(audit, **where)
+        if audit not in FIGURES:
+            raise UsageError(f"no figure of audit {audit!r}{hint(audit, list(FIGURES))}")
+        if "level" not in where and any(row.get("level") == "claim" for row in rows):
+            rows = [row for row in rows if row["level"] == "claim"]
+        if not rows:
+            raise UsageError(f"nothing to draw: {audit} has no such rows")
+        return FIGURES[audit](rows, self.evaluators)
 
     def to_dict(self) -> dict[str, Any]:
         """The content of ``results.json``."""
@@ -129,8 +170,9 @@ def compare(
         "factaudit": __version__,
         "seed": seed,
         "replicates": replicates,
+        "confidence": confidence,
         "claims": _about_claims(claims),
-        "evaluators": _about_evaluators(judged, signatures or {}),
+        "evaluators": _about_evaluators(judged, verdicts["evaluator"].unique(), signatures or {}),
         "inputs": list(inputs),
     }
     line = signature(
@@ -217,12 +259,16 @@ def _about_claims(claims: pd.DataFrame) -> list[Row]:
     return rows
 
 
-def _about_evaluators(judged: Judged, signatures: Mapping[str, str]) -> list[Row]:
+def _about_evaluators(judged: Judged, order: Iterable[str], signatures: Mapping[str, str]) -> list[Row]:
+    """Evaluators in the ``order`` of their verdicts, and what became of these."""
     rows = []
-    for row, name in enumerate(judged.evaluators):
-        status = judged.status[row]
+    for name in order:
+        at = judged.evaluators.index(name)
+        status = judged.status[at]
         counts = {f"n_{text}": int((status == code).sum()) for code, text in enumerate(STATUSES)}
         # A prediction all the same: FActScore's published parser reads a meaning into every reply.
-        counts["n_guessed"] = int(((status != STATUSES.index("ok")) & (judged.prediction[row] != MISSING)).sum())
-        rows.append({"name": name, "signature": signatures.get(name), "n_verdicts": int((status >= 0).sum()), **counts})
+        counts["n_guessed"] = int(((status != STATUSES.index("ok")) & (judged.prediction[at] != MISSING)).sum())
+        made = signatures.get(name)
+        row: Row = {"name": name, "signature": made, "floor": re.split(r"[|:@]", made or name)[0] in FLOORS}
+        rows.append(row | {"n_verdicts": int((status >= 0).sum()), **counts})
     return rows

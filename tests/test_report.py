@@ -16,9 +16,9 @@ from report_results import make_results
 
 from factaudit.errors import InputError
 from factaudit.report import render
-from factaudit.report.labels import figure, span
+from factaudit.report.labels import figure, in_order, span
 from factaudit.report.markdown import escape
-from factaudit.report.summary import checks, evidence, lead
+from factaudit.report.summary import checks, evidence, glance, lead
 from factaudit.report.tables import result_table
 
 EVIL = "<script>alert('x')</script>"
@@ -502,3 +502,51 @@ def test_the_largest_report_stays_small_enough_to_open(tmp_path: Path) -> None:
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
     assert len(page.of("img")) > 20
     assert "Too large to be held in this file" not in " ".join(page.text)
+
+
+def test_floors_are_no_candidates() -> None:
+    def row(evaluator: str, bacc: float) -> dict[str, Any]:
+        return {"dataset": "__macro__", "evaluator": evaluator, "n": 10, "tpr": bacc, "tnr": bacc, "bacc": bacc}
+
+    results = make_results(2, 2, 2)
+    results["about"]["evaluators"] = [
+        {"name": name, "floor": name != "mine", "n_verdicts": 10} for name in ("random", "mine", "always-no")
+    ]
+    results["audits"] = {"rates": [row("random", 0.53), row("mine", 0.51), row("always-no", 0.5)]}
+    text = " ".join(lead(results))
+    assert text.startswith("1 evaluator and 2 floors, ")
+    assert "mine has a balanced accuracy of 51.0 %" in text
+    assert "No evaluator here does better than random, which reads nothing (53.0 %)." in text
+    table = glance(results)
+    assert table is not None
+    assert [line[0].text for line in table.rows] == ["mine", "random", "always-no"]
+    assert [line[0].notes for line in table.rows] == [[], *[["a floor: reads nothing"]] * 2]
+    assert [line[-1].text for line in table.rows] == ["0", "–", "–"]
+    results["audits"]["rates"][1] |= {"bacc": 0.7}
+    assert "No evaluator here" not in " ".join(lead(results))
+    results["about"]["evaluators"] = results["about"]["evaluators"][::2]
+    results["audits"] = {"rates": [row("random", 0.53), row("always-no", 0.5)]}
+    assert "random has the highest balanced accuracy" in " ".join(lead(results)), "there is nothing else to tell of"
+
+
+def test_evaluators_stand_in_the_order_in_which_they_were_given() -> None:
+    def rates(dataset: str, *names: str) -> list[dict[str, Any]]:
+        return [{"dataset": dataset, "evaluator": name, "n": 1} for name in names]
+
+    rows = rates("d", "a", "b", "c") + rates("__macro__", "a", "b", "c")
+    assert in_order(rows, ["c", "a", "b"]) == rates("d", "c", "a", "b") + rates("__macro__", "c", "a", "b")
+    pairs = [{"dataset": "d", "evaluator_a": a, "evaluator_b": b} for a, b in ("ab", "ac", "bc")]
+    assert [row["evaluator_a"] + row["evaluator_b"] for row in in_order(pairs, ["c", "a", "b"])] == ["ac", "bc", "ab"]
+    systems = [
+        {"dataset": "d", "level": level, "system": system, "evaluator": name}
+        for level in ("claim", "response")
+        for name in ("a", "b")
+        for system in ("x", "y")
+    ]
+    found = in_order(systems, ["b", "a"])
+    assert [row["level"][0] + row["evaluator"] + row["system"] for row in found] == [
+        *["cbx", "cby", "cax", "cay"],
+        *["rbx", "rby", "rax", "ray"],
+    ]
+    told = [{"name": "x", "fact": "f"}, {"name": "y", "fact": "f"}, {"name": "x", "fact": "f"}]
+    assert in_order(told, ["b"]) == told

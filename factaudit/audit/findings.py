@@ -31,13 +31,16 @@ Audits = Mapping[str, list[Row]]
 def findings(audits: Audits, about: Mapping[str, Any] | None = None) -> list[Row]:
     """The findings of all checks whose audits are there, in the order of the checks.
 
-    audits: rows by audit name, as in ``results.json``. about: its ``about``; only the names of evaluators are read, so
-    that an evaluator without any row is still told about.
+    audits: rows by audit name, as in ``results.json``. about: its ``about``; only its evaluators are read: one without
+    any row is still told about, and of a floor (``always-yes``, say) nothing is said.
     """
+    told = (about or {}).get("evaluators", [])
+    floors = {each["name"] for each in told if each.get("floor")}
+    audits = {name: [row for row in rows if not floors & _evaluators(row)] for name, rows in audits.items()}
     found: list[Row] = []
     for check in _CHECKS:
         found += _once(list(check(audits)))
-    named = [each["name"] for each in (about or {}).get("evaluators", [])]
+    named = [each["name"] for each in told if each["name"] not in floors]
     judged = {row["evaluator"] for row in audits.get("rates", [])}
     if judged:
         found += [
@@ -449,6 +452,10 @@ def _per_dataset(audits: Audits, audit: str, figure: str | None = None) -> Itera
         unsplit = list(row)[1] in ("evaluator", "evaluator_a", "level")
         if unsplit and row["dataset"] != MACRO and (figure is None or row[figure] is not None):
             yield row
+
+
+def _evaluators(row: Row) -> set[str]:
+    return {row[key] for key in ("evaluator", "evaluator_a", "evaluator_b") if key in row}
 
 
 def _grouped(rows: Iterable[Row], *keys: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:

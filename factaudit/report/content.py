@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from factaudit.report.labels import Row, count, group_columns, group_label, is_total, unique
+from factaudit.report.labels import Row, count, group_columns, group_label, in_order, is_total, unique
 from factaudit.report.summary import Check, checks, glance, lead
 from factaudit.report.tables import Table, plain_table, result_table
 
@@ -226,7 +226,7 @@ def build(results: Mapping[str, Any], run_dir: Path) -> Document:
     """The document of a ``results.json``'s content; nothing is drawn yet."""
     about = results["about"]
     evaluators = [row["name"] for row in about.get("evaluators", [])]
-    audits: Mapping[str, list[Row]] = results["audits"]
+    audits = {audit: in_order(rows, evaluators) for audit, rows in results["audits"].items()}
     order = [*(audit for audit in _AUDITS if audit in audits), *(audit for audit in audits if audit not in _AUDITS)]
     # What an engine has to say is what its run was about.
     sections = [_given_section(i, given, run_dir) for i, given in enumerate(results.get("sections") or [])]
@@ -402,21 +402,9 @@ def _defined(rows: Sequence[Row], keys: Sequence[str]) -> bool:
 
 def _drawing(audit: str, rows: list[Row], evaluators: Sequence[str]) -> Callable[[], Figure]:
     def draw() -> Figure:
-        from factaudit.report import figures
+        from factaudit.report.figures import FIGURES
 
-        functions: dict[str, Callable[[Sequence[Row], Sequence[str] | None], Figure]] = {
-            "rates": figures.rates_figure,
-            "chunking_rates": figures.rates_figure,
-            "consistency": figures.consistency_figure,
-            "quantification": figures.quantification_figure,
-            "headroom": figures.headroom_figure,
-            "ranking": figures.ranking_figure,
-            "ranking_pairs": figures.orders_figure,
-            "surface_bias": figures.surface_figure,
-            "chunking": figures.chunking_figure,
-            "adjustment": figures.adjustment_figure,
-        }
-        return functions[audit](rows, evaluators)
+        return FIGURES[audit](rows, evaluators)
 
     return draw
 

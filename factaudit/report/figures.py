@@ -340,6 +340,21 @@ def adjustment_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = No
     return _dot_plot(points, _same_limits(panels, points), series, ncols=ncols)
 
 
+#: The figure of each audit that has one.
+FIGURES: dict[str, Callable[[Sequence[Row], Sequence[str] | None], Figure]] = {
+    "rates": rates_figure,
+    "chunking_rates": rates_figure,
+    "consistency": consistency_figure,
+    "quantification": quantification_figure,
+    "headroom": headroom_figure,
+    "ranking": ranking_figure,
+    "ranking_pairs": orders_figure,
+    "surface_bias": surface_figure,
+    "chunking": chunking_figure,
+    "adjustment": adjustment_figure,
+}
+
+
 # --- dot plots -------------------------------------------------------------------------------------------------------
 
 

@@ -89,6 +89,22 @@ def unique(values: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
+def in_order(rows: Sequence[Row], evaluators: Sequence[str]) -> list[Row]:
+    """Rows with ``evaluators`` in this order within each group of rows; the groups, and all else, as they are."""
+    if not any("evaluator" in row or "evaluator_a" in row for row in rows):
+        return list(rows)
+    place = {evaluator: at for at, evaluator in enumerate(evaluators)}
+    columns = [*group_columns(rows, KEYS), "dataset", "task", "level"]
+    groups: dict[tuple[Any, ...], int] = {}
+
+    def key(row: Row) -> tuple[int, ...]:
+        group = groups.setdefault(tuple(row.get(column) for column in columns), len(groups))
+        mine = [row.get(column) for column in ("evaluator", "evaluator_a", "evaluator_b")]
+        return group, *sorted(place.get(one, len(place)) for one in mine if one is not None)
+
+    return sorted(rows, key=key)
+
+
 # --- figures in words ------------------------------------------------------------------------------------------------
 
 _PERCENT = {"tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "labelled", "predicted", "detectable"}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from factaudit.report.labels import Row, column_label, count, figure, is_total, name, span, unique
+from factaudit.report.labels import UNDEFINED, Row, column_label, count, figure, is_total, name, span, unique
 from factaudit.report.tables import Cell, Table
 
 #: A gap between TPR and TNR of so much is called a leaning, as in the findings (VC §6).
@@ -31,14 +31,22 @@ def overall(rates: Sequence[Row]) -> dict[str, Row]:
     return found
 
 
+def floors_of(results: Mapping[str, Any]) -> set[str]:
+    """The evaluators that read nothing (``always-yes``, say): what others are measured by, and no candidates."""
+    return {each["name"] for each in results["about"].get("evaluators") or [] if each.get("floor")}
+
+
 def lead(results: Mapping[str, Any]) -> list[str]:
     """A few sentences that answer the question; one string per paragraph."""
     audits = results["audits"]
     rates = audits.get("rates", [])
     paragraphs = [_about(results["about"])]
-    best = _ranked(overall(rates))
+    ranked, floors = _ranked(overall(rates)), floors_of(results)
+    best = [row for row in ranked if row["evaluator"] not in floors] or ranked
     if best:
-        paragraphs.append(" ".join([*_which(best, audits.get("differences", [])), *_where(rates, best[0])]))
+        said = _which(best, audits.get("differences", []))
+        said += _above_floors(best[0], [row for row in ranked if row["evaluator"] in floors])
+        paragraphs.append(" ".join([*said, *_where(rates, best[0])]))
         paragraphs.append(" ".join(_for_what(audits, best[0]["evaluator"])))
     elif rates:
         paragraphs.append(
@@ -78,7 +86,9 @@ def _about(about: Mapping[str, Any]) -> str:
     if not claims:
         return ""
     text = f"{count(total, 'claim')} from {count(len(claims), 'dataset')}"
-    text = f"{count(len(evaluators), 'evaluator')}, {text}" if evaluators else text
+    floors = sum(bool(row.get("floor")) for row in evaluators)
+    told = count(len(evaluators) - floors, "evaluator") + (f" and {count(floors, 'floor')}" if floors else "")
+    text = f"{told}, {text}" if evaluators else text
     if not labelled:
         return f"{text}; none of the claims is labelled, so that evaluators can be compared with each other only."
     share = figure("labelled", attributable / labelled)
@@ -129,6 +139,13 @@ def _which(best: Sequence[Row], differences: Sequence[Row]) -> list[str]:
     if len(best) > 1:
         said.append(_second(first, best[1], differences))
     return said
+
+
+def _above_floors(best: Row, floors: Sequence[Row]) -> list[str]:
+    if not floors or best in floors or best["bacc"] > floors[0]["bacc"]:
+        return []
+    floor = f"{floors[0]['evaluator']}, which reads nothing ({figure('bacc', floors[0]['bacc'])} %)"
+    return [f"No evaluator here does better than {floor}."]
 
 
 def _second(first: Row, second: Row, differences: Sequence[Row]) -> str:
@@ -212,8 +229,8 @@ def glance(results: Mapping[str, Any]) -> Table | None:
     rows = overall(audits.get("rates", []))
     if not rows:
         return None
-    ranked = [row["evaluator"] for row in _ranked(rows)]
-    order = [*ranked, *(each for each in rows if each not in ranked)]
+    ranked, floors = [row["evaluator"] for row in _ranked(rows)], floors_of(results)
+    order = sorted([*ranked, *(each for each in rows if each not in ranked)], key=floors.__contains__)
     biased = {each: _biases(audits.get("quantification", []), each) for each in order}
     ordered = {each: _ranking(audits.get("ranking", []), each) for each in order}
     findings = results.get("findings") or []
@@ -224,7 +241,8 @@ def glance(results: Mapping[str, Any]) -> Table | None:
     body = []
     for evaluator in order:
         row = rows[evaluator]
-        cells = [Cell(evaluator)]
+        floor = evaluator in floors
+        cells = [Cell(evaluator, ["a floor: reads nothing"] if floor else [])]
         for key in ("bacc", "tpr", "tnr"):
             low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
             notes = [span(key, low, high)] if None not in (low, high, row.get(key)) else []
@@ -240,7 +258,7 @@ def glance(results: Mapping[str, Any]) -> Table | None:
         if findings:
             for severity in ("fail", "warn"):
                 mine = [f for f in findings if f.get("evaluator") == evaluator and f.get("severity") == severity]
-                cells.append(Cell(str(len(mine))))
+                cells.append(Cell(UNDEFINED, why="findings are not about floors") if floor else Cell(str(len(mine))))
         body.append(cells)
     first = next(iter(rows.values()))
     over = {"__macro__": "Rates are means over datasets. ", "__all__": "Rates are over all claims. "}

@@ -1,0 +1,58 @@
+"""Results: what is told of the evaluators, and rows and figures by name."""
+
+from __future__ import annotations
+
+import pytest
+from audit_tables import tables
+
+from factaudit.errors import UsageError
+from factaudit.results import Results, compare
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    rows = [
+        {
+            "label": int(i % 3 > 0),
+            "system": "xy"[i % 2],
+            "response_id": str(i // 4),
+            "z": i / 40,
+            "a": (i * 7 % 40) / 40,
+        }
+        for i in range(40)
+    ]
+    claims, verdicts = tables(
+        [row | {"random:seed=1": i % 2} for i, row in enumerate(rows)], ["z", "random:seed=1", "a"]
+    )
+    return compare(claims, verdicts, replicates=20, signatures={"a": "always-yes|version:1", "z": "mine|seed:0"})
+
+
+def test_evaluators_are_told_of_in_the_order_of_their_verdicts_with_floors_marked(results):
+    assert results.evaluators == ["z", "random:seed=1", "a"]
+    assert [row["floor"] for row in results.about["evaluators"]] == [False, True, True]
+    assert results.about["confidence"] == 0.95
+    told = {row["evaluator"] for row in results.findings if row["evaluator"]}
+    assert told == {"z"}, "floors are no candidates"
+    assert any(row["evaluator"] is None for row in results.findings), "what is said of the claims stays"
+
+
+def test_rows_by_their_values_in_the_order_of_the_evaluators(results):
+    rows = results.rows("rates", dataset="d")
+    assert [row["evaluator"] for row in rows] == ["z", "random:seed=1", "a"]
+    assert [row["evaluator"] for row in results.audits["rates"]][:3] == ["a", "random:seed=1", "z"], "sorted by name"
+    assert results.table("rates", dataset="d")["evaluator"].tolist() == results.evaluators
+    assert results.rows("rates", dataset="elsewhere") == []
+    with pytest.raises(UsageError, match="rows of rates have no 'evaluater' .did you mean 'evaluator'"):
+        results.rows("rates", evaluater="a")
+    with pytest.raises(UsageError, match="no audit 'rate' in these results"):
+        results.rows("rate")
+
+
+def test_figures_by_audit(results):
+    figure = results.figure("quantification")
+    assert "Labelled error rate (%)" in figure.get_supxlabel()
+    assert results.figure("rates", dataset="__macro__").axes
+    with pytest.raises(UsageError, match="no figure of audit 'differences'"):
+        results.figure("differences")
+    with pytest.raises(UsageError, match="nothing to draw: rates has no such rows"):
+        results.figure("rates", evaluator="nobody")
