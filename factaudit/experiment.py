@@ -8,29 +8,24 @@ folder is replaced in one step; a run that is killed leaves what it had, and goe
 from __future__ import annotations
 
 import json
-import platform
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pandas as pd
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from factaudit import __version__
 from factaudit.datasets import check_options, convert
 from factaudit.datasets.sources import files_in
 from factaudit.errors import UsageError
-from factaudit.evaluators.judging import NamedEvaluator, as_claims, check_names, judge, name_evaluator, parts
+from factaudit.evaluators.judging import as_claims, check_names, judge, name_evaluator, parts
 from factaudit.evaluators.registry import parse_spec
-from factaudit.files import TEMPORARY, held, write_json, write_text
-from factaudit.report import render
+from factaudit.files import write_json
 from factaudit.results import Results, Row, audit_options, compare
+from factaudit.runfolder import RunSettings, counted, finish, opened, write_lock
 from factaudit.signature import digest, file_checksum
 from factaudit.tables import merge_claims, merge_verdicts, read_claims, read_verdicts, write_table
 from factaudit.yamlfile import Paths, Place, YamlFile, check
@@ -49,24 +44,15 @@ class Source(BaseModel):
     options: dict[str, Any] = Field(default_factory=dict)
 
 
-class Experiment(BaseModel):
-    """What an experiment YAML may say. Paths are relative to the YAML's folder; ``${data}`` stands for ``data``.
+class Experiment(RunSettings):
+    """An experiment YAML that compares evaluators.
 
     An option's value is a path where it starts with ``./``, ``../``, ``/``, ``~/`` or ``${data}``.
     """
 
-    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
-
-    title: str = "Evaluators compared"
-    data: str | None = None
     claims: list[str | Source] = Field(min_length=1)
     verdicts: list[str] = Field(default_factory=list)
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
-    audits: list[str | dict[str, dict[str, Any] | None]] | None = None
-    replicates: int = Field(default=2000, ge=0)
-    confidence: float = Field(default=0.95, gt=0, lt=1)
-    seed: int = Field(default=0, ge=0)
-    max_cost: float | None = Field(default=None, gt=0)
 
 
 def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> Experiment:
@@ -111,10 +97,7 @@ def run(
     audit_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
     evaluators = [name_evaluator(spec) for spec in experiment.evaluators]
     check_names(evaluators)
-    work = folder / ".work"
-    with held(work, str(folder)):
-        for path in folder.rglob(f"{TEMPORARY}*"):
-            path.unlink(missing_ok=True)  # of a run that was killed
+    with opened(folder) as work:
         claims, verdicts, inputs, provenance, notes = _read_inputs(experiment)
         for note in notes:
             say(note)
@@ -122,7 +105,8 @@ def run(
         calls: list[Row] = []
         if evaluators:
             check_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
-            with _counted(evaluators, experiment.max_cost, work / "calls.json") as calls:
+            callers = [(one.name, part) for one in evaluators for part, _ in parts(one.evaluator)]
+            with counted(callers, work / "calls.json", experiment.max_cost) as calls:
                 judged = judge(claims, evaluators, journal=work / "journal", progress=progress)
             verdicts = judged if verdicts is None else merge_verdicts((verdicts, judged))
         if verdicts is None:
@@ -163,20 +147,10 @@ def run(
                 path.unlink()
         results.calls.extend(calls)
         say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
-        write_text(folder / "experiment.lock.yaml", _lock(experiment, results, provenance))
-        write_json(folder / "results.json", results.to_dict())
-        _sweep(folder, render(folder), work / "rendered.json")
+        write_lock(folder, experiment, results, provenance=provenance, packages=_PACKAGES)
+        finish(folder, results)
         say(f"report    {folder / 'report.html'}")
     return results
-
-
-def _sweep(folder: Path, rendered: Sequence[Path], manifest: Path) -> None:
-    """Remove the tables and figures that an earlier run rendered and this one, with other audits, did not."""
-    now = sorted(path.relative_to(folder).as_posix() for path in rendered)
-    before = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else []
-    for name in set(before) - set(now):
-        (folder / name).unlink(missing_ok=True)
-    write_json(manifest, now)
 
 
 def engine_of(path: str | Path) -> ModuleType | None:
@@ -244,60 +218,6 @@ def _checksums(paths: Sequence[str]) -> Iterator[Row]:
         for file in files:
             if file.is_file():
                 yield {"path": str(file), "checksum": file_checksum(file)}
-
-
-@contextmanager
-def _counted(evaluators: Sequence[NamedEvaluator], max_cost: float | None, path: Path) -> Iterator[list[Row]]:
-    """Count what the evaluators call and spend, together with what earlier runs into this folder did.
-
-    The list that this gives is filled at the end, however that comes; ``max_cost`` is the limit of all the runs.
-    """
-    before: dict[str, Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    rows: list[Row] = []
-    if max_cost is not None:
-        from factaudit.llm.cost import Budget
-
-        budget = Budget(max_cost)
-        budget.spent = sum(row["cost"] or 0.0 for row in before.values())
-        for one in evaluators:
-            for part, _ in parts(one.evaluator):
-                if hasattr(part, "budget"):
-                    part.budget = budget
-    try:
-        yield rows
-    finally:
-        after = dict(before)
-        for one in evaluators:
-            for number, (part, _) in enumerate(parts(one.evaluator)):
-                if (usage := getattr(part, "usage", None)) is not None:
-                    key = f"{one.signature}#{number}"
-                    after[key] = _sum(usage.row(), before.get(key))
-                    rows.append({"evaluator": one.name, **after[key]})
-        if after != before:
-            write_json(path, after)
-
-
-def _sum(now: Row, before: Row | None) -> Row:
-    """Figures added up; one that is unknown (a cost without a price) leaves the sum unknown."""
-    if before is None:
-        return now
-    return {key: None if value is None or before[key] is None else value + before[key] for key, value in now.items()}
-
-
-def _lock(experiment: Experiment, results: Results, provenance: list[Row]) -> str:
-    lock = {
-        "signature": results.signature,
-        "experiment": experiment.model_dump(mode="json", exclude_none=True),
-        "inputs": results.about["inputs"],
-        "provenance": provenance,
-        "evaluators": {row["name"]: row["signature"] for row in results.about["evaluators"]},
-        "versions": {
-            "factaudit": __version__,
-            "python": platform.python_version(),
-            **{package: version(package) for package in _PACKAGES},
-        },
-    }
-    return yaml.safe_dump(lock, sort_keys=False, allow_unicode=True)
 
 
 # ---------------------------------------------------------------------------------------------------- the YAML

@@ -134,6 +134,11 @@ class DFactScorer:
         self._grouper = LLMGrouper(self.llm, grouping.Demonstrations.load(self.group_demos)) if self.llm else None
 
     @property
+    def settings(self) -> Row:
+        """What changes figures, but no verdict."""
+        return {"gamma": self.gamma, "narrow": self.narrow}
+
+    @property
     def callers(self) -> list[tuple[str, Any]]:
         """Whatever counts calls (``usage``), with the name under which its calls are told."""
         found: list[tuple[str, Any]] = [(DFACTSCORE, self.llm)]

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from factaudit import __version__
 from factaudit.dfactscore.biographies import read_biographies
 from factaudit.dfactscore.citations import citation_scores, read_alce_scores, summarise_citations
 from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer, Scored
@@ -23,10 +22,11 @@ from factaudit.dfactscore.humans import (
 from factaudit.dfactscore.published import DATASET, Published, compare_printed, read_printed, read_published
 from factaudit.dfactscore.score import CATEGORIES
 from factaudit.errors import UsageError
-from factaudit.factscore.run import counted
-from factaudit.files import held, write_json, write_text
-from factaudit.results import Results, compare
-from factaudit.signature import digest, file_checksum, signature
+from factaudit.evaluators.judging import name_evaluator, parts
+from factaudit.files import write_json, write_text
+from factaudit.results import Results
+from factaudit.runfolder import audited, counted, finish, opened, total_cost
+from factaudit.signature import file_checksum, signature
 from factaudit.tables import write_table
 
 Row = dict[str, Any]
@@ -35,8 +35,6 @@ Say = Callable[[str], None]
 SHOWN, SHOWN_LISTS = 12, 6
 #: From this difference on, FActScore alone is a wrong account of a system.
 LARGE_GAP = 0.05
-#: Audits of tables without labels.
-_UNLABELLED = ("consistency", "quantification")
 
 
 def score_files(
@@ -51,6 +49,7 @@ def score_files(
     citation_judge: str | Mapping[str, Any] | None = None,
     annotations: str | Path | None = None,
     views: str | Path | None = None,
+    max_cost: float | None = None,
     progress: bool = False,
     say: Say = lambda text: None,
 ) -> Results:
@@ -65,6 +64,7 @@ def score_files(
         citation_judge: an evaluator that judges the citations of biographies with documents (`citation_scores`).
         annotations: people's annotations (`factaudit.dfactscore.humans.read_annotations`) to compare with.
         views: a CSV of ``title,views``: does a system tell of the person whom most people look up?
+        max_cost: US dollars that all runs into this folder may spend; None leaves the clients' own limits.
         say: gets one line per stage.
     """
     folder = Path(out)
@@ -74,49 +74,40 @@ def score_files(
     if twice:
         raise UsageError(f"the same biography stands in two of the files (response_id {twice[0]!r})")
     say(f"responses {len(biographies):>9,} of {len({one.system for one in biographies})} systems")
-    work = folder / ".work"
-    with held(work, str(folder)):
-        with counted(scorer.callers, work / "calls.json") as calls:
+    judge = None if citation_judge is None else name_evaluator(citation_judge)
+    callers = scorer.callers
+    if judge is not None:
+        callers += [(f"citations: {judge.name}", part) for part, _ in parts(judge.evaluator)]
+    options: Row = {"replicates": scorer.replicates, "seed": scorer.seed, "confidence": scorer.confidence}
+    with opened(folder) as work:
+        with counted(callers, work / "calls.json", max_cost) as calls:
             scored = scorer.score(biographies, journal=work / "journal", progress=progress)
+            cited: list[Row] = []
+            if judge is not None:
+                cited, _ = citation_scores(biographies, judge, journal=work / "journal", progress=progress)
         say(f"facts     {len(scored.claims):>9,}, {len(scored.matrix):,} pairs of a fact and an entity verified")
-        if len(scored.claims):
-            write_table(scored.claims, folder / "claims.parquet")
-            write_table(scored.verdicts, folder / "verdicts.parquet")
-            write_table(scored.matrix, folder / "matrix.parquet")
-        lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in scored.responses]
-        write_text(folder / "responses.jsonl", "".join(lines))
-        costs = [row["cost"] for row in calls]
-        cost = None if None in costs else sum(costs)
-        write_json(folder / "summary.json", scored.summary | {"cost": cost, "signature": scorer.signatures[DFACTSCORE]})
+        write_table(scored.claims, folder / "claims.parquet")
+        write_table(scored.verdicts, folder / "verdicts.parquet")
+        write_table(scored.matrix, folder / "matrix.parquet")
+        _write_lines(folder / "responses.jsonl", scored.responses)
+        told = signature(scorer.signatures[DFACTSCORE], scorer.settings)
+        write_json(folder / "summary.json", scored.summary | {"cost": total_cost(calls), "signature": told})
         paths += [Path(one) for one in (annotations, views) if one is not None]
         inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in paths]
-        options: Row = {"replicates": scorer.replicates, "seed": scorer.seed, "confidence": scorer.confidence}
-        if len(scored.claims):
-            labelled = bool(scored.claims["label"].notna().any())
-            results = compare(
-                scored.claims,
-                scored.verdicts,
-                audits=audits if audits is not None or labelled else _UNLABELLED,
-                title=title,
-                signatures=scorer.signatures,
-                inputs=inputs,
-                **options,
-            )
-        else:
-            about = {
-                "title": title,
-                "factaudit": __version__,
-                "claims": [],
-                "evaluators": [],
-                "inputs": inputs,
-                **options,
-            }
-            results = Results(signature("factaudit", {"inputs": digest(json.dumps(inputs))}), about, {})
+        results = audited(
+            scored.claims,
+            scored.verdicts,
+            scorer.settings,
+            title=title,
+            audits=audits,
+            inputs=inputs,
+            signatures=scorer.signatures,
+            **options,
+        )
         add_scores(results, scored, scorer, folder)
-        if citation_judge is not None:
-            rows, _ = citation_scores(biographies, citation_judge, journal=work / "journal", progress=progress)
-            write_text(folder / "citations.jsonl", "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
-            results.audits["citations"] = summarise_citations(rows, **options)
+        if judge is not None:
+            _write_lines(folder / "citations.jsonl", cited)
+            results.audits["citations"] = summarise_citations(cited, **options)
         if annotations is not None:
             people = read_annotations(annotations)
             results.audits["dfactscore_people"] = compare_with_machine(
@@ -126,7 +117,7 @@ def score_files(
         if views is not None:
             results.audits["popularity"] = [popularity(scored.responses, read_views(views))]
         results.calls.extend(calls)
-        results.save(folder)
+        finish(folder, results)
         for row in scored.summary["systems"]:
             say(
                 f"{row['system'] or 'all'}: FActScore {_percent(row['factscore'])}, "
@@ -142,6 +133,7 @@ def published_files(
     *,
     printed: str | Path | None = None,
     citations: Sequence[str | Path] = (),
+    audits: Sequence[str | Mapping[str, Any]] | None = None,
     title: str = "Merging Facts, Crafting Fallacies: the published outputs",
     replicates: int = 2000,
     seed: int = 0,
@@ -158,16 +150,14 @@ def published_files(
     folder = Path(out)
     options: Row = {"replicates": replicates, "seed": seed, "confidence": confidence}
     found = read_published(sources, **options)
-    with held(folder / ".work", str(folder)):
+    with opened(folder):
         say(f"claims    {len(found.claims):>9,} of {len(found.rows)} files")
         write_table(found.claims, folder / "claims.parquet")
         write_table(found.verdicts, folder / "verdicts.parquet")
-        write_text(
-            folder / "responses.jsonl", "".join(json.dumps(row, allow_nan=False) + "\n" for row in found.responses)
-        )
+        _write_lines(folder / "responses.jsonl", found.responses)
         files = [path for one in (*sources, *citations) for path in _files(Path(one))]
         inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in files]
-        results = compare(found.claims, found.verdicts, audits=_UNLABELLED, title=title, inputs=inputs, **options)
+        results = audited(found.claims, found.verdicts, {}, title=title, audits=audits, inputs=inputs, **options)
         results.audits["dfactscore"] = found.rows
         results.findings.extend(gap_findings(found.rows, DATASET))
         if printed is not None:
@@ -175,7 +165,7 @@ def published_files(
         if citations:
             results.audits["citation_recall"] = read_alce_scores(citations, **options)
         _published_sections(results, found, folder)
-        results.save(folder)
+        finish(folder, results)
         say(f"report    {folder / 'report.html'}")
         return results
 
@@ -424,6 +414,10 @@ def _told_grouping(row: Row) -> str:
 
 def _files(path: Path) -> list[Path]:
     return sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
+
+
+def _write_lines(path: Path, rows: Sequence[Row]) -> None:
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows))
 
 
 def _number(value: Any) -> int | None:

@@ -14,10 +14,11 @@ from factaudit.dfactscore.run import published_files, score_files
 from factaudit.errors import UsageError
 from factaudit.factscore.decompose import MAX_FACTS
 from factaudit.factscore.score import GAMMA
-from factaudit.factscore.settings import ModelSettings, open_knowledge, write_lock
+from factaudit.factscore.settings import PACKAGES, ModelSettings, open_knowledge
 from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.wikipedia import API
 from factaudit.results import Results
+from factaudit.runfolder import RunSettings, write_lock
 from factaudit.yamlfile import Paths, YamlFile, check
 
 #: Settings that the engine has under the same name.
@@ -84,21 +85,13 @@ def _kind(block: Any) -> str:
     return "Published" if isinstance(block, PublishedSettings) or "published" in block else "Scored"
 
 
-class DScoreExperiment(BaseModel):
-    """An experiment YAML with a ``dfactscore:`` block. Paths are relative to the YAML; ``${data}`` is ``data``."""
-
-    model_config = ConfigDict(extra="forbid")
+class DScoreExperiment(RunSettings):
+    """An experiment YAML with a ``dfactscore:`` block."""
 
     title: str = "D-FActScore"
-    data: str | None = None
     dfactscore: Annotated[
         Annotated[DScoreSettings, Tag("Scored")] | Annotated[PublishedSettings, Tag("Published")], Discriminator(_kind)
     ]
-    audits: list[str | dict[str, dict[str, Any] | None]] | None = None
-    replicates: int = Field(default=2000, ge=0)
-    confidence: float = Field(default=0.95, gt=0, lt=1)
-    seed: int = Field(default=0, ge=0)
-    max_cost: float | None = Field(default=None, gt=0)
 
 
 def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> DScoreExperiment:
@@ -146,6 +139,7 @@ def run(
             out,
             printed=block.printed,
             citations=block.citations,
+            audits=experiment.audits,
             title=experiment.title,
             say=say,
             **experiment.model_dump(include={"replicates", "seed", "confidence"}),
@@ -159,13 +153,14 @@ def run(
             limit=block.limit,
             title=experiment.title,
             audits=experiment.audits,
+            max_cost=experiment.max_cost,
             citation_judge=block.citation_judge,
             annotations=block.annotations,
             views=block.views,
             progress=progress,
             say=say,
         )
-    write_lock(out, experiment, results)
+    write_lock(Path(out), experiment, results, packages=PACKAGES)
     return results
 
 
@@ -174,7 +169,7 @@ def make_scorer(experiment: DScoreExperiment, out: str | Path) -> DFactScorer:
     block = experiment.dfactscore
     if not isinstance(block, DScoreSettings):
         raise UsageError("published outputs are read, not scored")
-    llm = None if block.llm is None else ModelSettings.of(block.llm).client(experiment.max_cost)
+    llm = None if block.llm is None else ModelSettings.of(block.llm).client()
     knowledge = None
     if block.knowledge is not None:
         knowledge = open_knowledge(block.knowledge, block.missing, out, block.wikipedia_api)

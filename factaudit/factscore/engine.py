@@ -148,6 +148,11 @@ class FactScorer:
         return {**told, **{one.name: f"{one.signature}|{self._facts_signature()}" for one in self._evaluators}}
 
     @property
+    def settings(self) -> Row:
+        """What changes figures, but no verdict."""
+        return {"gamma": self.gamma, "irrelevant": self.irrelevant}
+
+    @property
     def callers(self) -> list[tuple[str, Any]]:
         """Whatever counts calls (``usage``), with the name under which its calls are told."""
         found: list[tuple[str, Any]] = [(self.names[0] if self._own else "decomposer", self.llm)]

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from factaudit import __version__
 from factaudit.errors import UsageError
 from factaudit.factscore.engine import FactScorer, Scored
 from factaudit.factscore.labeled import agreement, calibration, discrimination, thresholds
 from factaudit.factscore.responses import ANNOTATED, read_responses
-from factaudit.files import held, write_json, write_text
-from factaudit.results import Results, compare
-from factaudit.signature import digest, file_checksum, signature
+from factaudit.files import write_json, write_text
+from factaudit.results import Results
+from factaudit.runfolder import audited, counted, finish, opened, total_cost
+from factaudit.signature import file_checksum, signature
 from factaudit.tables import write_table
 
 Row = dict[str, Any]
@@ -34,6 +33,7 @@ def score_files(
     limit: int | None = None,
     title: str = "FActScore",
     audits: Sequence[str | Mapping[str, Any]] | None = None,
+    max_cost: float | None = None,
     progress: bool = False,
     say: Callable[[str], None] = lambda text: None,
 ) -> Results:
@@ -45,6 +45,7 @@ def score_files(
     Args:
         sources: JSONL files (`factaudit.factscore.responses.read_responses`, with ``facts``, ``system``, ``limit``).
         audits: which (`factaudit.results.compare`); None means all.
+        max_cost: US dollars that all runs into this folder may spend; None leaves the clients' own limits.
         say: gets one line per stage.
     """
     folder = Path(out)
@@ -54,64 +55,27 @@ def score_files(
     if twice:
         raise UsageError(f"the same response stands in two of the files (response_id {twice[0]!r})")
     say(f"responses {len(responses):>9,} of {len({one.system for one in responses})} systems")
-    with held(folder / ".work", str(folder)):
-        with counted(scorer.callers, folder / ".work" / "calls.json") as calls:
-            scored = scorer.score_responses(responses, journal=folder / ".work" / "journal", progress=progress)
+    with opened(folder) as work:
+        with counted(scorer.callers, work / "calls.json", max_cost) as calls:
+            scored = scorer.score_responses(responses, journal=work / "journal", progress=progress)
         summary = scored.summary
         say(f"facts     {summary['n_facts']:>9,}, {summary['n_unscored']:,} of them unscored")
         write_table(scored.claims, folder / "claims.parquet")
         write_table(scored.verdicts, folder / "verdicts.parquet")
         lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in scored.responses]
         write_text(folder / "responses.jsonl", "".join(lines))
-        costs = [row["cost"] for row in calls]
-        cost = None if None in costs else sum(costs)
-        write_json(folder / "summary.json", summary | {"cost": cost, "signature": scorer.signatures[scorer.names[0]]})
+        told = signature(scorer.signatures[scorer.names[0]], scorer.settings)
+        write_json(folder / "summary.json", summary | {"cost": total_cost(calls), "signature": told})
         inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in paths]
         if facts is not None and facts not in ANNOTATED:
             inputs.append({"path": str(facts), "checksum": file_checksum(Path(facts))})
         results = _results(scorer, scored, title, audits, inputs, folder)
         results.calls.extend(calls)
-        results.save(folder)
+        finish(folder, results)
         score = "undefined" if summary["score"] is None else f"{summary['score']:.4f}"
         say(f"FActScore {score:>9} ({summary['evaluator']})")
         say(f"report    {folder / 'report.html'}")
         return results
-
-
-@contextmanager
-def counted(callers: Sequence[tuple[str, Any]], path: Path) -> Iterator[list[Row]]:
-    """Count what is asked and paid inside the block, together with what earlier runs into this folder did.
-
-    callers: names, and what counts calls (``usage``) and may have a limit (``budget``). path: where the counts are
-    kept. The list that this gives is filled at the end, however that comes: a row per caller.
-    """
-    before: dict[str, Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    spent = sum(row["cost"] or 0.0 for row in before.values())
-    by_key = {f"{name}|{one.signature}": (name, one) for name, one in callers}
-    # Counters outlive a run: what they show now is not this run's.
-    start = {key: one.usage.row() for key, (_, one) in by_key.items()}
-    for _, one in callers:
-        if getattr(one, "budget", None) is not None:  # the limit is of all the runs into this folder
-            one.budget.spent = max(one.budget.spent, spent)
-    rows: list[Row] = []
-    try:
-        yield rows
-    finally:
-        after = dict(before)
-        for key, (name, one) in by_key.items():
-            now = _difference(one.usage.row(), start[key])
-            after[key] = now if key not in before else _difference(now, _negative(before[key]))
-            rows.append({"evaluator": name, **after[key]})
-        write_json(path, after)
-
-
-def _difference(now: Row, before: Row) -> Row:
-    """Figures taken from each other; what is unknown (a cost without a price) stays so."""
-    return {key: None if value is None or before[key] is None else value - before[key] for key, value in now.items()}
-
-
-def _negative(row: Row) -> Row:
-    return {key: None if value is None else -value for key, value in row.items()}
 
 
 def _results(
@@ -123,22 +87,16 @@ def _results(
     folder: Path,
 ) -> Results:
     options: Row = {"replicates": scorer.replicates, "seed": scorer.seed, "confidence": scorer.confidence}
-    if len(scored.claims):
-        results = compare(
-            scored.claims,
-            scored.verdicts,
-            # Without a label, what can be said is how the evaluators' error rates compare.
-            audits=audits if audits is not None or scored.claims["label"].notna().any() else _UNLABELLED,
-            title=title,
-            signatures=scorer.signatures,
-            inputs=inputs,
-            **options,
-        )
-    else:
-        about = {"title": title, "factaudit": __version__, "seed": scorer.seed, "replicates": scorer.replicates}
-        about |= {"claims": [], "evaluators": [], "inputs": inputs}
-        line = signature("factaudit", {"inputs": digest(json.dumps(inputs)), "version": __version__})
-        results = Results(line, about, {})
+    results = audited(
+        scored.claims,
+        scored.verdicts,
+        scorer.settings,
+        title=title,
+        audits=audits,
+        inputs=inputs,
+        signatures=scorer.signatures,
+        **options,
+    )
     every = scored.summary.get("evaluators") or [scored.summary]
     results.audits["factscore"] = [
         {"evaluator": one["evaluator"], **row}
@@ -159,9 +117,6 @@ def _results(
     if table := _unsupported(scored):
         results.sections.append(table)
     return results
-
-
-_UNLABELLED = ("consistency", "quantification")
 
 
 def _flat(summary: Row) -> Row:

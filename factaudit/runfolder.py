@@ -1,0 +1,168 @@
+"""What all experiments share: common settings, the run folder held, calls counted over resumed runs, the lock file."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from factaudit import __version__
+from factaudit.files import TEMPORARY, held, write_json, write_text
+from factaudit.report import render
+from factaudit.results import Results, Row, compare
+from factaudit.signature import digest, signature
+
+#: Audits that say something of tables without labels: how far evaluators, and systems' predicted error rates, differ.
+UNLABELLED = ("consistency", "quantification")
+
+
+class RunSettings(BaseModel):
+    """What every experiment YAML may say. Paths are relative to the YAML's folder; ``${data}`` stands for ``data``."""
+
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+
+    title: str = "Evaluators compared"
+    data: str | None = None
+    audits: list[str | dict[str, dict[str, Any] | None]] | None = None
+    replicates: int = Field(default=2000, ge=0)
+    confidence: float = Field(default=0.95, gt=0, lt=1)
+    seed: int = Field(default=0, ge=0)
+    max_cost: float | None = Field(default=None, gt=0)
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Path]:
+    """Hold a run folder as the only process, without what a killed one was writing; gives its ``.work``."""
+    work = folder / ".work"
+    with held(work, str(folder)):
+        for path in folder.rglob(f"{TEMPORARY}*"):
+            path.unlink(missing_ok=True)
+        yield work
+
+
+@contextmanager
+def counted(callers: Iterable[tuple[str, Any]], path: Path, max_cost: float | None = None) -> Iterator[list[Row]]:
+    """Count what is asked and paid inside the block, together with what earlier runs into this folder did.
+
+    The list that this gives is filled at the end, however that comes: a row per caller.
+
+    Args:
+        callers: names, and what may count calls (``usage``) and heed a limit (``budget``); what does neither is left
+            out.
+        path: where the counts are kept from run to run.
+        max_cost: US dollars that all the callers may spend together, in all runs into this folder.
+    """
+    before: dict[str, Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    named = list(callers)
+    if max_cost is not None:
+        from factaudit.llm.cost import Budget
+
+        budget = Budget(max_cost)
+        budget.spent = sum(row["cost"] or 0.0 for row in before.values())
+        for _, caller in named:
+            if hasattr(caller, "budget"):
+                caller.budget = budget
+    same: Counter[str] = Counter()
+    counting: dict[str, tuple[str, Any, Row]] = {}
+    for name, caller in named:
+        if (usage := getattr(caller, "usage", None)) is not None:
+            key = f"{name}|{caller.signature}"
+            # Counters may be older than this run: what they show now is taken off.
+            counting[f"{key}#{same[key]}"] = name, caller, usage.row()
+            same[key] += 1
+    rows: list[Row] = []
+    try:
+        yield rows
+    finally:
+        after = dict(before)
+        for key, (name, caller, start) in counting.items():
+            after[key] = _sum(caller.usage.row(), start, -1)
+            if key in before:
+                after[key] = _sum(after[key], before[key])
+            rows.append({"evaluator": name, **after[key]})
+        if after != before:
+            write_json(path, after)
+
+
+def _sum(one: Row, other: Row, sign: int = 1) -> Row:
+    """Figures added up; one that is unknown (a cost without a price) leaves the sum unknown."""
+    return {
+        key: None if value is None or other[key] is None else value + sign * other[key] for key, value in one.items()
+    }
+
+
+def total_cost(calls: Sequence[Row]) -> float | None:
+    """What the calls cost together, in US dollars; None where one has no price."""
+    costs = [row["cost"] for row in calls]
+    return None if None in costs else sum(costs)
+
+
+def audited(
+    claims: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    settings: Mapping[str, Any],
+    *,
+    title: str,
+    audits: Sequence[str | Mapping[str, Any]] | None,
+    inputs: Sequence[Row],
+    signatures: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Results:
+    """`factaudit.results.compare` for the tables of an engine, which may have no label, or no row at all.
+
+    settings: what the engine's own figures depend on besides the verdicts; it becomes part of the signature.
+    """
+    if len(claims):
+        chosen = audits if audits is not None or claims["label"].notna().any() else UNLABELLED
+        results = compare(claims, verdicts, audits=chosen, title=title, inputs=inputs, signatures=signatures, **options)
+    else:
+        about = {"title": title, "factaudit": __version__, "seed": options["seed"], "replicates": options["replicates"]}
+        about |= {"claims": [], "evaluators": [], "inputs": list(inputs)}
+        told = signature("factaudit", {"inputs": digest(json.dumps(list(inputs))), "version": __version__})
+        results = Results(told, about, {})
+    return replace(results, signature=signature(results.signature, settings)) if settings else results
+
+
+def write_lock(
+    folder: Path,
+    experiment: BaseModel,
+    results: Results,
+    *,
+    provenance: Sequence[Row] = (),
+    packages: Sequence[str] = (),
+) -> None:
+    """Write ``experiment.lock.yaml``: the resolved settings, input checksums, signatures and package versions."""
+    lock = {
+        "signature": results.signature,
+        "experiment": experiment.model_dump(mode="json", exclude_none=True),
+        "inputs": results.about["inputs"],
+        "provenance": list(provenance),
+        "evaluators": {row["name"]: row["signature"] for row in results.about["evaluators"]},
+        "versions": {
+            "factaudit": __version__,
+            "python": platform.python_version(),
+            **{package: version(package) for package in packages},
+        },
+    }
+    write_text(folder / "experiment.lock.yaml", yaml.safe_dump(lock, sort_keys=False, allow_unicode=True))
+
+
+def finish(folder: Path, results: Results) -> None:
+    """Write ``results.json`` and render it; remove the tables and figures of an earlier run that this one has not."""
+    write_json(folder / "results.json", results.to_dict())
+    manifest = folder / ".work" / "rendered.json"
+    now = sorted(path.relative_to(folder).as_posix() for path in render(folder))
+    before = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else []
+    for name in set(before) - set(now):
+        (folder / name).unlink(missing_ok=True)
+    write_json(manifest, now)
