@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,8 @@ from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE
 from factaudit.dfactscore.published import Published, compare_printed, read_printed, read_published, system_of
 from factaudit.dfactscore.settings import load, run
 from factaudit.errors import InputError
+from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.judging import NamedEvaluator
 
 
 @pytest.fixture(scope="module")
@@ -198,4 +202,48 @@ def test_a_judgement_without_a_verdict_leaves_recall_undefined() -> None:
     assert (row["n_unscored"], row["recall"], row["precision"]) == (1, None, None)
     (told,) = summarise_citations([row])
     assert told["recall"] is None
-    assert told["reason"] == "1 responses have unscored judgements"
+    assert told["reason"] == "1 responses have unscored judgements (see _min, _max)"
+    assert (told["recall_min"], told["recall_max"], told["precision_min"], told["precision_max"]) == (0, 1, 0, 1)
+
+
+class Scripted:
+    """Says 1 where the documents' first letters are among ``yes``, nothing where they are among ``silent``."""
+
+    signature = "scripted"
+
+    def __init__(self, yes: str, silent: str = "") -> None:
+        self.yes, self.silent, self.asked = yes.split(), silent.split(), list[str]()
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        for claim in claims:
+            docs = "".join(re.findall(r"^Title: (\w)", claim.doc or "", re.MULTILINE))
+            self.asked.append(docs)
+            if docs in self.silent:
+                yield Verdict(claim.claim_id, status="error")
+            else:
+                yield Verdict(claim.claim_id, prediction=int(docs in self.yes))
+
+
+@pytest.mark.parametrize(
+    ("yes", "silent", "asked", "precision", "bounds"),
+    [
+        # A suffices; without B the others support it: needless; without C they don't: needed.
+        ("ABC A AC", "", ["ABC", "A", "B", "C", "AC", "AB"], 2 / 3, (2 / 3, 2 / 3)),
+        # Whether B suffices is not known, but without it the others don't: needed in any case.
+        ("ABC A C", "B", ["ABC", "A", "B", "C", "AC"], 1.0, (1.0, 1.0)),
+        ("ABC A AC", "B", ["ABC", "A", "B", "C", "AC", "AB"], None, (2 / 3, 1.0)),
+        ("", "ABC", ["ABC"], None, (0.0, 1.0)),
+        ("", "", ["ABC"], 0.0, (0.0, 0.0)),
+    ],
+)
+def test_nothing_is_asked_in_vain_and_what_is_missing_bounds_precision(
+    yes: str, silent: str, asked: list[str], precision: float | None, bounds: tuple[float, float]
+) -> None:
+    evaluator = Scripted(yes, silent)
+    bio = Biography("r", "N", "He sang and danced [1][2][3].", "s", docs=DOCS)
+    (row,), table = citation_scores([bio], NamedEvaluator("scripted", evaluator))
+    assert evaluator.asked == asked
+    assert len(table) == len(asked)
+    assert row["precision"] == pytest.approx(precision)
+    assert (row["precision_min"], row["precision_max"]) == pytest.approx(bounds)
+    assert row["recall"] == (None if "ABC" in silent.split() else float("ABC" in yes.split()))

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from factaudit.datasets.sources import expand, read_json
 from factaudit.dfactscore.biographies import Biography, remove_citations
-from factaudit.evaluators.judging import judge
+from factaudit.evaluators.judging import NamedEvaluator, judge
 from factaudit.factscore.score import bootstrap_mean
 from factaudit.signature import digest
 from factaudit.tables import validate_claims
@@ -80,7 +80,7 @@ class _Response:
 
 def citation_scores(
     biographies: Sequence[Biography],
-    evaluator: str | Mapping[str, Any],
+    evaluator: str | Mapping[str, Any] | NamedEvaluator,
     *,
     at_most: int | None = AT_MOST,
     journal: str | Path | None = None,
@@ -90,11 +90,11 @@ def citation_scores(
 
     A row per response: ``recall`` = recalled sentences / sentences; ``precision`` = precise citations / citations (0
     where there are none, as ALCE has it); n_sentences, n_uncited, n_citations, n_malformed, ``malformed`` (the texts),
-    n_unscored (judgements without a verdict: recall and precision are then None). A response without a sentence is
-    left out, as in ALCE.
+    n_unscored (judgements without a verdict). A figure that such a judgement could change is None, and lies between its
+    ``_min`` and ``_max``. A response without a sentence is left out, as in ALCE.
 
-    Judging goes in two steps, so that nothing is asked in vain: whole citation sets first, then the single documents
-    of the sets that passed, and the sets without them.
+    Judging goes in three steps, so that nothing is asked in vain: whole citation sets, the single documents of the
+    sets that passed, the sets without a document that does not suffice.
     """
     responses = [_Response(bio, cited_sentences(bio.output, len(bio.docs), at_most)) for bio in biographies if bio.docs]
     responses = [one for one in responses if one.sentences]
@@ -105,23 +105,34 @@ def citation_scores(
         if one.cited and not _rejected(one)
     }
     verdicts, table = _judge(wholes, responses, evaluator, journal, progress)
-    parts: dict[tuple[int, int, tuple[int, ...]], tuple[str, str]] = {}
-    for n, s, cited in wholes:
-        if verdicts[n, s, cited] == 1 and len(cited) > 1:
-            for doc in cited:
-                parts[n, s, (doc,)] = responses[n].question(s, (doc,))
-                rest = tuple(one for one in cited if one != doc)
-                parts[n, s, rest] = responses[n].question(s, rest)
-    more, second = _judge(parts, responses, evaluator, journal, progress)
+    tables = [table]
+    several = [(n, s, cited) for n, s, cited in wholes if verdicts[n, s, cited] == 1 and len(cited) > 1]
+    singles: dict[_Key, tuple[str, str]] = {
+        (n, s, (doc,)): responses[n].question(s, (doc,)) for n, s, cited in several for doc in cited
+    }
+    more, table = _judge(singles, responses, evaluator, journal, progress)
     verdicts |= more
+    tables.append(table)
+    rests = {
+        (n, s, rest): responses[n].question(s, rest)
+        for n, s, cited in several
+        for doc, rest in _rests(cited)
+        if verdicts[n, s, (doc,)] != 1 and (n, s, rest) not in verdicts
+    }
+    more, table = _judge(rests, responses, evaluator, journal, progress)
+    verdicts |= more
+    tables.append(table)
     rows = [_row(n, response, verdicts) for n, response in enumerate(responses)]
-    return rows, pd.concat([table, second], ignore_index=True) if len(second) else table
+    return rows, pd.concat([one for one in tables if len(one)] or tables[:1], ignore_index=True)
 
 
 def summarise_citations(
     rows: Sequence[Mapping[str, Any]], *, replicates: int = 2000, seed: int = 0, confidence: float = 0.95
 ) -> list[Row]:
-    """Means per system of `citation_scores`' rows, with intervals over responses."""
+    """Means per system of `citation_scores`' rows, with intervals over responses.
+
+    recall and precision are means of the responses that have them, their bounds (``_min``, ``_max``) of all.
+    """
     found = []
     for system in dict.fromkeys(row["system"] for row in rows):
         own = [row for row in rows if row["system"] == system]
@@ -131,9 +142,11 @@ def summarise_citations(
         for key in ("recall", "precision"):
             values = np.array([row[key] for row in own if row[key] is not None], dtype=np.float64)
             told[key] = float(values.mean()) if len(values) else None
+            for end in ("min", "max"):
+                told[f"{key}_{end}"] = float(np.mean([row[f"{key}_{end}"] for row in own]))
             told[f"{key}_low"], told[f"{key}_high"] = bootstrap_mean(values, replicates, seed, confidence)
-        n_missing = sum(row["recall"] is None for row in own)
-        told["reason"] = f"{n_missing} responses have unscored judgements" if n_missing else None
+        n_missing = sum(row["recall"] is None or row["precision"] is None for row in own)
+        told["reason"] = f"{n_missing} responses have unscored judgements (see _min, _max)" if n_missing else None
         found.append(told)
     return found
 
@@ -208,7 +221,7 @@ def _rejected(sentence: CitedSentence) -> bool:
 def _judge(
     questions: Mapping[_Key, tuple[str, str]],
     responses: Sequence[_Response],
-    evaluator: str | Mapping[str, Any],
+    evaluator: str | Mapping[str, Any] | NamedEvaluator,
     journal: str | Path | None,
     progress: bool,
 ) -> tuple[dict[_Key, int | None], pd.DataFrame]:
@@ -237,8 +250,15 @@ def _judge(
     return dict(zip(questions, predictions, strict=True)), table
 
 
+def _rests(cited: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
+    """Each document with the others."""
+    return [(doc, tuple(other for other in cited if other != doc)) for doc in cited]
+
+
 def _row(n: int, response: _Response, verdicts: Mapping[_Key, int | None]) -> Row:
     recalled = precise = citations = unscored = 0
+    # Sentences and citations whose judgements are missing, so that they may count or not.
+    open_sentences = open_citations = 0
     for s, sentence in enumerate(response.sentences):
         if not sentence.cited or _rejected(sentence):
             continue
@@ -246,30 +266,40 @@ def _row(n: int, response: _Response, verdicts: Mapping[_Key, int | None]) -> Ro
         whole = verdicts[n, s, sentence.cited]
         if whole is None:
             unscored += 1
+            open_sentences += 1
+            open_citations += len(sentence.cited)
+        elif whole and len(sentence.cited) == 1:
+            recalled += 1
+            precise += 1
         elif whole:
             recalled += 1
-            for doc in sentence.cited:
-                if len(sentence.cited) == 1:
+            for doc, rest in _rests(sentence.cited):
+                alone, others = verdicts[n, s, (doc,)], verdicts.get((n, s, rest))
+                if alone == 1 or others == 0:
                     precise += 1
-                    continue
-                alone = verdicts[n, s, (doc,)]
-                rest = verdicts[n, s, tuple(one for one in sentence.cited if one != doc)]
-                if alone is None or (not alone and rest is None):
-                    unscored += 1
-                else:
-                    precise += bool(alone) or not rest
+                elif alone is None or others is None:
+                    open_citations += 1
+                unscored += alone is None
+                unscored += alone != 1 and others is None
     bio = response.bio
     malformed = [one for sentence in response.sentences for one in sentence.malformed]
-    return {
+    total = len(response.sentences)
+    row: Row = {
         "response_id": bio.response_id,
         "name": bio.name,
         "system": bio.system,
-        "n_sentences": len(response.sentences),
+        "n_sentences": total,
         "n_uncited": sum(not one.cited and not one.malformed for one in response.sentences),
         "n_citations": citations,
         "n_malformed": len(malformed),
         "malformed": malformed,
         "n_unscored": unscored,
-        "recall": None if unscored else recalled / len(response.sentences),
-        "precision": None if unscored else precise / citations if citations else 0.0,
     }
+    for key, sure, maybe, of in (
+        ("recall", recalled, open_sentences, total),
+        ("precision", precise, open_citations, citations),
+    ):
+        row[f"{key}_min"] = sure / of if of else 0.0
+        row[f"{key}_max"] = (sure + maybe) / of if of else 0.0
+        row[key] = None if maybe else row[f"{key}_min"]
+    return row
