@@ -158,7 +158,7 @@ def _mark(claim: str, doc: str | None) -> str:
     begin the same, and a server's prefix cache works; nobody can write a document that holds its own hash."""
     attempt = 0
     while True:
-        mark = digest(claim if doc is None else doc, str(attempt), length=12)
+        mark = digest(claim if doc is None else doc, str(attempt), length=6)
         if mark not in claim and (doc is None or mark not in doc):
             return mark
         attempt += 1

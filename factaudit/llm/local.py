@@ -8,6 +8,7 @@ model to run that instead.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
@@ -78,8 +79,7 @@ class LocalModel:
             params.port = 0
             params.n_parallel = self.slots
             params.n_ctx = self.slots * self.context
-            # One thread per physical core: more are slower, and many times slower where something else runs too.
-            params.cpuparams.n_threads = max(1, (os.cpu_count() or 1) // 2)
+            params.cpuparams.n_threads = _threads()
             params.verbosity = -1
             self._server = xllamacpp.Server(params)
         return f"{self._server.listening_address}/v1"
@@ -87,3 +87,11 @@ class LocalModel:
     def stop(self) -> None:
         """Stop the server and free the model."""
         self._server = None
+
+
+def _threads() -> int:
+    """The cores that nothing else uses now, at least one: a thread that waits for a core keeps all others waiting."""
+    cores = os.cpu_count() or 1
+    with suppress(AttributeError, OSError):  # not on Windows
+        return max(1, cores - round(os.getloadavg()[0]))
+    return max(1, cores // 2)
