@@ -37,10 +37,14 @@ def test_every_shipped_price_has_a_date_and_a_source() -> None:
         assert 0 < float(row["input"]) < float(row["output"])
 
 
-def test_users_prices_go_over_the_shipped_ones(tmp_path: Path) -> None:
+@pytest.mark.parametrize("named_by", ["path", "environment"])
+def test_users_prices_go_over_the_shipped_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named_by: str) -> None:
     path = tmp_path / "prices.csv"
-    path.write_text("model,input,output\ngpt-4o,1,2\nmine,0,0\n")
-    prices = load_prices(path)
+    path.write_text("model,input,output\ngpt-4o,1,2\nmine,0,0\n", encoding="utf-8-sig")  # as Excel writes it
+    if named_by == "environment":
+        monkeypatch.setenv("FACTAUDIT_PRICES", str(path))
+    prices = load_prices(path if named_by == "path" else None)
+    assert Budget(1.0).price("gpt-4o") == prices["gpt-4o"] or named_by == "path"
     assert prices["gpt-4o"] == Price(1.0, 2.0)
     assert prices["mine"] == Price(0.0, 0.0)
     assert prices["gpt-4o-mini"] == load_prices()["gpt-4o-mini"]
@@ -59,6 +63,9 @@ def test_a_wrong_price_is_named_by_its_row(tmp_path: Path, row: str) -> None:
 def test_a_price_table_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="price table"):
         load_prices(tmp_path / "none.csv")
+    (tmp_path / "latin.csv").write_bytes("model,input,output\né,1,1\n".encode("latin-1"))
+    with pytest.raises(UsageError, match="not UTF-8"):
+        load_prices(tmp_path / "latin.csv")
 
 
 def test_tokens_are_counted_as_said() -> None:

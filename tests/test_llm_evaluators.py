@@ -256,7 +256,7 @@ def test_the_signature_changes_with_what_may_change_a_verdict_and_with_nothing_e
     ]
     assert len({signature_of(), *(signature_of(**options) for options in changed)}) == len(changed) + 1
     for options in (
-        {"base_url": "http://user:secret@host/v1"},
+        {"base_url": "http://host/v1"},
         {"concurrency": 3, "timeout": 1.0, "max_retries": 0},
         {"cache": "none"},
         {"batch": True},
@@ -268,10 +268,13 @@ def test_the_signature_changes_with_what_may_change_a_verdict_and_with_nothing_e
     assert signature_of(template=str(file)) != before
 
 
-def test_the_verdicts_name_holds_no_address() -> None:
-    named = {"base_url": "http://me:secret@host/v1", "model": "m"}
+def test_the_verdicts_name_holds_no_address_and_no_folder(tmp_path: Path) -> None:
+    named = {"base_url": "http://host/v1", "model": "m"}
     assert LLMJudge(**named).verdict_name == "llm:m"  # type: ignore[arg-type]
     assert LLMJudge(**named, template="short").verdict_name == "llm:m:short"  # type: ignore[arg-type]
+    file = tmp_path / "mine.yaml"
+    file.write_text("user: '{claim} {doc}'\npositive: ['yes']\nnegative: ['no']\n")
+    assert LLMJudge(**named, template=str(file)).verdict_name == "llm:m:mine"  # type: ignore[arg-type]
     assert NoContext(**named).verdict_name == "no-context:m"  # type: ignore[arg-type]
     assert BespokeMiniCheck(base_url="http://x").verdict_name == "bespoke-minicheck:bespoke-minicheck"
 
@@ -279,6 +282,7 @@ def test_the_verdicts_name_holds_no_address() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"base_url": "http://me:secret@host/v1"}, "OPENAI_BASE_URL"),
         ({"model": ""}, "model"),
         ({"n": 0}, "option n"),
         ({"n": 2}, "temperature"),
@@ -304,11 +308,13 @@ def test_wrong_options_are_refused_when_it_is_made(options: dict[str, Any], mess
         ("user: '{claim}'\npositive: ['a']", "negative"),
         ("user: '{claim}'\npositive: ['a']\nnegative: ['b']\nusr: x", "did you mean 'user'"),
         ("user: '{claim}'\npositive: ['a']\nnegative: ['b']\nmax_tokens: 0", "max_tokens"),
+        ("user: '{claim}'\npositive: ['a']\nnegative: ['b']\nlast: 'no'", "true or false"),
+        ("user: caf\udce9 {claim}", "UTF-8"),
         ("user: !!python/object/apply:os.system ['true']\n", "not YAML"),
     ],
 )
 def test_a_users_template_is_checked(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "t.yaml").write_text(text)
+    (tmp_path / "t.yaml").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(UsageError, match=re.escape(message)):
         Template.load(str(tmp_path / "t.yaml"))
 

@@ -19,7 +19,7 @@ from factaudit.errors import UsageError, hint
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.llm.batch import ask_all
 from factaudit.llm.cache import default_path
-from factaudit.llm.client import Client, identity
+from factaudit.llm.client import Client, check_url, identity
 from factaudit.llm.cost import Budget, Usage
 from factaudit.llm.local import LOCAL, LocalModel
 from factaudit.llm.run import stream
@@ -54,7 +54,10 @@ class Template:
             path = Path(name)
             if not path.is_file():
                 raise UsageError(f"template: there is no file {name!r}")
-            text = path.read_text(encoding="utf-8")
+            try:
+                text = path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise UsageError(f"template {name}: cannot be read as UTF-8 text ({error})") from error
         else:
             folder = files("factaudit.evaluators").joinpath("templates")
             known = sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir())
@@ -83,7 +86,9 @@ class Template:
             raise UsageError(f"template {name}: expected 'system' to be a text, found {system!r}")
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
             raise UsageError(f"template {name}: expected 'max_tokens' to be a whole number above 0, found {limit!r}")
-        return cls(data["user"], words["positive"], words["negative"], system, limit, bool(data.get("last", False)))
+        if not isinstance(last := data.get("last", False), bool):
+            raise UsageError(f"template {name}: expected 'last' to be true or false, found {last!r}")
+        return cls(data["user"], words["positive"], words["negative"], system, limit, last)
 
     @property
     def needs_doc(self) -> bool:
@@ -201,6 +206,7 @@ class _Asks:
         self.budget: Budget | None = None
         #: What this evaluator has used so far.
         self.usage = Usage()
+        check_url(self.base_url)
         if not self.model and self.base_url != LOCAL:
             raise UsageError("option model: expected the name of a model")
         if self.n < 1:
@@ -241,7 +247,8 @@ class _Asks:
     def verdict_name(self) -> str:
         """``NAME:MODEL``, with the template where it is not the usual one; never an address, which may hold a key."""
         name = f"{self._name}:{self.client_key()[0]}"
-        return name if self.template == type(self).template else f"{name}:{self.template}"
+        # Of a template's file the name, not the folder: that is another on every machine.
+        return name if self.template == type(self).template else f"{name}:{Path(self.template).stem}"
 
     def client_key(self) -> tuple[str, str]:
         """Model and revision as the cache has them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import math
 import os
@@ -15,7 +16,7 @@ from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from factaudit.errors import FactauditError, UsageError
 from factaudit.llm.cache import KEPT, Cache, request_key
@@ -54,13 +55,14 @@ class Failure:
 class Client:
     """Ask one model of one server; an async context manager.
 
-    ``base_url`` and the key default to ``OPENAI_BASE_URL`` and the variable that ``api_key_env`` names;
-    ``base_url="local"`` starts a llama.cpp server for as long as the client is open. Nothing is looked up, connected or
-    started before a request is not in the cache. ``concurrency`` bounds the requests under way, ``timeout`` (seconds)
-    each attempt; attempts that fail in a way that may pass (429, 5xx, timeouts, dropped connections, half a reply) are
-    repeated up to ``max_retries`` times with exponential backoff and jitter between ``backoff`` and ``max_backoff``
-    seconds, or when the server says. Where the model is served is not part of what a reply depends on: where two
-    servers run different weights under one name, tell them apart by ``revision``.
+    ``base_url`` and the key default to ``OPENAI_BASE_URL`` and the variable that ``api_key_env`` names; only the
+    variable may hold an address with a password. ``base_url="local"`` starts a llama.cpp server for as long as the
+    client is open. Nothing is looked up, connected or started before a request is not in the cache. ``concurrency``
+    bounds the requests under way, ``timeout`` (seconds) each attempt; attempts that fail in a way that may pass (429,
+    5xx, timeouts, dropped connections, half a reply) are repeated up to ``max_retries`` times with exponential backoff
+    and jitter between ``backoff`` and ``max_backoff`` seconds, or when the server says. Where the model is served is
+    not part of what a reply depends on: where two servers run different weights under one name, tell them apart by
+    ``revision``.
 
     `ask` raises `FactauditError` only for what would befall every request: no key, a key refused, no such model, a
     parameter that the model does not take, an account without credit, no server at the address.
@@ -94,6 +96,7 @@ class Client:
                 raise UsageError(f"{name}: expected more than 0, found {limit!r}")
         if max_retries < 0:
             raise UsageError(f"max_retries: expected 0 or more, found {max_retries!r}")
+        check_url(base_url)
         self.base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
         self._local = LocalModel.find(model, concurrency) if base_url == LOCAL else None
         self.model, self.revision = identity(model, revision, self._local)
@@ -213,7 +216,7 @@ class Client:
         """A blocking client of the same server, for the Batch API."""
         from openai import OpenAI
 
-        return OpenAI(api_key=self.api_key(), base_url=self.base_url, timeout=self._timeout, max_retries=4)
+        return OpenAI(**self._access(), timeout=self._timeout, max_retries=4)
 
     def read(self, status: int, headers: Mapping[str, str], text: str) -> Reply | Failure:
         """What an HTTP answer means: a reply, or a failure that may pass. Raises what no request will get past."""
@@ -234,7 +237,11 @@ class Client:
             return Failure(said, _retry_after(headers))
         if _FILTER.search(named):
             return Reply("refused", said, finish_reason="content_filter")
-        if status in (401, 403, 404) or code in ("unsupported_parameter", "unsupported_value"):
+        if status == 404 and not urlsplit(self.server()).path.rstrip("/"):
+            said += " (most servers' address ends in /v1)"
+        # Where others were answered, a 403 is this request's: a gateway that does not like a document.
+        forbidden = status == 403 and not self.usage.calls
+        if status in (401, 404) or forbidden or code in ("unsupported_parameter", "unsupported_value"):
             raise FactauditError(f"{self.server()} refuses every request for {self.model!r}: {said}")
         return Reply("error", error=said)
 
@@ -283,17 +290,21 @@ class Client:
         delay = min(self._max_backoff, self._backoff * 2**attempt) * self._random.uniform(0.5, 1.0)
         if failure.after is not None:
             # Every request to this server must wait, not only the one that was told so.
-            self._paused_until = max(self._paused_until, time.monotonic() + failure.after)
+            self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + failure.after)
             delay = failure.after + delay * 0.1
         await asyncio.sleep(delay)
 
     async def _attempt(self, body: dict[str, Any], tokens: int) -> Reply | Failure:
         async with self._slots:
-            await self._requests.wait(1)
-            await self._tokens.wait(tokens)
-            while (pause := self._paused_until - time.monotonic()) > 0:
-                await asyncio.sleep(pause)
-            return await self._post(body)
+            clock = asyncio.get_running_loop().time
+            while True:
+                while (pause := self._paused_until - clock()) > 0:
+                    await asyncio.sleep(pause)
+                await self._requests.wait(1)
+                await self._tokens.wait(tokens)
+                # A pause that began meanwhile: when it ends, those that waited for it keep their distance too.
+                if self._paused_until <= clock():
+                    return await self._post(body)
 
     async def _post(self, body: dict[str, Any]) -> Reply | Failure:
         import openai
@@ -327,14 +338,24 @@ class Client:
         http: Any = None
         with suppress(AttributeError, RuntimeError):  # an older SDK, or no aiohttp: slower, and otherwise the same
             http = openai.DefaultAioHttpClient(timeout=self._timeout)
-        local = None if self._local is None else await asyncio.to_thread(self._local.start)
-        return openai.AsyncOpenAI(
-            api_key="none" if local else self.api_key(),
-            base_url=local or self.base_url,
-            max_retries=0,
-            timeout=self._timeout,
-            http_client=http,
-        )
+        if self._local is None:
+            access = self._access()
+        else:
+            access = {"api_key": "none", "base_url": await asyncio.to_thread(self._local.start)}
+        return openai.AsyncOpenAI(**access, max_retries=0, timeout=self._timeout, http_client=http)
+
+    def _access(self) -> dict[str, Any]:
+        """Where the server is and what opens it, as the SDK's clients take it."""
+        netloc = urlsplit(self.base_url or "").netloc
+        if "@" not in netloc:
+            return {"api_key": self.api_key(), "base_url": self.base_url}
+        # The HTTP client writes every address into its log: a password goes the way of a key.
+        password = base64.b64encode(unquote(netloc.rpartition("@")[0]).encode()).decode()
+        return {
+            "api_key": self.api_key(),
+            "base_url": self.server(),
+            "default_headers": {"Authorization": f"Basic {password}"},
+        }
 
     def _completion(self, text: str) -> Reply | Failure:
         try:
@@ -362,6 +383,22 @@ class Client:
         return _KEY.sub("[key]", text)
 
 
+def check_url(base_url: str | None) -> None:
+    """Raise `UsageError` where a configured address is none, or has what must not stand in a lock file."""
+    if base_url is None or base_url == LOCAL:
+        return
+    try:
+        parts = urlsplit(base_url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        known = False
+    if not known:
+        raise UsageError("base_url: expected 'local' or an address like http://localhost:8000/v1")
+    if "@" in parts.netloc or parts.query:
+        # Not shown: settings, and so addresses, are written into lock files and messages.
+        raise UsageError("base_url: expected an address without password or query; OPENAI_BASE_URL may have a password")
+
+
 def identity(model: str, revision: str, local: LocalModel | None) -> tuple[str, str]:
     """Model and revision as cache keys and signatures have them: a local model's are its name and its weights."""
     if local is None:
@@ -379,10 +416,11 @@ class _Pace:
     async def wait(self, units: float) -> None:
         """Wait until ``units`` more may be used; who asks first goes first."""
         if self._interval is not None:
-            start = max(time.monotonic(), self._next)
+            now = asyncio.get_running_loop().time()
+            start = max(now, self._next)
             self._next = start + units * self._interval
-            if (delay := start - time.monotonic()) > 0:
-                await asyncio.sleep(delay)
+            if start > now:
+                await asyncio.sleep(start - now)
 
 
 def _clean(text: str) -> str:

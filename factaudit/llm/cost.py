@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -40,15 +41,18 @@ class Price:
 def load_prices(path: str | Path | None = None) -> dict[str, Price]:
     """The price table that ships with the package, with the rows of the user's own (a CSV of the same form) over it.
 
-    Columns: model, input, output (US dollars per million tokens), and optionally date and source.
+    The user's is ``path``, else the file that ``$FACTAUDIT_PRICES`` names. Columns: model, input, output (US dollars
+    per million tokens), and optionally date and source.
     """
     shipped = files("factaudit.llm").joinpath("prices.csv").read_text(encoding="utf-8")
     prices = _parse_prices(shipped.splitlines(), "prices.csv")
-    if path is not None:
+    if path := path or os.environ.get("FACTAUDIT_PRICES"):
         try:
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
+            lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         except OSError as error:
             raise UsageError(f"price table {path}: {error.strerror}") from error
+        except UnicodeDecodeError as error:
+            raise UsageError(f"price table {path}: not UTF-8 text ({error.reason})") from error
         prices |= _parse_prices(lines, str(path))
     return prices
 
@@ -128,7 +132,10 @@ class Budget:
         """The price of ``model``. Raises `UsageError` where a limit is set and no price is known."""
         price = price_of(model, self.prices)
         if price is None and self.max_cost is not None:
-            raise UsageError(f"max_cost needs the price of {model!r}, which is not in the price table: add it there")
+            raise UsageError(
+                f"max_cost needs the price of {model!r}, which no price table has: put it into a CSV of model, input,"
+                " output (US dollars per million tokens) and set FACTAUDIT_PRICES to its path"
+            )
         return price
 
     def most(self, price: Price | None, request: Request) -> float:
