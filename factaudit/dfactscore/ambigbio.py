@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-import asyncio
 import json
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -21,11 +19,11 @@ from factaudit.datasets.sources import read_rows
 from factaudit.dfactscore.biographies import name_of
 from factaudit.dfactscore.candidates import base_name, find_candidates, shares_name
 from factaudit.errors import InputError, Problem, UsageError, hint
-from factaudit.factscore.engine import run_sync
 from factaudit.files import Journal, write_text
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.retrieval import clean
 from factaudit.knowledge.wikipedia import API, MediaWiki
+from factaudit.llm.together import gather, run_sync, sessions
 from factaudit.llm.types import LLM, Request
 
 #: Where Wikipedia lists its disambiguation pages of people.
@@ -252,9 +250,7 @@ def generate(
     failed: list[str] = []
 
     async def write() -> list[Row]:
-        async with AsyncExitStack() as stack:
-            if isinstance(llm, AbstractAsyncContextManager):
-                await stack.enter_async_context(llm)
+        async with sessions(llm):
 
             async def ask(name: Name, candidates: list[str], docs: list[Row]) -> Row | None:
                 content = prompt.text(name.name, docs)
@@ -271,9 +267,7 @@ def generate(
                     "candidates": candidates,
                 }
 
-            async with asyncio.TaskGroup() as group:
-                asked = [group.create_task(ask(*task)) for task in tasks]
-        return [row for task in asked if (row := task.result()) is not None]
+            return [row for row in await gather(ask(*task) for task in tasks) if row is not None]
 
     rows = run_sync(write())
     for line in failed:

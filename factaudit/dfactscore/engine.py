@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,20 +24,13 @@ from factaudit.errors import UsageError, hint
 from factaudit.evaluators.judging import judge, name_evaluator, parts
 from factaudit.factscore import verify
 from factaudit.factscore.abstain import DETECTORS, is_abstained
-from factaudit.factscore.decompose import (
-    MAX_FACTS,
-    MIN_CHARACTERS,
-    Demonstrations,
-    distinct,
-    is_boilerplate,
-    parse_facts,
-    sentences,
-)
-from factaudit.factscore.engine import no_claims, no_verdicts, run_sync
+from factaudit.factscore.decompose import MAX_FACTS, Demonstrations, decompose, sentences
 from factaudit.factscore.score import GAMMA
+from factaudit.factscore.tabulate import no_claims, no_verdicts
 from factaudit.knowledge.docdb import Page
 from factaudit.knowledge.retrieval import Retriever
 from factaudit.knowledge.topics import Knowledge
+from factaudit.llm.together import gather, run_sync, sessions
 from factaudit.llm.types import LLM
 from factaudit.signature import digest, signature
 from factaudit.tables import validate_claims, validate_verdicts
@@ -53,7 +45,6 @@ BLOCK = 4096
 FACTSCORE, DFACTSCORE = "FActScore", "D-FActScore"
 
 Row = dict[str, Any]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -238,9 +229,7 @@ class DFactScorer:
     async def _ask(self, works: Sequence[_Work], progress: bool) -> None:
         """Everything that costs calls, many biographies at once; the client bounds what is under way."""
         window = asyncio.Semaphore(WINDOW)
-        async with AsyncExitStack() as stack:
-            if isinstance(self.llm, AbstractAsyncContextManager):
-                await stack.enter_async_context(self.llm)
+        async with sessions(self.llm):
             with tqdm(total=len(works), desc="biographies", unit="bio", disable=None if progress else True) as bar:
 
                 async def one(work: _Work) -> None:
@@ -251,7 +240,7 @@ class DFactScorer:
                             await self._verify(work)
                     bar.update()
 
-                await _gather(one(work) for work in works)
+                await gather(one(work) for work in works)
 
     async def _facts(self, work: _Work) -> None:
         bio = work.bio
@@ -263,20 +252,12 @@ class DFactScorer:
             work.facts = bio.facts
             return
         assert self.llm is not None
-        llm = self.llm
-
-        async def one(sentence: str) -> list[str]:
-            if is_boilerplate(sentence):
-                return []
-            reply = await llm.ask(self._demonstrations.request(sentence))
-            if reply.status != "ok":
-                work.failed.append(reply.error or reply.status)
-                return []
-            return parse_facts(reply.text, MIN_CHARACTERS)
-
-        found = await _gather(one(sentence) for sentence in work.sentences)
-        kept, work.n_duplicates, work.n_cut = distinct(found, self.max_facts)
-        work.facts = tuple(Fact(text, number) for number, facts in enumerate(kept) for text in facts)
+        found, work.n_duplicates, work.n_cut = await decompose(
+            bio.text, self.llm.ask, self._demonstrations, max_facts=self.max_facts
+        )
+        work.failed = [one.get("error") or one["status"] for one in found if one["status"] not in ("ok", "boilerplate")]
+        work.n_truncated = sum(one.get("truncated", False) for one in found)
+        work.facts = tuple(Fact(text, number) for number, one in enumerate(found) for text in one["facts"])
 
     async def _groups(self, work: _Work) -> None:
         texts = [fact.text for fact in work.facts]
@@ -304,7 +285,7 @@ class DFactScorer:
             work.verdicts[fact, page.title] = verify.read(reply, self.parser)
 
         pages = [page for page in work.pages.values() if page is not None]
-        await _gather(one(fact, page) for fact in range(len(work.facts)) for page in pages)
+        await gather(one(fact, page) for fact in range(len(work.facts)) for page in pages)
 
     # --------------------------------------------------------------------------------------------- the matrix
 
@@ -426,6 +407,7 @@ class DFactScorer:
                 for group, one in enumerate(work.links)
             ],
             "grouping": {name: _told(found) for name, found in work.groupings.items()},
+            "n_truncated_sentences": work.n_truncated,
             "n_duplicates": work.n_duplicates,
             "n_cut": work.n_cut,
             "sentences": work.sentences,
@@ -554,6 +536,7 @@ class _Work:
     sentences: list[str] = field(default_factory=list)
     facts: tuple[Fact, ...] = ()
     failed: list[str] = field(default_factory=list)
+    n_truncated: int = 0
     n_duplicates: int = 0
     n_cut: int = 0
     groupings: dict[str, Grouping] = field(default_factory=dict)
@@ -632,14 +615,3 @@ def _share(values: Sequence[float]) -> float | None:
 
 def _or_none(verdict: int) -> int | None:
     return None if verdict < 0 else int(verdict)
-
-
-async def _gather(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Run at the same time; the first error cancels the rest."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(_awaited(one)) for one in work]
-    return [task.result() for task in tasks]
-
-
-async def _awaited(work: Awaitable[T]) -> T:
-    return await work

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from factaudit.report.figures import COLUMN, _styled
+from factaudit.report.figures import COLUMN, styled
 
 Row = dict[str, Any]
 
@@ -20,7 +20,7 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1, 1)))
 _SYSTEMS = 8
 
 
-@_styled
+@styled
 def scores_figure(rows: Sequence[Row]) -> Figure:
     """FActScore (circle) and D-FActScore (diamond) of each system, without the length penalty, with intervals."""
     figure = Figure(figsize=(COLUMN, 0.9 + 0.4 * len(rows)), layout="constrained")
@@ -49,7 +49,7 @@ def scores_figure(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-@_styled
+@styled
 def gap_figure(responses: Sequence[Row]) -> Figure:
     """How FActScore - D-FActScore is distributed over the responses of each system: at the least so large a gap."""
     systems = list(dict.fromkeys(row["system"] for row in responses))[:_SYSTEMS]

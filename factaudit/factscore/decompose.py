@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rank_bm25 import BM25Okapi
 
 from factaudit.errors import InputError, Problem
-from factaudit.llm.types import Request
+from factaudit.llm.together import gather
+from factaudit.llm.types import Reply, Request
 from factaudit.signature import digest
 from factaudit.text.sentences import split_sentences
 
@@ -26,6 +28,8 @@ FIXED, CHOSEN = 7, 1
 #: Facts of a response beyond this are cut, lines of a reply up to this many characters are no facts.
 MAX_FACTS, MIN_CHARACTERS = 50, 3
 PARAMS: Mapping[str, float | int] = {"temperature": 0.0, "max_tokens": 800}
+
+Row = dict[str, Any]
 
 _TASK = "Please breakdown the following sentence into independent facts: "
 _BOILERPLATE = re.compile(r"(?:Sure|Please|Here are|Here is|Certainly|This sentence does not contain any facts)\b")
@@ -167,3 +171,33 @@ def distinct(facts: Sequence[Sequence[str]], max_facts: int = MAX_FACTS) -> tupl
                 seen.add(fact)
                 left[-1].append(fact)
     return left, n_duplicates, n_cut
+
+
+async def decompose(
+    text: str,
+    ask: Callable[[Request], Awaitable[Reply]],
+    demonstrations: Demonstrations,
+    *,
+    max_facts: int = MAX_FACTS,
+    min_characters: int = MIN_CHARACTERS,
+) -> tuple[list[Row], int, int]:
+    """A text's sentences with their facts, one call a sentence, all at once.
+
+    Returns (sentences, the number of duplicates removed, the number of facts cut). A sentence is ``{text, status,
+    facts}``: ``boilerplate`` (nothing was asked), else the reply's status with the ``reply`` itself, its ``error``, and
+    ``truncated`` where it broke off at the limit of tokens.
+    """
+
+    async def one(sentence: str) -> Row:
+        if is_boilerplate(sentence):
+            return {"text": sentence, "status": "boilerplate", "facts": []}
+        reply = await ask(demonstrations.request(sentence))
+        facts = parse_facts(reply.text, min_characters) if reply.status == "ok" else []
+        told: Row = {"text": sentence, "status": reply.status, "reply": reply.text, "facts": facts}
+        if reply.finish_reason == "length":
+            told["truncated"] = True
+        return told | ({"error": reply.error} if reply.error else {})
+
+    found = await gather(map(one, sentences(text)))
+    kept, n_duplicates, n_cut = distinct([one["facts"] for one in found], max_facts)
+    return [one | {"facts": facts} for one, facts in zip(found, kept, strict=True)], n_duplicates, n_cut

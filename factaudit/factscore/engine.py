@@ -4,39 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 
 from factaudit.errors import UsageError, hint
-from factaudit.evaluators.judging import RETRIED, check_names, judge, name_evaluator, parts
+from factaudit.evaluators.judging import check_names, name_evaluator, parts
 from factaudit.factscore import score as scoring
 from factaudit.factscore import verify
 from factaudit.factscore.abstain import DETECTORS, is_abstained
-from factaudit.factscore.decompose import (
-    MAX_FACTS,
-    MIN_CHARACTERS,
-    Demonstrations,
-    distinct,
-    is_boilerplate,
-    parse_facts,
-    sentences,
-)
+from factaudit.factscore.decompose import MAX_FACTS, MIN_CHARACTERS, Demonstrations, decompose
 from factaudit.factscore.npm import Npm
-from factaudit.factscore.responses import LABELS, Response, make_response
+from factaudit.factscore.progress import Bar, Count
+from factaudit.factscore.responses import Response, make_response
+from factaudit.factscore.tabulate import (
+    claims_table,
+    evaluator_verdicts,
+    facts_of,
+    no_verdicts,
+    own_verdicts,
+    response_rows,
+)
 from factaudit.files import Journal
 from factaudit.knowledge.docdb import DocDB, Page, resolve
 from factaudit.knowledge.retrieval import Retriever
 from factaudit.knowledge.topics import Knowledge
-from factaudit.llm.types import LLM, Reply, Request
+from factaudit.llm.together import gather, run_sync, sessions
+from factaudit.llm.types import LLM, Request
 from factaudit.signature import digest, signature
-from factaudit.tables import merge_verdicts, validate_claims, validate_verdicts
+from factaudit.tables import merge_verdicts
 
 #: The verifiers that put FActScore's own prompts to the LLM; every other one is an evaluator.
 RETRIEVAL, NO_CONTEXT = "retrieval", "no-context"
@@ -44,7 +44,6 @@ RETRIEVAL, NO_CONTEXT = "retrieval", "no-context"
 IRRELEVANT = ("exclude", "unsupported")
 
 Row = dict[str, Any]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -221,7 +220,7 @@ class FactScorer:
         entries: dict[str, Row] = {key: done[key] for key in keys if key in done and not done[key]["retry"]}
         todo = [(key, one) for key, one in zip(keys, responses, strict=True) if key not in entries]
         done.clear()
-        bar = _Bar(progress, self.llm)
+        bar = Bar(progress, self.llm)
         try:
             known = sum(len(one["facts"]) for entry in entries.values() for one in entry["sentences"])
             bar.decomposed(known)
@@ -239,9 +238,9 @@ class FactScorer:
             if log is not None:
                 log.close()
         ordered = [entries[key] for key in keys]
-        claims = self._claims(responses, ordered)
+        claims = claims_table(responses, ordered, self.dataset, self.irrelevant)
         verdicts = self._verdicts(claims, ordered, journal, progress)
-        rows = self._rows(responses, ordered, claims, verdicts)
+        rows = response_rows(responses, ordered, verdicts, self.names, self.gamma)
         return Scored(claims, verdicts, rows, self.summarise(rows))
 
     def summarise(self, rows: Sequence[Row]) -> Row:
@@ -254,7 +253,7 @@ class FactScorer:
             parts = scoring.by_system(own, **options)
             for row, members in ((whole, own), *((part, _of(own, part["system"])) for part in parts)):
                 row["n_unparsed"] = sum(one["n_unparsed"] for one in members)
-                for key in ("n_failed_sentences", "n_duplicates", "n_cut", "calls"):
+                for key in ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "calls"):
                     row[key] = sum(one[key] for one in members)
             return {"evaluator": name, **whole, "systems": parts}
 
@@ -263,35 +262,40 @@ class FactScorer:
 
     # ------------------------------------------------------------------------------------------ one response
 
-    async def _work(
-        self, todo: Iterator[tuple[str, Response]], finished: Callable[[str, Row], None], bar: _Bar
-    ) -> None:
+    async def _work(self, todo: Iterator[tuple[str, Response]], finished: Callable[[str, Row], None], bar: Bar) -> None:
         async def worker() -> None:
             # The iterator is shared: each worker takes the next response, so that few are in memory at a time.
             for key, response in todo:
                 entry = await self._one(response, bar)
                 finished(key, entry)
 
-        async with AsyncExitStack() as stack:
-            for llm in {id(one): one for one in (self.llm, self.decomposer) if one is not None}.values():
-                if isinstance(llm, AbstractAsyncContextManager):
-                    await stack.enter_async_context(llm)
-            await _gather(worker() for _ in range(self.window))
+        async with sessions(self.llm, self.decomposer):
+            await gather(worker() for _ in range(self.window))
 
-    async def _one(self, response: Response, bar: _Bar) -> Row:
+    async def _one(self, response: Response, bar: Bar) -> Row:
         """Everything about one response that costs anything, as plain data for the journal."""
-        count = _Count(bar)
+        count = Count(bar)
         abstained = is_abstained(response.output, self.abstain) if response.abstained is None else response.abstained
         entry: Row = {"abstained": abstained, "sentences": [], "n_duplicates": 0, "n_cut": 0, "verdicts": {}}
         if not abstained:
             if response.given is None:
-                await self._decompose(response.output, entry, count)
+                llm = self.decomposer or self.llm
+                assert llm is not None
+                entry["sentences"], entry["n_duplicates"], entry["n_cut"] = await decompose(
+                    response.output,
+                    partial(count.ask, llm),
+                    self._demonstrations,
+                    max_facts=self.max_facts,
+                    min_characters=self.min_characters,
+                )
+                for sentence in entry["sentences"]:
+                    sentence["facts"] = [{"text": fact, "label": None} for fact in sentence["facts"]]
             else:
                 entry["sentences"] = [
                     {"text": one.text, "status": "given", "facts": [asdict(fact) for fact in one.facts]}
                     for one in response.given
                 ]
-            facts = [fact["text"] for one in entry["sentences"] for fact in one["facts"]]
+            facts = [fact["text"] for fact in facts_of(entry)]
             bar.decomposed(len(facts))
             page = await self._retrieve(response.topic, facts, entry)
             own = [str(one) for one in self._own]
@@ -302,7 +306,7 @@ class FactScorer:
                     bar.verified()
                 return asdict(support)
 
-            done = await _gather(verified(one, position) for one in own for position in range(len(facts)))
+            done = await gather(verified(one, position) for one in own for position in range(len(facts)))
             n = len(facts)
             entry["verdicts"] = {one: done[n * i : n * (i + 1)] for i, one in enumerate(own)}
             if not own:
@@ -310,26 +314,6 @@ class FactScorer:
         entry["calls"] = count.calls
         entry["retry"] = count.failed or entry.get("page_status") == "error"
         return entry
-
-    async def _decompose(self, output: str, entry: Row, count: _Count) -> None:
-        llm = self.decomposer or self.llm
-        assert llm is not None
-
-        async def one(text: str) -> Row:
-            if is_boilerplate(text):
-                return {"text": text, "status": "boilerplate", "facts": []}
-            reply = await count.ask(llm, self._demonstrations.request(text))
-            facts = parse_facts(reply.text, self.min_characters) if reply.status == "ok" else []
-            told: Row = {"text": text, "status": reply.status, "reply": reply.text, "facts": facts}
-            if reply.finish_reason == "length":
-                told["truncated"] = True
-            return told | ({"error": reply.error} if reply.error else {})
-
-        found = await _gather(map(one, sentences(output)))
-        kept, entry["n_duplicates"], entry["n_cut"] = distinct([one["facts"] for one in found], self.max_facts)
-        for sentence, facts in zip(found, kept, strict=True):
-            sentence["facts"] = [{"text": fact, "label": None} for fact in facts]
-        entry["sentences"] = found
 
     async def _retrieve(self, topic: str, facts: list[str], entry: Row) -> Page | None:
         """Find the page and, for each fact, its passages (texts once, in the order of first use; numbers per fact)."""
@@ -351,7 +335,7 @@ class FactScorer:
         return page
 
     async def _verify(
-        self, verifier: str, topic: str, page: Page | None, fact: str, count: _Count, entry: Row, position: int
+        self, verifier: str, topic: str, page: Page | None, fact: str, count: Count, entry: Row, position: int
     ) -> verify.Support:
         assert self.llm is not None
         if verifier == NO_CONTEXT:
@@ -384,9 +368,7 @@ class FactScorer:
         asked = Request(
             ({"role": "user", "content": f"{task}\n\n{talk}\n\nTitle:"},), {"temperature": 0.0, "max_tokens": 30}
         )
-        async with AsyncExitStack() as stack:
-            if isinstance(self.llm, AbstractAsyncContextManager):
-                await stack.enter_async_context(self.llm)
+        async with sessions(self.llm):
             reply = await self.llm.ask(asked)
         lines = reply.text.strip().splitlines()
         title = lines[0].strip().strip("\"'*.").removeprefix("Title:").strip() if lines else ""
@@ -394,131 +376,23 @@ class FactScorer:
             raise UsageError(f"the LLM named no topic ({reply.error or reply.status}); give it")
         return title
 
-    # ------------------------------------------------------------------------------------------ the tables
-
-    def _claims(self, responses: Sequence[Response], entries: Sequence[Row]) -> pd.DataFrame:
-        rows = []
-        for response, entry in zip(responses, entries, strict=True):
-            position = 0
-            for sentence in entry["sentences"]:
-                for fact in sentence["facts"]:
-                    docs = entry.get("docs")
-                    doc = None if docs is None else "\n\n".join(entry["passages"][i] for i in docs[position])
-                    fact["claim_id"] = f"{response.response_id}.{position}"
-                    rows.append(
-                        {
-                            "claim_id": fact["claim_id"],
-                            "dataset": self.dataset,
-                            "system": response.system,
-                            "response_id": response.response_id,
-                            "doc_id": entry.get("page"),
-                            "topic": response.topic,
-                            "claim": fact["text"],
-                            "doc": doc,
-                            "label": self._label(fact["label"]),
-                            "sentence": sentence["text"],
-                        }
-                    )
-                    position += 1
-        return validate_claims(pd.DataFrame(rows)) if rows else no_claims()
-
-    def _label(self, label: str | None) -> int | None:
-        if label is None:
-            return None
-        return 0 if label == "IR" and self.irrelevant == "unsupported" else LABELS[label]
+    # ------------------------------------------------------------------------------------------ the verdicts
 
     def _verdicts(
         self, claims: pd.DataFrame, entries: Sequence[Row], journal: str | Path | None, progress: bool
     ) -> pd.DataFrame:
+        """Of each verifier, in their order."""
         if claims.empty:
             return no_verdicts()
-        ids = claims["claim_id"]
-        tables = []
-        for verifier in map(str, self._own):
-            given = [one for entry in entries for one in entry["verdicts"].get(verifier, [])]
-            table = pd.DataFrame({"claim_id": ids, "evaluator": self._name(verifier), **_columns(given)})
-            tables.append(validate_verdicts(table, source=self._name(verifier)))
-        readable = claims["doc"].notna()
-        # A fact without a page has nothing to be judged on: it is unscored, for the reason that its page is missing.
-        reasons = [(e.get("page_status"), e.get("reason")) for e in entries for s in e["sentences"] for _ in s["facts"]]
-        missing = [
-            {"prediction": None, "score": None, "status": status, "raw": reason}
-            for (status, reason), has_doc in zip(reasons, readable, strict=True)
-            if not has_doc
-        ]
-        for named in self._evaluators:
-            parts = []
-            if readable.any():
-                parts.append(judge(claims[readable], [named], journal=journal, progress=progress))
-            if missing:
-                table = pd.DataFrame({"claim_id": ids[~readable], "evaluator": named.name, **_columns(missing)})
-                parts.append(validate_verdicts(table, source=named.name))
-            both = merge_verdicts(parts) if len(parts) > 1 else parts[0]
-            tables.append(both.set_index("claim_id").loc[ids].reset_index())
-        order = {name: i for i, name in enumerate(self.names)}
-        tables.sort(key=lambda table: order[table["evaluator"].iloc[0]])
-        return merge_verdicts(tables)
-
-    def _rows(
-        self, responses: Sequence[Response], entries: Sequence[Row], claims: pd.DataFrame, verdicts: pd.DataFrame
-    ) -> list[Row]:
-        told: dict[str, dict[str, Row]] = {name: {} for name in self.names}
-        for name, claim_id, prediction, score, status in zip(
-            verdicts["evaluator"],
-            verdicts["claim_id"],
-            verdicts["prediction"].astype(object),
-            verdicts["score"],
-            verdicts["status"],
-            strict=True,
-        ):
-            told[name][claim_id] = {
-                "prediction": None if pd.isna(prediction) else int(prediction),
-                "score": None if pd.isna(score) else float(score),
-                "status": status,
-            }
-        rows = []
-        for response, entry in zip(responses, entries, strict=True):
-            facts = [fact for sentence in entry["sentences"] for fact in sentence["facts"]]
-            figures = {}
-            for name in self.names:
-                given = [told[name][fact["claim_id"]] for fact in facts]
-                figures[name] = {
-                    **_figures([one["prediction"] for one in given], entry["abstained"], self.gamma),
-                    "n_unparsed": sum(one["status"] == "unparsed" for one in given),
-                }
-            failed = [one for one in entry["sentences"] if one["status"] not in ("ok", "given", "boilerplate")]
-            row: Row = {
-                "response_id": response.response_id,
-                "system": response.system,
-                "topic": response.topic,
-                "output": response.output,
-                "abstained": entry["abstained"],
-                "page": entry.get("page"),
-                "matched": entry.get("matched"),
-                **figures[self.names[0]],
-                "n_failed_sentences": len(failed),
-                "n_duplicates": entry["n_duplicates"],
-                "n_cut": entry["n_cut"],
-                "calls": entry["calls"],
-            }
-            row["reason"] = entry.get("reason") if row["n_facts"] and entry.get("page") is None else row["reason"]
-            if response.human is not None:
-                row["human"] = dict(
-                    zip(("n_supported", "n_not_supported", "n_irrelevant"), response.human, strict=True)
-                )
-            row["evaluators"] = figures
-            row["sentences"] = [
-                one
-                | {
-                    "facts": [
-                        fact | {"verdicts": {name: told[name][fact["claim_id"]] for name in self.names}}
-                        for fact in one["facts"]
-                    ]
-                }
-                for one in entry["sentences"]
+        evaluators = iter(self._evaluators)
+        return merge_verdicts(
+            [
+                own_verdicts(claims, entries, one, self._name(one))
+                if isinstance(one, str) and one in self._own
+                else evaluator_verdicts(claims, entries, next(evaluators), journal, progress)
+                for one in self.verifiers
             ]
-            rows.append(row)
-        return rows
+        )
 
     # ------------------------------------------------------------------------------------------ signatures
 
@@ -560,103 +434,6 @@ class FactScorer:
             stat = self.knowledge.db.path.stat()
             source = f"{self.knowledge.db.path.absolute()}:{stat.st_size}:{stat.st_mtime_ns}"
         return "\n".join([*(self._verifier_signature(str(one)) for one in self._own), self._facts_signature(), source])
-
-
-def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also where a loop is running already (a notebook). Errors come out as they are."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        run = asyncio.run
-    else:
-
-        def run(main: Coroutine[Any, Any, T]) -> T:  # type: ignore[misc]
-            with ThreadPoolExecutor(1) as pool:
-                return pool.submit(asyncio.run, main).result()
-
-    try:
-        return run(work)
-    except BaseExceptionGroup as group:
-        raise _first(group) from None
-
-
-def no_claims() -> pd.DataFrame:
-    """A claims table of no rows, for responses that all abstained."""
-    row = {"claim_id": "-", "dataset": "-", "claim": "-", "sentence": "-"}
-    return validate_claims(pd.DataFrame([row])).iloc[:0]
-
-
-def no_verdicts() -> pd.DataFrame:
-    """A verdicts table of no rows."""
-    return validate_verdicts(pd.DataFrame([{"claim_id": "-", "evaluator": "-", "prediction": 1}])).iloc[:0]
-
-
-class _Count:
-    """The calls behind one response."""
-
-    def __init__(self, bar: _Bar) -> None:
-        self.calls = 0
-        self.failed = False
-        self.bar = bar
-
-    async def ask(self, llm: LLM, request: Request) -> Reply:
-        reply = await llm.ask(request)
-        self.calls += 1
-        self.failed |= reply.status in RETRIED
-        self.bar.called(reply)
-        return reply
-
-
-class _Bar:
-    """One progress bar: facts verified of those decomposed so far, and beside it cached calls and the cost so far."""
-
-    def __init__(self, shown: bool, llm: LLM | None) -> None:
-        self._bar = tqdm(desc="facts verified", total=0, unit="fact", disable=None if shown else True)
-        self._usage = getattr(llm, "usage", None)
-        self._cached = 0
-
-    def decomposed(self, n: int) -> None:
-        self._bar.total = (self._bar.total or 0) + n
-
-    def called(self, reply: Reply) -> None:
-        self._cached += reply.cached
-
-    def verified(self, n: int = 1) -> None:
-        cost = getattr(self._usage, "cost", None)
-        told: Row = {"decomposed": self._bar.total, "cached": self._cached}
-        self._bar.set_postfix(told | ({"cost": f"${cost:.2f}"} if cost is not None else {}), refresh=False)
-        self._bar.update(n)
-
-    def close(self) -> None:
-        self._bar.close()
-
-
-async def _gather(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Run at the same time; the first error cancels the rest (`asyncio.gather` would leave them running)."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one) for one in work]
-    return [task.result() for task in tasks]
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def _figures(predictions: list[int | None], abstained: bool, gamma: float) -> Row:
-    figures = scoring.response_score(predictions, gamma)
-    return figures | {"reason": "abstained"} if abstained else figures
-
-
-def _columns(given: Sequence[Mapping[str, Any]]) -> Row:
-    return {
-        "prediction": pd.array([one["prediction"] for one in given], dtype="Int8"),
-        "score": [one["score"] for one in given],
-        "status": [one["status"] for one in given],
-        "raw": [one["raw"] for one in given],
-    }
 
 
 def _of(rows: Sequence[Row], system: str | None) -> list[Row]:

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from factaudit.factscore.labeled import human_score
-from factaudit.report.figures import COLUMN, PAGE, _styled
+from factaudit.report.figures import COLUMN, PAGE, styled
 
 Row = dict[str, Any]
 
@@ -19,7 +19,7 @@ _POINT, _MEAN, _LINE = "#56B4E9", "#D55E00", "#888888"
 _PANELS = 3
 
 
-@_styled
+@styled
 def scores_figure(responses: Sequence[Row], summary: Row) -> Figure:
     """Each response's FActScore (a point) by system, with the mean and its interval; a panel per verifier."""
     every = summary.get("evaluators") or [summary]
@@ -48,7 +48,7 @@ def scores_figure(responses: Sequence[Row], summary: Row) -> Figure:
     return figure
 
 
-@_styled
+@styled
 def calibration_figure(responses: Sequence[Row], calibration: Sequence[Row], irrelevant: str) -> Figure:
     """Predicted score (without the penalty) against people's: a point per response, a diamond per bin."""
     evaluators = list(dict.fromkeys(row["evaluator"] for row in calibration))[:_PANELS]

@@ -81,13 +81,15 @@ _STYLE: Any = {
 _P = ParamSpec("_P")
 
 
-def _styled(function: Callable[_P, Figure]) -> Callable[_P, Figure]:
+def styled(function: Callable[_P, Figure]) -> Callable[_P, Figure]:
+    """Draw a figure in the report's style: a decorator, also for the figures of the engines."""
+
     @functools.wraps(function)
-    def styled(*args: _P.args, **kwargs: _P.kwargs) -> Figure:
+    def drawn(*args: _P.args, **kwargs: _P.kwargs) -> Figure:
         with matplotlib.rc_context(_STYLE):
             return function(*args, **kwargs)
 
-    return styled
+    return drawn
 
 
 def save_figure(figure: Figure, stem: Path, title: str) -> list[Path]:
@@ -107,7 +109,7 @@ def save_figure(figure: Figure, stem: Path, title: str) -> list[Path]:
 # --- the figures -----------------------------------------------------------------------------------------------------
 
 
-@_styled
+@styled
 def rates_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None) -> Figure:
     """TPR, TNR and BAcc of evaluators across datasets (VC Fig. 3): rows of `rates` or `chunking_rates`."""
     panels = [_Panel("tpr", "TPR (%)"), _Panel("tnr", "TNR (%)"), _Panel("bacc", "BAcc (%)", line=50)]
@@ -116,7 +118,7 @@ def rates_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None) -
     return _dot_plot(points, _same_limits(panels, points), _evaluator_series(rows, evaluators))
 
 
-@_styled
+@styled
 def consistency_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None) -> Figure:
     """Pairwise IoU of what evaluators predict attributable, and unattributable (VC Figs. 2, 9, 10)."""
     names = _ordered(unique([row["evaluator_a"] for row in rows] + [row["evaluator_b"] for row in rows]), evaluators)
@@ -148,7 +150,7 @@ def consistency_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = N
     return _heat_maps(maps, names[1:], names[:-1], step=len(classes))
 
 
-@_styled
+@styled
 def quantification_figure(
     rows: Sequence[Row], evaluators: Sequence[str] | None = None, panel: str = "dataset"
 ) -> Figure:
@@ -208,7 +210,7 @@ def quantification_figure(
     return figure
 
 
-@_styled
+@styled
 def headroom_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None) -> Figure:
     """The lowest error rate among systems, labelled and as evaluators predict it (VC §3.4); one level's rows."""
     columns = group_columns(rows, ("evaluator", "level", "group"))
@@ -227,7 +229,7 @@ def headroom_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None
     return _dot_plot(points, _same_limits(panels, points), series, centre=labelled.key)
 
 
-@_styled
+@styled
 def ranking_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None) -> Figure:
     """How evaluators order systems (VC §3.5): wrong and reversed orders, τ-b and r; one level's rows."""
     panels = [
@@ -244,7 +246,7 @@ def ranking_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None)
     return _dot_plot(points, panels, _evaluator_series(rows, evaluators))
 
 
-@_styled
+@styled
 def orders_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None) -> Figure:
     """Labelled against predicted order of system pairs, 3 × 3 counts per evaluator over all rows of `ranking_pairs`."""
     orders = ["<", "=", ">"]
@@ -262,7 +264,7 @@ def orders_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None) 
     )
 
 
-@_styled
+@styled
 def surface_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None) -> Figure:
     """TPR and TNR over bins of ROUGE-2 precision, by task group (VC Fig. 5): rows of `surface_bias`."""
     columns = ["task", *(c for c in group_columns(rows, ("evaluator", "task")) if c != "dataset")]
@@ -297,7 +299,7 @@ def surface_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None)
     return figure
 
 
-@_styled
+@styled
 def chunking_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None) -> Figure:
     """How many predictions chunking flips, where R2-diff is 0 (hollow) and where it is above (VC Fig. 6)."""
     panels = [_Panel("flip_1_to_0", "flips 1 → 0 (%)"), _Panel("flip_0_to_1", "flips 0 → 1 (%)")]
@@ -318,7 +320,7 @@ def chunking_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None
     return _dot_plot(points, _same_limits(panels, points), series)
 
 
-@_styled
+@styled
 def adjustment_figure(rows: Sequence[Row], evaluators: Sequence[str] | None = None) -> Figure:
     """Mean (filled) and worst (hollow) |bias| of held-out systems by method, each calibrating in turn (VC §5)."""
     rows = [row for row in rows if row.get("calibration_system") == "__cv__"] or list(rows)
