@@ -123,6 +123,8 @@ def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: Knowledge) 
     assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 0)
     assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == (1.0, 0.5, 1.0)
     assert row["dfactscore"] == 0.5
+    # The ghost's page might have supported both: the group would then be linked to the ghost.
+    assert (row["dfactscore_min"], row["dfactscore_max"]) == (0.5, 1.0)
     unscored = scored.verdicts[scored.verdicts["prediction"].isna()]
     assert unscored["status"].tolist() == ["skipped"]
     assert "Ann Lee (ghost)" in unscored["raw"].iloc[0]
@@ -158,6 +160,40 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: Knowledge) -> None
     nothing = DFactScorer(knowledge, failing(lambda p: "independent facts" in p)).score(bios(MERGED)).summary
     assert (nothing["respond_ratio"], nothing["dfactscore"]) == (1.0, None)
     assert (nothing["dfactscore_min"], nothing["dfactscore_max"]) == (0.0, 1.0)
+
+
+def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: Knowledge, tmp_path: Path) -> None:
+    def vague(prompt: str) -> str:
+        # Of the painter's page the model says nothing clear, which the published parser reads as True.
+        return "Certainly" if "Title: Ann Lee (painter)" in prompt and "Input:" in prompt else answer(prompt)
+
+    scored = DFactScorer(knowledge, ScriptedLLM(vague), gamma=0).score(bios(MERGED))
+    status = scored.verdicts.pivot(index="claim_id", columns="evaluator", values="status")
+    assert status[DFACTSCORE].tolist() == ["unparsed"] * 3
+    # The diver's page clearly supports the last fact.
+    assert status[FACTSCORE].tolist() == ["unparsed", "unparsed", "ok"]
+    assert (scored.responses[0]["n_unparsed"], scored.summary["n_unparsed"]) == (3, 3)
+    file = tmp_path / "bios.jsonl"
+    file.write_text(json.dumps({"name": "Ann Lee", "output": MERGED}) + "\n")
+    score_files(file, DFactScorer(knowledge, ScriptedLLM(vague)), tmp_path / "run")
+    assert "3 verification replies hold neither True nor False" in (tmp_path / "run/report.md").read_text()
+
+
+def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_said_first(
+    knowledge: Knowledge,
+) -> None:
+    def told(entity: str) -> list[Biography]:
+        facts = (Fact("Ann Lee was a painter.", group="a", entity=entity),)
+        return bios("Ann Lee was a painter.", facts=facts, candidates=("Ann_Lee_(painter)", "Ann Lee (diver)"))
+
+    llm = ScriptedLLM(answer)
+    scorer = DFactScorer(knowledge, llm, groupers=("given",), rule="given", gamma=0)
+    (row,) = scorer.score(told("Ann_Lee_(painter)")).responses
+    assert (row["facts"][0]["entity"], row["dfactscore"]) == ("Ann Lee (painter)", 1.0)
+    asked = len(llm.prompts)
+    with pytest.raises(UsageError, match=r"'r0': the given entity 'Ann Lee \(ghost\)' is not among its candidates"):
+        scorer.score(told("Ann Lee (ghost)"))
+    assert len(llm.prompts) == asked
 
 
 def test_abstentions_count_in_the_respond_ratio_only(knowledge: Knowledge, tmp_path: Path) -> None:

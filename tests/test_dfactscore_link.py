@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from random import Random
 
 import numpy as np
 import pytest
@@ -182,6 +183,25 @@ def test_dfactscore_never_exceeds_factscore(case: tuple[Matrix, tuple[int, ...]]
         assert row[f"{name}dfactscore_max"] <= row[f"{name}factscore_max"] + 1e-12
         assert row[f"{name}dfactscore_min"] <= row[f"{name}factscore_min"] + 1e-12
     assert row["n_elsewhere"] == len(elsewhere(one, groups, link(one, groups, rule)))
+
+
+@given(cases(), RULES, st.randoms(use_true_random=False))
+def test_bounds_hold_whatever_the_missing_verdicts_had_been(
+    case: tuple[Matrix, tuple[int, ...]], rule: str, random: Random
+) -> None:
+    one, groups = case
+    row = score(one, groups, link(one, groups, rule), best=link(one.at_best(), groups, rule))
+    reached = []
+    for fill in [0, 1, *([None] * 20)]:
+        drawn = [random.randint(0, 1) if fill is None else fill for _ in range(one.prediction.size)]
+        filled = np.where(one.prediction == -1, np.array(drawn).reshape(one.prediction.shape), one.prediction)
+        whole = Matrix(one.facts, one.entities, filled, one.score)
+        reached.append(score(whole, groups, link(whole, groups, rule)))
+    for name in ("factscore", "init_factscore", "dfactscore", "init_dfactscore"):
+        low, high = row[f"{name}_min"], row[f"{name}_max"]
+        assert all(low - 1e-12 <= found[name] <= high + 1e-12 for found in reached)
+        # They are reached: no wider than they have to be.
+        assert (reached[0][name], reached[1][name]) == (pytest.approx(low), pytest.approx(high))
 
 
 @given(cases())

@@ -383,7 +383,7 @@ def test_the_mean_is_over_responses_and_nothing_leaves_silently() -> None:
         "n_unscored": 2,
     }
     assert row["respond_ratio"] == 3 / 5
-    assert row["num_facts_per_response"] == 2.5
+    assert row["num_facts_per_response"] == 7 / 3
     assert (row["score_low"], row["score_high"]) == (None, None)
 
 

@@ -79,7 +79,7 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     ]
     assert summary["score"] == pytest.approx((4 / 6 + 1) / 2)
     assert (summary["respond_ratio"], summary["n_responses"], summary["n_facts"]) == (0.75, 4, 10)
-    assert (summary["num_facts_per_response"], summary["n_unparsed"], summary["calls"]) == (4, 0, 5 + 8)
+    assert (summary["num_facts_per_response"], summary["n_unparsed"], summary["calls"]) == (10 / 3, 0, 5 + 8)
     assert summary["cost"] is None or summary["cost"] == 0
     assert [one["system"] for one in summary["systems"]] == ["one", "two"]
     assert [(row["system"], row["n_scored"]) for row in results.audits["factscore"]] == [

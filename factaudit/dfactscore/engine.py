@@ -83,6 +83,7 @@ class DFactScorer:
         abstain: ``generic``, ``perplexity_ai`` or ``none``.
         gamma: of the length penalty, which is of the number of facts; 0 turns it off.
         narrow: a link whose margin is at most this is flagged.
+        logprobs: ask the server for token probabilities, which become scores.
     """
 
     knowledge: Knowledge | None = None
@@ -98,6 +99,7 @@ class DFactScorer:
     gamma: float = GAMMA
     narrow: float = NARROW
     max_facts: int = MAX_FACTS
+    logprobs: bool = True
     dataset: str = "biographies"
     replicates: int = 2000
     seed: int = 0
@@ -140,11 +142,11 @@ class DFactScorer:
     @property
     def signatures(self) -> dict[str, str]:
         """For each of the two evaluators, every setting that can change a verdict, on one line."""
-        verifier = (
-            f"llm({self.llm.signature if self.llm else None},parser={self.parser})"
-            if self._evaluator is None
-            else self._evaluator.signature
-        )
+        if self._evaluator is not None:
+            verifier = self._evaluator.signature
+        else:
+            model = None if self.llm is None else self.llm.signature
+            verifier = signature("llm", {"llm": model, "parser": self.parser, "logprobs": self.logprobs})
         shared: Row = {
             "verifier": verifier,
             "retrieval": self.retriever.signature,
@@ -178,6 +180,14 @@ class DFactScorer:
             raise UsageError("the grouper 'given' needs biographies with facts and their groups")
         works = [_Work(one) for one in biographies]
         self._find_candidates(works)
+        if self.rule == "given":
+            for work in works:
+                for fact in work.bio.facts or ():
+                    if fact.entity is not None and fact.entity not in {*work.titles, *work.pages}:
+                        raise UsageError(
+                            f"response {work.bio.response_id!r}: the given entity {fact.entity!r} is not among its "
+                            f"candidates ({', '.join(work.pages) or 'none'})"
+                        )
         run_sync(self._ask(works, progress))
         if self._evaluator is not None:
             self._judge(works, journal, progress)
@@ -213,9 +223,8 @@ class DFactScorer:
                 if isinstance(page, verify.Support):
                     work.missing[title] = page
                 # Two titles may lead to one page, by a redirect: it is one entity.
-                work.pages[title if isinstance(page, verify.Support) else page.title] = (
-                    None if isinstance(page, verify.Support) else page
-                )
+                work.titles[title] = title if isinstance(page, verify.Support) else page.title
+                work.pages[work.titles[title]] = None if isinstance(page, verify.Support) else page
 
     def _look(self, title: str) -> Page | verify.Support:
         """The page of a title, or why its facts have no verdict."""
@@ -281,7 +290,7 @@ class DFactScorer:
         async def one(fact: int, page: Page) -> None:
             passages = await asyncio.to_thread(self._passages, work, fact, page)
             text = verify.prompt(work.bio.name, page.title, passages, work.facts[fact].text)
-            reply = await llm.ask(verify.request(text))
+            reply = await llm.ask(verify.request(text, self.logprobs))
             work.verdicts[fact, page.title] = verify.read(reply, self.parser)
 
         pages = [page for page in work.pages.values() if page is not None]
@@ -354,14 +363,19 @@ class DFactScorer:
     def _link(self, work: _Work, grouper: str, rule: str) -> list[Link] | None:
         """The links of one grouping by one rule; None where there are no groups."""
         groups = work.groupings[grouper].groups
-        if groups is None:
-            return None
-        return link(work.matrix, groups, rule, _given_entities(work, groups) if rule == "given" else None)
+        return None if groups is None else self._linked(work, work.matrix, groups, rule)
+
+    def _linked(self, work: _Work, matrix: Matrix, groups: Sequence[int], rule: str) -> list[Link]:
+        return link(matrix, groups, rule, _given_entities(work, groups) if rule == "given" else None)
 
     def _figures(self, work: _Work, grouper: str, rule: str) -> Row:
         groups = work.groupings[grouper].groups
         links = work.links if (grouper, rule) == (self.groupers[0], self.rule) else self._link(work, grouper, rule)
-        figures = scoring.score(work.matrix, groups, links or [], gamma=self.gamma, narrow=self.narrow)
+        best = None
+        if groups is not None and (work.matrix.prediction == MISSING).any():
+            best = self._linked(work, work.matrix.at_best(), groups, rule)
+        figures = scoring.score(work.matrix, groups, links or [], best=best, gamma=self.gamma, narrow=self.narrow)
+        figures["n_unparsed"] = sum(one.status == "unparsed" for one in work.verdicts.values())
         known = {"system": work.bio.system, "abstained": work.abstained, "n_failed_sentences": len(work.failed)}
         return known | figures
 
@@ -480,7 +494,7 @@ class DFactScorer:
             "grouper": self.groupers[0],
             "link": self.rule,
             **scoring.summarise(rows, **options),
-            "n_failed_sentences": sum(row["n_failed_sentences"] for row in rows),
+            **{key: sum(row[key] for row in rows) for key in _TOTALS},
             "systems": [
                 {"system": system}
                 | scoring.summarise([row for row in rows if row["system"] == system], **options)
@@ -522,6 +536,7 @@ _LINKING = (
     *(f"gap{end}" for end in ("", "_low", "_high")),
     *("n_biographies", "share_merged", "n_elsewhere", "n_narrow", "reason"),
 )
+_TOTALS = ("n_failed_sentences", "n_truncated_sentences", "n_unparsed", "n_duplicates", "n_cut")
 _COUNTS = ("n_changed", "n_dropped", "n_invented", "n_repeated")
 
 
@@ -532,6 +547,8 @@ class _Work:
     bio: Biography
     pages: dict[str, Page | None] = field(default_factory=dict)
     missing: dict[str, verify.Support] = field(default_factory=dict)
+    #: Of each candidate, as it was named, the title of its page.
+    titles: dict[str, str] = field(default_factory=dict)
     abstained: bool = False
     sentences: list[str] = field(default_factory=list)
     facts: tuple[Fact, ...] = ()
@@ -570,12 +587,19 @@ def _supports(verdicts: pd.DataFrame) -> Iterable[verify.Support]:
 
 
 def _verdict(prediction: int | None, cells: Sequence[verify.Support], raw: str | None) -> Row:
-    """Prediction, status and raw of a verdict that stands on these cells of the matrix."""
-    doubtful = next((one for one in cells if one.status != "ok"), None)
+    """Prediction, status and raw of a verdict that stands on these cells of the matrix.
+
+    Where it stands on replies that were guessed at, it is ``unparsed`` as they are.
+    """
     if prediction is None:
-        reason = doubtful or verify.Support(None, None, "skipped", "no candidate entity")
+        reason = next((one for one in cells if one.status != "ok"), None)
+        reason = reason or verify.Support(None, None, "skipped", "no candidate entity")
         return {"prediction": None, "status": reason.status, "raw": reason.raw}
-    return {"prediction": prediction, "status": "ok", "raw": raw or (cells[0].raw if len(cells) == 1 else None)}
+    alike = [one for one in cells if one.prediction == prediction]
+    # One clear reply is enough to be supported; not to be supported takes them all.
+    guessed = (all if prediction else any)(one.status == "unparsed" for one in alike) and bool(alike)
+    told = raw or (cells[0].raw if len(cells) == 1 else None)
+    return {"prediction": prediction, "status": "unparsed" if guessed else "ok", "raw": told}
 
 
 def _given_entities(work: _Work, groups: Sequence[int]) -> dict[int, str]:
@@ -583,12 +607,13 @@ def _given_entities(work: _Work, groups: Sequence[int]) -> dict[int, str]:
     regrouped = [
         Fact(fact.text, group=str(number), entity=fact.entity) for fact, number in zip(work.facts, groups, strict=True)
     ]
-    return {int(group or 0): entity for group, entity in given_groups(regrouped)[1].items() if entity is not None}
+    entities = given_groups(regrouped)[1].items()
+    return {int(group or 0): work.titles.get(entity, entity) for group, entity in entities if entity is not None}
 
 
 def _has_entities(work: _Work) -> bool:
     known = {fact.entity for fact in work.facts} - {None}
-    return not work.facts or (bool(known) and known <= set(work.pages))
+    return not work.facts or (bool(known) and known <= {*work.titles, *work.pages})
 
 
 def _given_groups(work: _Work) -> tuple[int, ...] | None:

@@ -30,6 +30,10 @@ class Matrix:
         if len(set(self.entities)) != len(self.entities):
             raise ValueError("an entity is a candidate once")
 
+    def at_best(self) -> Matrix:
+        """The matrix where all that is unscored is supported."""
+        return Matrix(self.facts, self.entities, np.where(self.prediction == MISSING, 1, self.prediction), self.score)
+
     def by_any(self) -> np.ndarray:
         """Per fact, whether any entity supports it (FActScore's verdict): int8 (n,), 1, 0 or -1.
 

@@ -193,6 +193,21 @@ def add_scores(results: Results, scored: Scored, scorer: DFactScorer, folder: Pa
         f"many facts (a margin of at most {scorer.narrow:g}).",
         "Grouping replies: " + "; ".join(_told_grouping(row) for row in summary["grouping"]) + ".",
     ]
+    doubts = [
+        f"{summary[key]:,} {told}"
+        for key, told in (
+            ("n_unparsed", "verification replies hold neither True nor False"),
+            (
+                "n_failed_sentences",
+                "sentences could not be decomposed, because calls failed: their facts are in no figure",
+            ),
+            ("n_truncated_sentences", "decompositions broke off at the limit of tokens"),
+            ("n_cut", f"facts were cut beyond {scorer.max_facts} a response"),
+        )
+        if summary[key]
+    ]
+    if doubts:
+        text.append("; ".join(doubts) + ".")
     if any(row["category"] is not None for row in scored.responses):
         told = (f"{name}: {_percent(summary[name])}" for name in CATEGORIES)
         text.append(f"Categories (MF §2.4). {'; '.join(told)}. Merged: {_percent(summary['share_merged'])}.")

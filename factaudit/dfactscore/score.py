@@ -18,6 +18,8 @@ CATEGORIES = ("one bio, one entity", "one bio, N entities", "N bios, N entities"
 #: The figures of a response that are averaged, each with ``_min`` and ``_max``.
 SCORES = ("factscore", "dfactscore", "init_factscore", "init_dfactscore")
 
+_MAXIMA = {"dfactscore": "score_max", "init_dfactscore": "init_score_max"}
+
 
 def category(n_biographies: int, n_entities: int) -> str:
     """The category of a response (MF §2.4, Table 2), where no supported fact at all counts as one entity.
@@ -35,6 +37,7 @@ def score(
     groups: Sequence[int] | None,
     links: Sequence[Link],
     *,
+    best: Sequence[Link] | None = None,
     gamma: float = GAMMA,
     narrow: float = NARROW,
 ) -> Row:
@@ -43,11 +46,13 @@ def score(
     ``factscore`` lets any candidate support a fact, ``dfactscore`` only the entity that the fact's group is linked to;
     both are multiplied by the length penalty on the number of *facts* (γ = ``gamma``, 0: none), ``init_factscore`` and
     ``init_dfactscore`` are not. (MF's published code penalises by the number of groups, so that only its unpenalised
-    D-FActScore can be compared.) ``_min``, ``_max``: all unscored facts unsupported, all supported, with the links as
-    they are. ``gap`` = init_factscore - init_dfactscore. ``n_elsewhere``: facts that another candidate supports and
-    the linked one doesn't; a response with any is ``merged``. ``margin``: the least over the groups.
+    D-FActScore can be compared.) ``_min``, ``_max``: the least and the greatest value, whatever the missing verdicts
+    had been; links follow verdicts, so that the greatest D-FActScore may be that of other links. ``gap`` =
+    init_factscore - init_dfactscore. ``n_elsewhere``: facts that another candidate supports and the linked one doesn't;
+    a response with any is ``merged``. ``margin``: the least over the groups.
 
     groups: None where the facts could not be grouped: D-FActScore is then undefined.
+    best: the links of `Matrix.at_best`; by default, those of ``links``.
     """
     any_verdicts = matrix.by_any()
     row: Row = _named(response_score(_optional(any_verdicts), gamma), "factscore")
@@ -59,6 +64,9 @@ def score(
         linked = matrix.by_entity(entity_of_facts(links, groups))
         n_biographies = len(links)
     row |= _named(response_score(_optional(linked), gamma), "dfactscore", "_linked")
+    if groups is not None and best is not None:
+        most = _optional(matrix.at_best().by_entity(entity_of_facts(best, groups)))
+        row |= {f"{name}_max": response_score(most, gamma)[figure] for name, figure in _MAXIMA.items()}
     del row["n_facts_linked"]
     margins = [one.margin for one in links if one.margin is not None]
     elsewhere = int(((any_verdicts == 1) & (linked == 0)).sum())

@@ -22,7 +22,19 @@ from factaudit.runfolder import RunSettings, write_lock
 from factaudit.yamlfile import Paths, YamlFile, check
 
 #: Settings that the engine has under the same name.
-_PASSED = ("groupers", "rule", "demos", "group_demos", "parser", "abstain", "gamma", "narrow", "max_facts", "dataset")
+_PASSED = (
+    "groupers",
+    "rule",
+    "demos",
+    "group_demos",
+    "parser",
+    "abstain",
+    "gamma",
+    "narrow",
+    "max_facts",
+    "logprobs",
+    "dataset",
+)
 _PATHS = (
     "biographies",
     "published",
@@ -64,6 +76,7 @@ class DScoreSettings(BaseModel):
     gamma: float = Field(default=GAMMA, ge=0)
     narrow: float = Field(default=NARROW, ge=0, le=1)
     max_facts: int = Field(default=MAX_FACTS, ge=1)
+    logprobs: bool = True
     dataset: str = "biographies"
     citation_judge: str | dict[str, dict[str, Any] | None] | None = None
     annotations: str | None = None

@@ -141,6 +141,12 @@ def _scores_section(scorer: FactScorer, scored: Scored, folder: Path) -> Row:
             f"Of the facts of the replies, {summary['n_duplicates']:,} were repeated in a response and removed, and "
             f"{summary['n_cut']:,} cut beyond {scorer.max_facts} a response."
         )
+    if summary["n_failed_sentences"] or summary["n_truncated_sentences"]:
+        text.append(
+            f"{summary['n_failed_sentences']:,} sentences could not be decomposed, because calls failed: their facts "
+            f"are in no figure. {summary['n_truncated_sentences']:,} replies broke off at the limit of tokens: what "
+            "they hold is used."
+        )
     if summary["n_unparsed"]:
         how = "guessed, as published" if scorer.parser == "original" else "left unscored"
         text.append(f"{summary['n_unparsed']:,} replies hold neither True nor False: their verdicts are {how}.")

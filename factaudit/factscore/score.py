@@ -86,7 +86,8 @@ def summarise(
             row[f"{key}_{end}"] = float(np.mean(ends)) if ends else None
         row[f"{key}_low"], row[f"{key}_high"] = bootstrap_mean(values, replicates, seed, confidence)
     n_facts = sum(r["n_facts"] for r in answered)
-    row["num_facts_per_response"] = _ratio(sum(r["n_facts"] for r in scored), len(scored))
+    spoke = [r["n_facts"] for r in answered if r["n_facts"]]
+    row["num_facts_per_response"] = _ratio(sum(spoke), len(spoke))
     row["n_facts"] = n_facts
     row["n_supported"] = sum(r["n_supported"] for r in answered)
     row["n_unscored"] = sum(r["n_unscored"] for r in answered)
