@@ -152,6 +152,10 @@ def compare(
         reuse: called with a key (what the rows depend on) and a function that makes the rows; may return stored ones.
     """
     chosen = audit_options(audits)
+    sizes = _chunk_sizes(signatures or {})
+    for name in ("chunking", "chunking_rates"):
+        if sizes and name in chosen and not {"size", "sizes"} & set(chosen[name]):
+            chosen[name] = {**chosen[name], "sizes": sizes}
     judged = Judged.join(claims, verdicts)
     tables = digest(table_digest(claims), table_digest(verdicts))
     intervals = Intervals(replicates=replicates, seed=seed, confidence=confidence) if replicates else None
@@ -185,6 +189,12 @@ def compare(
         },
     )
     return Results(line, about, found, findings(found, about))
+
+
+def _chunk_sizes(signatures: Mapping[str, str]) -> dict[str, int]:
+    """Words in the chunks of the evaluators that are `factaudit.evaluators.chunked.Chunked` and count words."""
+    made = {name: re.fullmatch(r"chunked\|.*\|size:(\d+)\|unit:words", text) for name, text in signatures.items()}
+    return {name: int(found[1]) for name, found in made.items() if found}
 
 
 def audit_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:

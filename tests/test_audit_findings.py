@@ -10,7 +10,7 @@ from audit_tables import find, judged
 from factaudit.audit import AUDITS
 from factaudit.audit.adjustment import adjustment
 from factaudit.audit.consistency import consistency
-from factaudit.audit.findings import findings
+from factaudit.audit.findings import _points, findings
 from factaudit.audit.intervals import Intervals
 from factaudit.audit.quantification import quantification
 from factaudit.audit.ranking import ranking
@@ -224,3 +224,39 @@ def test_rates_over_other_columns_are_not_taken_for_those_of_the_dataset():
 def test_no_audit_no_finding():
     assert findings({}) == []
     assert findings({name: [] for name in AUDITS}, {"evaluators": []}) == []
+
+
+@pytest.mark.parametrize(
+    ("zero_bias", "bacc", "severity", "finding"),
+    [
+        ((-0.05, -0.08, -0.02), (0.10, 0.04, 0.15), "ok", "holds"),
+        ((-0.05, -0.08, 0.02), (0.10, 0.04, 0.15), "fail", "is not settled"),
+        ((-0.05, -0.08, 0.02), (0.10, -0.04, 0.15), "warn", "is not settled"),
+        ((-0.05, -0.08, -0.02), (-0.03, -0.04, -0.01), "ok", "fails"),
+        ((0.05, 0.02, 0.08), (0.10, 0.04, 0.15), "fail", "fails"),
+        ((-0.05, None, None), (0.10, None, None), "warn", "is not settled"),
+    ],
+)
+def test_what_a_calibration_does_to_the_others(zero_bias, bacc, severity, finding):
+    about = {"dataset": "d", "level": "claim", "evaluator": "e", "calibration_system": "__cv__"}
+    rows = [
+        about | {"method": method, "mean_abs_bias": 0.12 + low, "change": low, "change_low": a, "change_high": b}
+        for method, (low, a, b) in (
+            ("none", (0.0, 0.0, 0.0)),
+            ("zero_bias_threshold", zero_bias),
+            ("bacc_threshold", bacc),
+        )
+    ]
+    found = find(findings({"adjustment": rows}), id="adjustment")
+    assert (found["severity"], found["evaluator"], found["dataset"]) == (severity, "e", "d")
+    assert found["evidence"]["published_finding"] == finding
+    assert "error rates (12 points uncorrected) by " in found["statement"]
+    assert f"VC §5's finding, that zero bias helps and BAcc harms, {finding} here" in found["statement"]
+    assert ("use a zero-bias threshold" in found["statement"]) == (severity == "ok")
+    if finding == "holds":
+        assert "by −5 with a zero-bias threshold, +10 with a best-BAcc threshold: use" in found["statement"]
+    assert findings({"adjustment": rows[:1]}) == []
+
+
+def test_a_rounded_zero_has_no_sign_and_a_minus_is_no_hyphen():
+    assert [_points(value, sign=True) for value in (-0.0004, 0.0004, -0.052, 0.1)] == ["0", "0", "−5.2", "+10"]

@@ -182,6 +182,16 @@ def test_differences_are_of_the_claims_that_both_scored():
     assert macro["difference"] == pytest.approx(np.mean(parts))
 
 
+def test_only_the_pairs_asked_for_and_in_their_order():
+    rows = random_rows(3)
+    (wanted,) = differences(judged(rows, *"abc"), pairs={"c": "a"})[:1]
+    whole = find(differences(judged(rows, *"abc")), dataset="x", evaluator_a="a", evaluator_b="c", key="bacc")
+    assert (wanted["evaluator_a"], wanted["evaluator_b"], wanted["key"]) == ("c", "a", "bacc")
+    assert wanted["difference"] == -whole["difference"]
+    with pytest.raises(UsageError, match="no verdicts of 'd'"):
+        differences(judged(rows, *"abc"), pairs={"a": "d"})
+
+
 def test_permutation_p_values_agree_with_all_swaps():
     random = np.random.default_rng(4)
     rows = [

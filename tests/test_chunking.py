@@ -108,6 +108,27 @@ def test_pairs_are_found_by_name_or_given() -> None:
     assert chunking_rates(judged(rows, ("e", "sliced"))) == []
 
 
+def test_chunks_of_an_evaluator_s_own_size() -> None:
+    data = judged(rows_of(NEAR, (1, 0)) + rows_of(FAR, (1, 1), (0, 0)))
+    small, large = (chunking(data, sizes={"chunked-e": size}) for size in (3, 6))
+    assert [(row["n"], row["chunk_size"]) for row in small] == [(1, 3), (2, 3)]
+    assert [(row["n"], row["chunk_size"]) for row in large] == [(3, 6), (0, 6)]
+    assert small == chunking(data, size=3), "others have the common size"
+    assert [row["chunk_size"] for row in chunking_rates(data, sizes={"chunked-e": 3}, by=[])] == [3, 3]
+    assert chunking_rates(data, sizes={"chunked-e": 6}) == []
+
+
+def test_rates_without_documents_are_of_all_claims_where_that_is_asked_for() -> None:
+    data = judged(rows_of(FAR, (1, 0), (1, 1), doc=None))
+    assert chunking_rates(data) == []
+    rows = chunking_rates(data, size=None, by=[])
+    assert [(row["evaluator"], row["tpr"], row["chunk_size"]) for row in rows] == [
+        ("e", 1, None),
+        ("chunked-e", 0.5, None),
+    ]
+    assert all(row["reason"].startswith("of all claims, whatever the length") for row in rows)
+
+
 def random_rows(n: int = 400) -> list[dict[str, Any]]:
     random = np.random.default_rng(8)
     return [

@@ -16,6 +16,7 @@ from report_results import make_results
 
 from factaudit.errors import InputError
 from factaudit.report import render
+from factaudit.report.content import build
 from factaudit.report.labels import figure, in_order, span
 from factaudit.report.markdown import escape
 from factaudit.report.summary import checks, evidence, glance, lead
@@ -550,3 +551,27 @@ def test_evaluators_stand_in_the_order_in_which_they_were_given() -> None:
     ]
     told = [{"name": "x", "fact": "f"}, {"name": "y", "fact": "f"}, {"name": "x", "fact": "f"}]
     assert in_order(told, ["b"]) == told
+
+
+def test_a_mean_over_one_dataset_is_not_shown_beside_it(tmp_path: Path) -> None:
+    results = make_results(1, 2, 2)
+    row = {"evaluator": "e", "n": 10, "n_unscored": 0, "tpr": 0.9, "tnr": 0.5, "bacc": 0.7, "ppr": 0.6, "n_datasets": 1}
+    results["audits"] = {"rates": [{"dataset": "d", **row}, {"dataset": "__macro__", **row}]}
+    document = build(results, tmp_path)
+    (section,) = [section for section in document.sections if section.id == "rates"]
+    assert [line[0].text for line in section.tables[0].rows] == ["d"]
+    assert "mean over datasets" not in " ".join(document.lead)
+
+
+def test_the_report_says_where_the_published_finding_on_tuning_holds(tmp_path: Path) -> None:
+    results = make_results(2, 2, 2)
+    results["findings"] = [
+        {"id": "adjustment", "severity": "ok", "evaluator": evaluator, "dataset": "d", "statement": "x",
+         "evidence": {"level": level, "published_finding": told}}
+        for evaluator, level, told in (("e", "claim", "holds"), ("e", "response", "holds"), ("f", "claim", "fails"))
+    ]  # fmt: skip
+    (section,) = [section for section in build(results, tmp_path).sections if section.id == "adjustment"]
+    assert (
+        "that holds for e on d, e on d (response level); fails for f on d; is not settled for none." in section.text[1]
+    )
+    assert "threshold" not in section.tables[0].columns, "a mean over calibrations has none"

@@ -56,3 +56,17 @@ def test_figures_by_audit(results):
         results.figure("differences")
     with pytest.raises(UsageError, match="nothing to draw: rates has no such rows"):
         results.figure("rates", evaluator="nobody")
+
+
+def test_chunks_are_those_that_the_signature_tells_of():
+    claims, verdicts = tables(
+        [{"label": 1, "doc": "One two. Three four.", "e": 1, "chunked-e": 0}] * 2, ["e", "chunked-e"]
+    )
+    for signature, options, size in (
+        ('chunked|evaluator:"e|size:9|unit:words"|size:2|unit:words', {}, 2),
+        ('chunked|evaluator:"e|size:9|unit:words"|size:2|unit:words', {"size": 3}, 3),
+        ("chunked|evaluator:e|size:512|tokenizer:t|unit:tokens", {}, 500),
+        ("other|size:2|unit:words", {}, 500),
+    ):
+        found = compare(claims, verdicts, audits=[{"chunking": options}], signatures={"chunked-e": signature})
+        assert [row["chunk_size"] for row in found.audits["chunking"]] == [size, size]

@@ -11,8 +11,7 @@ from factaudit.audit.groups import group_by
 from factaudit.audit.intervals import Intervals, low_high
 from factaudit.audit.judged import Judged
 from factaudit.audit.rates import rates
-from factaudit.audit.rows import Row, number, ratio
-from factaudit.errors import UsageError, hint
+from factaudit.audit.rows import Row, number, ratio, reasons
 from factaudit.text.chunks import words
 from factaudit.text.overlap import r2_diff
 
@@ -28,31 +27,37 @@ def chunking(
     by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
     size: int = 500,
+    sizes: Mapping[str, int] | None = None,
     intervals: Intervals | None = None,
 ) -> list[Row]:
     """How many predictions chunking flips, where one chunk has all overlapping bigrams (R2-diff 0) and where none has.
 
-    pairs: from an evaluator to its chunked counterpart; by default every X with ``chunked-X``. size: words in a chunk.
+    pairs: from an evaluator to its chunked counterpart; by default every X with ``chunked-X``. size: words in a chunk;
+    sizes: those of chunked evaluators that have another (`factaudit.results.compare` knows them from signatures; chunks
+    that were counted in tokens have to be given in words).
+
     Labels aren't read. A row per group of ``by``, pair and kind of claim: the keys of ``by``, evaluator,
-    chunked_evaluator, r2_diff (``zero`` or ``positive``), n (claims scored by both), n_unscored (by one or both),
+    chunked_evaluator, r2_diff (``zero`` or ``positive``), chunk_size, n (claims scored by both), n_unscored (by one or
+    both),
     n_one_chunk (of n, those whose document is a single chunk; their R2-diff is zero), n_no_r2 (the group's claims
     without R2-diff: no document, or fewer than two tokens), flip_1_to_0 and flip_0_to_1, the shares of n that only the
     evaluator, and only its chunked counterpart, finds attributable; each with ``_min`` and ``_max`` and, with
     intervals, ``_low`` and ``_high``.
     """
-    chosen = _pairs(judged, pairs)
+    chosen = _pairs(judged, pairs, size, sizes)
     if not chosen:
         return []
     groups = group_by(judged.claims, by)
     docs = judged.claims["doc"].tolist()
-    difference = r2_diff(judged.claims["claim"].tolist(), docs, size)
-    undefined = np.isnan(difference)
-    lost = np.bincount(groups.codes[undefined], minlength=len(groups.keys))
-    short = _lengths(docs) <= size
-    codes = np.where(undefined, -1, groups.codes * len(_KINDS) + (difference > 0))
+    lengths = _lengths(docs)
+    differences = {words: r2_diff(judged.claims["claim"].tolist(), docs, words) for words in {at for *_, at in chosen}}
     n_codes = len(groups.keys) * len(_KINDS)
     rows: list[tuple[int, Row]] = []
-    for plain, chunked in chosen:
+    for plain, chunked, at in chosen:
+        difference, short = differences[at], lengths <= at
+        undefined = np.isnan(difference)
+        lost = np.bincount(groups.codes[undefined], minlength=len(groups.keys))
+        codes = np.where(undefined, -1, groups.codes * len(_KINDS) + (difference > 0))
         # The same nine cells as for a label and a prediction, with the evaluator in the label's place.
         first, second = (judged.prediction[judged.evaluators.index(name)] for name in (plain, chunked))
         both = (first >= 0) & (second >= 0)
@@ -73,13 +78,14 @@ def chunking(
                 "evaluator": plain,
                 "chunked_evaluator": chunked,
                 "r2_diff": _KINDS[kind],
+                "chunk_size": at,
                 "n": n,
                 "n_unscored": int(counts[place].sum()) - n,
                 "n_one_chunk": int(one_chunk[place]),
                 "n_no_r2": int(lost[group]),
             }
             row |= {name: number(values[place]) for name, values in figures.items()}
-            rows.append((group, row | {"reason": _reason(row, size)}))
+            rows.append((group, row | {"reason": _reason(row, at)}))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
@@ -88,38 +94,51 @@ def chunking_rates(
     *,
     by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
-    size: int = 500,
+    size: int | None = 500,
+    sizes: Mapping[str, int] | None = None,
     intervals: Intervals | None = None,
 ) -> list[Row]:
-    """Rates of evaluators with and without chunks, over claims whose documents are longer than ``size`` words.
+    """Rates of evaluators with and without chunks, over claims whose documents are longer than a chunk.
 
-    pairs: as in `chunking`. The rows are those of `factaudit.audit.rates.rates`, for both evaluators of each pair; a
+    pairs, size, sizes: as in `chunking`; size None takes all claims, for documents that are long but not at hand. The
+    rows are those of `factaudit.audit.rates.rates` with chunk_size (null for None), for both evaluators of each pair; a
     dataset without a document that long has none.
     """
-    chosen = list(dict.fromkeys(name for pair in _pairs(judged, pairs) for name in pair))
-    long = np.flatnonzero(_lengths(judged.claims["doc"].tolist()) > size)
-    if not chosen or not len(long):
-        return []
-    at = np.ix_(np.array([judged.evaluators.index(name) for name in chosen]), long)
-    part = Judged(
-        claims=judged.claims.iloc[long].reset_index(drop=True),
-        evaluators=tuple(chosen),
-        label=judged.label[long],
-        prediction=judged.prediction[at],
-        score=judged.score[at],
-        status=judged.status[at],
-    )
-    return rates(part, by=by, intervals=intervals)
+    lengths = _lengths(judged.claims["doc"].tolist()) if size is not None else None
+    found: dict[int | None, list[str]] = {}
+    for plain, chunked, own in _pairs(judged, pairs, size or 0, sizes):
+        found.setdefault(None if lengths is None else own, []).extend((plain, chunked))
+    rows: list[Row] = []
+    for at, names in found.items():
+        long = np.arange(len(judged.claims)) if lengths is None else np.flatnonzero(lengths > at)
+        if not len(long):
+            continue
+        chosen = list(dict.fromkeys(names))
+        place = np.ix_(np.array([judged.evaluators.index(name) for name in chosen]), long)
+        part = Judged(
+            claims=judged.claims.iloc[long].reset_index(drop=True),
+            evaluators=tuple(chosen),
+            label=judged.label[long],
+            prediction=judged.prediction[place],
+            score=judged.score[place],
+            status=judged.status[place],
+        )
+        every = "" if at is not None else "of all claims, whatever the length of their documents"
+        rows += [
+            row | {"chunk_size": at, "reason": reasons([every, row["reason"] or ""])}
+            for row in rates(part, by=by, intervals=intervals)
+        ]
+    return rows
 
 
-def _pairs(judged: Judged, pairs: Mapping[str, str] | None) -> list[tuple[str, str]]:
-    """The pairs asked for, or every evaluator whose chunked counterpart is there; in the order of the evaluators."""
+def _pairs(
+    judged: Judged, pairs: Mapping[str, str] | None, size: int, sizes: Mapping[str, int] | None
+) -> list[tuple[str, str, int]]:
+    """The pairs asked for, or every evaluator whose chunked counterpart is there, with the words of its chunks."""
     if pairs is None:
-        return [(name, _PREFIX + name) for name in judged.evaluators if _PREFIX + name in judged.evaluators]
-    for name in (name for pair in pairs.items() for name in pair):
-        if name not in judged.evaluators:
-            raise UsageError(f"pairs: no verdicts of {name!r}{hint(name, judged.evaluators)}")
-    return list(pairs.items())
+        pairs = {name: _PREFIX + name for name in judged.evaluators if _PREFIX + name in judged.evaluators}
+    judged.check_evaluators(name for pair in pairs.items() for name in pair)
+    return [(plain, chunked, (sizes or {}).get(chunked, size)) for plain, chunked in pairs.items()]
 
 
 def _lengths(docs: Sequence[str | None]) -> np.ndarray:

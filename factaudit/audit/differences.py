@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import combinations
 
 import numpy as np
@@ -15,8 +16,12 @@ from factaudit.signature import digest
 KEYS = ("bacc", "bias")
 
 
-def differences(judged: Judged, *, intervals: Intervals | None = None) -> list[Row]:
+def differences(
+    judged: Judged, *, pairs: Mapping[str, str] | None = None, intervals: Intervals | None = None
+) -> list[Row]:
     """Per dataset and pair of evaluators, ``difference`` = figure of a - figure of b, for BAcc and for bias.
+
+    pairs: from each evaluator_a to its evaluator_b; by default every two evaluators.
 
     Both figures are over the n labelled claims that both scored (n_unscored: labelled, not scored by both); _min and
     _max say what the difference could be, whatever the missing predictions. With intervals: low and high, from a paired
@@ -27,7 +32,12 @@ def differences(judged: Judged, *, intervals: Intervals | None = None) -> list[R
     dataset, names = judged.datasets
     rows: list[Row] = []
     means: list[Row] = []
-    for a, b in combinations(range(len(judged.evaluators)), 2):
+    if pairs is None:
+        places = list(combinations(range(len(judged.evaluators)), 2))
+    else:
+        judged.check_evaluators(name for pair in pairs.items() for name in pair)
+        places = [(judged.evaluators.index(a), judged.evaluators.index(b)) for a, b in pairs.items()]
+    for a, b in places:
         first, second = judged.prediction[a], judged.prediction[b]
         both = (judged.label >= 0) & (first >= 0) & (second >= 0)
         cells = np.where(both, judged.label * 4 + first * 2 + second, 0).astype(np.int64)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from factaudit.audit.adjustment import CV
 from factaudit.audit.rows import ALL, MACRO, Row, counted
 
 #: |TPR - TNR| over this is a lopsided evaluator (VC §6: 20 points).
@@ -317,6 +318,59 @@ def _calibration(audits: Audits) -> Iterator[Row]:
             )
 
 
+#: The methods of `adjustment` in words; the first two are those of VC §5's finding.
+_METHODS = {
+    "zero_bias_threshold": "a zero-bias threshold",
+    "bacc_threshold": "a best-BAcc threshold",
+    "adjusted_counts": "adjusted counts",
+}
+
+
+def _adjustment(audits: Audits) -> Iterator[Row]:
+    """What calibrating on one system does to the bias of the others, and whether that is what VC §5 found."""
+    rows = [row for row in audits.get("adjustment", []) if row["calibration_system"] == CV]
+    rows = [row for row in rows if row["method"] in _METHODS and row["change"] is not None and "change_low" in row]
+    before = {
+        (row["dataset"], row["level"], row["evaluator"]): row["mean_abs_bias"]
+        for row in audits.get("adjustment", [])
+        if row["calibration_system"] == CV and row["method"] == "none"
+    }
+    for (dataset, level, evaluator), group in _grouped(rows, "dataset", "level", "evaluator"):
+        by_method = {row["method"]: row for row in group}
+        sure = {method: _direction(row) for method, row in by_method.items()}
+        said = ", ".join(
+            f"{_points(row['change'], sign=True)} with {words}"
+            for method, words in _METHODS.items()
+            if (row := by_method.get(method))
+        )
+        helping = [method for method in by_method if sure[method] < 0]
+        best = min(helping, key=lambda method: by_method[method]["mean_abs_bias"], default=None)
+        advice = f"use {_METHODS[best]}" if best else "none is shown to reduce it, so do not count on a correction"
+        uncorrected = before[dataset, level, evaluator]
+        text = (
+            f"On {dataset}, calibrating {evaluator} on one system changes the mean |bias| of the others' {level}-level "
+            f"error rates ({_points(uncorrected)} points uncorrected) by {said}: {advice}"
+        )
+        evidence: Row = {"level": level, "mean_abs_bias": uncorrected}
+        paper = (sure.get("zero_bias_threshold"), sure.get("bacc_threshold"))
+        if None not in paper:
+            holds = "holds" if paper == (-1, 1) else "fails" if paper[0] == 1 or paper[1] == -1 else "is not settled"
+            text += f" (VC §5's finding, that zero bias helps and BAcc harms, {holds} here)"
+            evidence |= {"published_finding": holds}
+        for method in (each for each in _METHODS if each in by_method):
+            row = by_method[method]
+            evidence |= {f"{method}_{key}": row[key] for key in ("change", "change_low", "change_high")}
+        severity = "ok" if best else "fail" if 1 in sure.values() else "warn"
+        yield _finding("adjustment", severity, evaluator, dataset, f"{text}.", evidence)
+
+
+def _direction(row: Row) -> int:
+    """-1 where a method surely reduces the bias of the others, 1 where it surely increases it, else 0."""
+    if row["change_low"] is None:
+        return 0
+    return -1 if row["change_high"] < 0 else 1 if row["change_low"] > 0 else 0
+
+
 def _power(audits: Audits) -> Iterator[Row]:
     """Too few labels to tell the systems apart."""
     for (dataset, level), group in _grouped(_per_dataset(audits, "ranking", "detectable_10"), "dataset", "level"):
@@ -410,6 +464,7 @@ _CHECKS: tuple[Callable[[Audits], Iterator[Row]], ...] = (
     _overlap,
     _chunks,
     _calibration,
+    _adjustment,
     _power,
     _unscored,
 )
@@ -520,5 +575,6 @@ def _percent(rate: float) -> str:
 
 def _points(difference: float, sign: bool = False) -> str:
     """Percentage points, without a needless decimal."""
-    text = f"{100 * difference:{'+' if sign else ''}.1f}"
-    return text.removesuffix(".0")
+    text = f"{100 * difference:{'+' if sign else ''}.1f}".removesuffix(".0")
+    # A rounded zero has no sign, and a minus is no hyphen.
+    return "0" if float(text) == 0 else text.replace("-", "−")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -53,6 +54,12 @@ class Judged:
         status[at] = pd.Categorical(verdicts["status"], categories=list(STATUSES)).codes[known]
         label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
         return cls(claims, tuple(map(str, names)), label, prediction, score, status)
+
+    def check_evaluators(self, names: Iterable[str]) -> None:
+        """Raise `UsageError` for a name that no verdict has."""
+        for name in names:
+            if name not in self.evaluators:
+                raise UsageError(f"no verdicts of {name!r}{hint(name, self.evaluators)}")
 
     def at(self, level: str) -> Judged:
         """The claims themselves, or their responses (see `responses`)."""

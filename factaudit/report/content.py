@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from factaudit.report.labels import Row, count, group_columns, group_label, in_order, is_total, unique
+from factaudit.report.labels import Row, count, group_columns, group_label, in_order, is_total, repeats, unique
 from factaudit.report.summary import Check, checks, glance, lead
 from factaudit.report.tables import Table, plain_table, result_table
 
@@ -207,7 +207,7 @@ _AUDITS: dict[str, _Audit] = {
     ),
     "chunking_rates": _Audit(
         "Rates with and without chunks",
-        "Only documents longer than a chunk.",
+        "On documents that are longer than a chunk.",
         "TPR, TNR, BAcc and PPR as above; a chunked evaluator's score is the maximum over chunks.",
     ),
     "adjustment": _Audit(
@@ -226,7 +226,10 @@ def build(results: Mapping[str, Any], run_dir: Path) -> Document:
     """The document of a ``results.json``'s content; nothing is drawn yet."""
     about = results["about"]
     evaluators = [row["name"] for row in about.get("evaluators", [])]
-    audits = {audit: in_order(rows, evaluators) for audit, rows in results["audits"].items()}
+    audits = {
+        audit: in_order([row for row in rows if not repeats(row)], evaluators)
+        for audit, rows in results["audits"].items()
+    }
     order = [*(audit for audit in _AUDITS if audit in audits), *(audit for audit in audits if audit not in _AUDITS)]
     # What an engine has to say is what its run was about.
     sections = [_given_section(i, given, run_dir) for i, given in enumerate(results.get("sections") or [])]
@@ -257,15 +260,39 @@ def _audit_section(audit: str, rows: list[Row], evaluators: Sequence[str], resul
         return Section(slug, words.title, [words.text, text])
     shown, note = rows, ""
     if audit == "adjustment" and any(row.get("calibration_system") == "__cv__" for row in rows):
-        shown, note = (
-            [row for row in rows if row.get("calibration_system") == "__cv__"],
-            " Each calibration is in the CSV.",
-        )
+        # A mean over calibrations has no threshold, and no system, of its own.
+        only_one = {"threshold"} | {key for key in rows[0] if key.startswith("calibration_error")}
+        shown = [
+            {key: value for key, value in row.items() if key not in only_one}
+            for row in rows
+            if row.get("calibration_system") == "__cv__"
+        ]
+        note = " Each calibration is in the CSV."
+    paragraphs = [words.text] if words.text else []
+    if audit == "adjustment":
+        paragraphs += _published_finding(results.get("findings") or [])
     pictures = _pictures(audit, rows, evaluators, results)
     # The figure's caption has the formula already.
     formula = "" if pictures or not words.formula else f" {words.formula}"
     table = result_table(shown, f"{words.title}.{formula}{note}", f"tables/{audit}.csv")
-    return Section(slug, words.title, [words.text] if words.text else [], pictures, [table])
+    return Section(slug, words.title, paragraphs, pictures, [table])
+
+
+def _published_finding(findings: Sequence[Row]) -> list[str]:
+    """Where what VC §5 found of tuned thresholds is found here too; nothing where that was not looked at."""
+    where: dict[str, list[str]] = {"holds": [], "fails": [], "is not settled": []}
+    for each in findings:
+        told = (each.get("evidence") or {}).get("published_finding")
+        if told in where:
+            level = "" if each["evidence"].get("level") == "claim" else f" ({each['evidence'].get('level')} level)"
+            where[told].append(f"{each['evaluator']} on {each['dataset']}{level}")
+    if not any(where.values()):
+        return []
+    said = "; ".join(f"{told} for {', '.join(names) or 'none'}" for told, names in where.items())
+    return [
+        "VC §5 found that tuning the threshold to zero bias reduces the bias of the other systems and tuning it to "
+        f"BAcc increases it. By the intervals of the changes, that {said}."
+    ]
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
@@ -422,7 +449,7 @@ def _caption(what: str, audit: str, kind: _Kind, rows: list[Row], results: Mappi
     unscored = sum(row.get("n_unscored") or 0 for row in rows if not is_total(row.get("dataset")))
     if unscored and audit in ("rates", "chunking_rates", "quantification"):
         text.append("Pale bars: where a figure could lie whatever the unscored claims' predictions had been.")
-    if any(row.get("reason") for row in rows):
+    if any(key in row and row[key] is None for row in rows for key in kind.keys):
         text.append("Undefined figures are not drawn.")
     return " ".join(part for part in text if part)
 

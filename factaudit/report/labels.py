@@ -60,6 +60,11 @@ def is_total(value: Any) -> bool:
     return value in ("__all__", "__macro__")
 
 
+def repeats(row: Row) -> bool:
+    """Whether a row is the mean over a single dataset, which has a row of its own."""
+    return row.get("dataset") == "__macro__" and row.get("n_datasets") == 1
+
+
 def group_columns(rows: Sequence[Row], known: Iterable[str]) -> list[str]:
     """The columns that rows are grouped ``by``: `dataset`, and whatever text columns an experiment asked for.
 
@@ -141,6 +146,7 @@ _LABELS = {
     "human": "people's",
     "human_annotated": "people's, all annotated",
     "r2_diff": "R2-diff",
+    "chunk_size": "words in a chunk",
     "r2_low": "ROUGE-2 from",
     "r2_high": "ROUGE-2 to",
     "mean_abs_bias": "mean |bias|",
@@ -163,7 +169,7 @@ def is_percent(key: str) -> bool:
 
 def is_points(key: str) -> bool:
     """Whether a column holds differences of shares, which are shown in percentage points."""
-    return key in _POINTS or key.endswith("_bias")
+    return key in _POINTS or key.endswith(("_bias", "_change"))
 
 
 def column_label(key: str) -> str:

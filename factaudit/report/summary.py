@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from factaudit.report.labels import UNDEFINED, Row, column_label, count, figure, is_total, name, span, unique
+from factaudit.report.labels import UNDEFINED, Row, column_label, count, figure, is_total, name, repeats, span, unique
 from factaudit.report.tables import Cell, Table
 
 #: A gap between TPR and TNR of so much is called a leaning, as in the findings (VC §6).
@@ -19,7 +19,7 @@ def overall(rates: Sequence[Row]) -> dict[str, Row]:
     """Each evaluator's one row that stands for all claims: the mean over datasets, else its only row."""
     found: dict[str, Row] = {}
     for evaluator in unique(row["evaluator"] for row in rates):
-        mine = [row for row in rates if row["evaluator"] == evaluator]
+        mine = [row for row in rates if row["evaluator"] == evaluator and not repeats(row)]
         for kind in ("__macro__", "__all__"):
             total = [row for row in mine if row.get("dataset") == kind]
             if len(total) == 1:
@@ -258,7 +258,7 @@ def glance(results: Mapping[str, Any]) -> Table | None:
         if findings:
             for severity in ("fail", "warn"):
                 mine = [f for f in findings if f.get("evaluator") == evaluator and f.get("severity") == severity]
-                cells.append(Cell(UNDEFINED, why="findings are not about floors") if floor else Cell(str(len(mine))))
+                cells.append(Cell(UNDEFINED) if floor else Cell(str(len(mine))))
         body.append(cells)
     first = next(iter(rows.values()))
     over = {"__macro__": "Rates are means over datasets. ", "__all__": "Rates are over all claims. "}
@@ -277,6 +277,7 @@ _CHECKS = {
     "overlap": "Leaning on word overlap",
     "chunking": "Claims that chunks cannot support",
     "calibration": "Calibration on too few errors",
+    "adjustment": "What a calibration does to the other systems",
     "power": "Too few labels to tell systems apart",
     "unscored": "Unscored claims that matter",
 }

@@ -17,6 +17,8 @@ from factaudit.report.labels import KEYS, Row, column_label, figure, group_colum
 MAX_ROWS = 200
 #: Only in the CSV: 1 − TNR and 1 − TPR, and what the figures of `ranking_pairs` show.
 _HIDDEN = re.compile(r"fpr|fnr|n_datasets|reason|labelled_(lt|eq|gt)_predicted_(lt|eq|gt)")
+#: Shown only where some row has one.
+_WHERE_ANY = ("n_unlabelled", "chunk_size")
 _SUFFIXES = ("_low", "_high", "_min", "_max")
 
 
@@ -52,7 +54,7 @@ def result_table(rows: Sequence[Row], caption: str, file: str | None = None) -> 
     groups = group_columns(rows, KEYS)
     keys = [key for key in unique((*groups, *KEYS)) if key in present and (key != "dataset" or "dataset" in groups)]
     shown = [key for key in present if key not in {*keys, *merged, "dataset"} and not _HIDDEN.fullmatch(key)]
-    shown = [key for key in shown if key != "n_unlabelled" or any(row.get(key) for row in rows)]
+    shown = [key for key in shown if key not in _WHERE_ANY or any(row.get(key) for row in rows)]
     # How many stand behind a figure comes before the figure.
     shown.sort(key=lambda key: not (key == "n" or key.startswith("n_")))
     columns = [*keys, *shown]
@@ -67,7 +69,7 @@ def result_table(rows: Sequence[Row], caption: str, file: str | None = None) -> 
         notes.append("Small figures: interval.")
     if any(note.startswith("[") for note in small):
         notes.append("In brackets: the least and the greatest value that the unscored claims leave possible.")
-    if any(row.get("reason") for row in rows[:MAX_ROWS]):
+    if any(cell.why for line in body for cell in line):
         notes.append("A dash is an undefined figure; point at it for the reason.")
     return Table(caption, [column_label(key) for key in columns], numeric, body, len(rows), file, notes)
 
