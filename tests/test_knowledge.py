@@ -502,3 +502,22 @@ def test_policies_for_topics_without_a_page(
 def test_words_make_passages() -> None:
     assert word_passages(["a b", "c\nd e"], 2) == ["a b", "c d", "e"]
     assert word_passages([" "], 2) == []
+
+
+def test_the_signature_is_of_the_content_not_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def made(name: str, *rows: dict[str, str]) -> str:
+        source = tmp_path / f"{name}.jsonl"
+        source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        build(source, tmp_path / f"{name}.db")
+        with DocDB(tmp_path / f"{name}.db") as db:
+            return db.signature
+
+    ada, bob = {"title": "Ada", "text": "Ada sang."}, {"title": "Bob", "text": "Bob swam."}
+    one = made("one", ada, bob)
+    assert one.startswith("sha256:")
+    assert made("two", bob, ada) == one
+    assert made("three", ada, {"title": "Bob", "text": "Bob flew."}) != one  # of the same size
+    assert made("four", ada, bob, {"title": "Bobby", "redirect": "Bob"}) != one
+    monkeypatch.setattr("factaudit.knowledge.docdb.MAX_HASHED_BYTES", 10)
+    with DocDB(tmp_path / "one.db") as db:
+        assert db.signature == f"bytes:{(tmp_path / 'one.db').stat().st_size}"

@@ -153,8 +153,7 @@ class DFactScorer:
             "facts": None if self.llm is None else digest(self.llm.signature, self._demonstrations.signature),
             "max_facts": self.max_facts,
             "abstain": self.abstain,
-            # A knowledge source is told by its size: its path is one machine's, and its checksum costs minutes.
-            "knowledge": None if self.knowledge is None else self.knowledge.db.path.stat().st_size,
+            "knowledge": None if self.knowledge is None else self.knowledge.db.signature,
         }
         own = self._grouper.signature if self.groupers[0] == "llm" and self._grouper else self.groupers[0]
         return {

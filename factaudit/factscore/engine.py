@@ -413,7 +413,7 @@ class FactScorer:
                 "min_characters": self.min_characters,
                 "retrieval": self.retriever.signature,
                 "missing": self.knowledge.missing if isinstance(self.knowledge, Knowledge) else None,
-                "knowledge": self.knowledge.db.path.name if isinstance(self.knowledge, Knowledge) else None,
+                "knowledge": self.knowledge.db.signature if isinstance(self.knowledge, Knowledge) else None,
             },
         )
 
@@ -428,11 +428,11 @@ class FactScorer:
         return f"{signature(verifier, settings)}|{self._facts_signature()}"
 
     def _work_signature(self) -> str:
-        """All that an entry of the journal depends on, the knowledge source's very file included."""
+        """All that an entry of the journal depends on."""
         source = ""
         if isinstance(self.knowledge, Knowledge):
-            stat = self.knowledge.db.path.stat()
-            source = f"{self.knowledge.db.path.absolute()}:{stat.st_size}:{stat.st_mtime_ns}"
+            # A large one is told by its size alone: here, on one machine, also by its date.
+            source = f"{self.knowledge.db.signature}:{self.knowledge.db.path.stat().st_mtime_ns}"
         return "\n".join([*(self._verifier_signature(str(one)) for one in self._own), self._facts_signature(), source])
 
 

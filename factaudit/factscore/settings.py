@@ -21,7 +21,7 @@ from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.topics import Knowledge
 from factaudit.knowledge.wikipedia import API, Wikipedia
 from factaudit.results import Results
-from factaudit.runfolder import RunSettings, write_lock
+from factaudit.runfolder import RunSettings, opened, write_lock
 from factaudit.signature import digest
 from factaudit.yamlfile import Paths, YamlFile, check
 
@@ -209,7 +209,8 @@ def open_knowledge(
         stat = source.stat()
         made = work / f"knowledge-{digest(str(source.absolute()), str(stat.st_size), str(stat.st_mtime_ns))}.db"
         if not made.is_file():
-            build(source, made)
+            with opened(Path(out)):
+                build(source, made)
         source = made
     wikipedia = Wikipedia(work / "wikipedia.db", api=wikipedia_api) if missing == "wikipedia" else None
     return Knowledge(DocDB(source), missing, wikipedia)

@@ -7,6 +7,8 @@ understood: ``redirects(title, target)`` and ``factaudit_knowledge(key, value)``
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import sqlite3
@@ -14,6 +16,7 @@ import struct
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,6 +28,8 @@ SEPARATOR = "####SPECIAL####SEPARATOR####"
 #: Where the original keeps its Wikipedia of 1 April 2023.
 DEFAULT_PATH = Path(".cache/factscore/enwiki-20230401.db")
 ENVIRONMENT = "FACTSCORE_DB_PATH"
+#: Up to this size a knowledge source is told from others by its content; a larger one by its size.
+MAX_HASHED_BYTES = 100 << 20
 #: A file without an index on the title is read whole at each look-up: bearable up to this size.
 MAX_UNINDEXED_BYTES = 64 << 20
 
@@ -128,6 +133,25 @@ class DocDB:
             yield from (str(row[0]) for row in rows)
             last = str(rows[-1][0])
 
+    @cached_property
+    def signature(self) -> str:
+        """What tells this knowledge source from others, wherever it lies.
+
+        A hash of its pages and redirects; of a file larger than `MAX_HASHED_BYTES`, whose reading costs minutes, its
+        number of bytes.
+        """
+        size = self.path.stat().st_size
+        if size > MAX_HASHED_BYTES:
+            return f"bytes:{size}"
+        hashed = hashlib.sha256()
+        # Not of the file's bytes: those differ between versions of SQLite.
+        for table in ("documents", *(["redirects"] if self._redirects else [])):
+            columns = "title, text" if table == "documents" else "title, target"
+            for row in self._rows(f"SELECT {columns} FROM {table} ORDER BY title"):
+                hashed.update(json.dumps([str(value or "") for value in row]).encode())
+            hashed.update(table.encode())
+        return f"sha256:{hashed.hexdigest()}"
+
     def info(self) -> dict[str, Any]:
         """What the file is: path, bytes, n_pages, n_redirects and, where it was made here, how (flat, for printing)."""
         told: dict[str, Any] = {
@@ -136,6 +160,7 @@ class DocDB:
             "n_pages": self._rows("SELECT COUNT(*) FROM documents")[0][0],
             "n_redirects": self._rows("SELECT COUNT(*) FROM redirects")[0][0] if self._redirects else 0,
             "indexed": self.indexed,
+            "signature": self.signature,
         }
         if self._table("factaudit_knowledge"):
             told |= dict(self._rows("SELECT key, value FROM factaudit_knowledge ORDER BY rowid"))
