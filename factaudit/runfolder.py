@@ -6,7 +6,7 @@ import json
 import platform
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -54,15 +54,22 @@ def opened(folder: Path) -> Iterator[Path]:
 def counted(callers: Iterable[tuple[str, Any]], path: Path, max_cost: float | None = None) -> Iterator[list[Row]]:
     """Count what is asked and paid inside the block, together with what earlier runs into this folder did.
 
-    The list that this gives is filled at the end, however that comes: a row per caller.
+    The list that this gives is filled at the end, however that comes: a row per caller. Paid calls are written down as
+    they are made: those of a process that was killed count too.
 
     Args:
         callers: names, and what may count calls (``usage``) and heed a limit (``budget``); what does neither is left
             out.
-        path: where the counts are kept from run to run.
+        path: where the counts are kept from run to run; those of the run under way stand beside it, as ``.jsonl``.
         max_cost: US dollars that all the callers may spend together, in all runs into this folder.
     """
     before: dict[str, Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    under_way = path.with_suffix(".jsonl")
+    if under_way.exists():  # of a run that was killed
+        for key, row in _whole_lines(under_way):
+            before[key] = _sum(row, before[key]) if key in before else row
+        write_json(path, before)
+        under_way.unlink()
     named = list(callers)
     if max_cost is not None:
         from factaudit.llm.cost import Budget
@@ -80,18 +87,32 @@ def counted(callers: Iterable[tuple[str, Any]], path: Path, max_cost: float | No
             # Counters may be older than this run: what they show now is taken off.
             counting[f"{key}#{same[key]}"] = name, caller, usage.row()
             same[key] += 1
+    path.parent.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
+    log = under_way.open("a", encoding="utf-8", buffering=1)
+    for key, (_, caller, _) in counting.items():
+        caller.usage.listener = lambda row, key=key: log.write(json.dumps([key, row]) + "\n")
     try:
         yield rows
     finally:
         after = dict(before)
         for key, (name, caller, start) in counting.items():
+            caller.usage.listener = None
             after[key] = _sum(caller.usage.row(), start, -1)
             if key in before:
                 after[key] = _sum(after[key], before[key])
             rows.append({"evaluator": name, **after[key]})
         if after != before:
             write_json(path, after)
+        log.close()
+        under_way.unlink()
+
+
+def _whole_lines(path: Path) -> Iterator[tuple[str, Row]]:
+    """The lines of a killed run's log; its last one may be torn."""
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        with suppress(ValueError):
+            yield json.loads(line)
 
 
 def _sum(one: Row, other: Row, sign: int = 1) -> Row:

@@ -54,6 +54,27 @@ def test_the_counts_are_kept_where_a_run_fails(tmp_path: Path) -> None:
     assert row["cost"] == 0.5
 
 
+def test_what_a_killed_process_paid_counts_too(tmp_path: Path) -> None:
+    path = tmp_path / "calls.json"
+    caller = Caller()
+    run = counted([("judge", caller)], path)
+    run.__enter__()
+    for _ in range(3):
+        caller.usage.paid(3, 2, 0.5)
+    left = (tmp_path / "calls.jsonl").read_text()
+    run.__exit__(None, None, None)
+    assert not (tmp_path / "calls.jsonl").exists()
+    # Killed, the process would have left this instead of its sum.
+    path.unlink()
+    (tmp_path / "calls.jsonl").write_text(left + '["judge|llm|mo')
+    again = Caller()
+    with counted([("judge", again)], path, 2.0) as rows:
+        assert again.budget is not None
+        assert again.budget.spent == 1.5
+        again.usage.paid(3, 2, 0.25)
+    assert [(row["calls"], row["prompt_tokens"], row["cost"]) for row in rows] == [(4, 12, 1.75)]
+
+
 def test_one_limit_is_shared_by_all_callers_and_all_runs(tmp_path: Path) -> None:
     one, two = Caller(), Caller()
     with counted([("a", one), ("b", two)], tmp_path / "calls.json", 2.0):

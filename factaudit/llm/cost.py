@@ -90,6 +90,8 @@ class Usage:
     completion_tokens: int = 0
     cost: float | None = 0.0
     retries: int = 0
+    #: Told of each paid reply as it comes, by a row like that of `row`.
+    listener: Callable[[dict[str, Any]], None] | None = field(default=None, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def paid(self, prompt_tokens: int, completion_tokens: int, cost: float | None) -> None:
@@ -99,6 +101,8 @@ class Usage:
             self.prompt_tokens += prompt_tokens
             self.completion_tokens += completion_tokens
             self.cost = None if self.cost is None or cost is None else self.cost + cost
+            if self.listener is not None:
+                self.listener(Usage(1, 0, prompt_tokens, completion_tokens, cost).row())
 
     def cached(self, count: int = 1) -> None:
         """Count replies that cost nothing: from the cache, or shared with an equal request."""
