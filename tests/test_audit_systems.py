@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -236,11 +237,12 @@ def test_bounds_of_ranking_hold_every_completion():
         lacking = random.choice(len(rows), 5, replace=False)
         for at in lacking:
             rows[at]["e"] = None
-        row = ranking(judged(rows, "e"), levels=["claim"])[0]
+        table = judged(rows, "e")
+        row = ranking(table, levels=["claim"])[0]
         for guess in itertools.product((0, 1), repeat=len(lacking)):
-            for at, value in zip(lacking, guess, strict=True):
-                rows[at]["e"] = value
-            complete = ranking(judged(rows, "e"), levels=["claim"])[0]
+            prediction = table.prediction.copy()
+            prediction[0, lacking] = guess
+            complete = ranking(replace(table, prediction=prediction), levels=["claim"])[0]
             for key in ("error_rate", "major_error_rate"):
                 assert row[f"{key}_min"] - 1e-12 <= complete[key] <= row[f"{key}_max"] + 1e-12
                 assert complete[f"{key}_min"] == complete[f"{key}_max"] == complete[key]

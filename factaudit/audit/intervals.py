@@ -86,17 +86,17 @@ class Intervals:
         """
         random = np.random.default_rng([self.seed, int(digest(stratum), 16)])
         n_clusters = int(times.sum())
-        block = max(1, _BLOCK // max(1, len(times), width))
+        multinomial = len(times) * _MULTINOMIAL_PAYS < n_clusters
+        block = max(1, _BLOCK // max(1, len(times) if multinomial else n_clusters, width))
         for start in range(0, self.replicates, block):
             length = min(block, self.replicates - start)
-            if len(times) * _MULTINOMIAL_PAYS < n_clusters:
+            if multinomial:
                 yield random.multinomial(n_clusters, times / n_clusters, size=length).astype(np.float64)
                 continue
-            kind = np.repeat(np.arange(len(times)), times)
-            drawn = np.empty((length, len(times)))
-            for row in drawn:
-                row[:] = np.bincount(kind[random.integers(0, n_clusters, n_clusters)], minlength=len(times))
-            yield drawn
+            # Cluster by cluster; each replicate's counts are at a place of their own among the bins.
+            kind = np.repeat(np.arange(len(times)), times)[random.integers(0, n_clusters, (length, n_clusters))]
+            kind += len(times) * np.arange(length)[:, None]
+            yield np.bincount(kind.ravel(), minlength=length * len(times)).reshape(length, -1).astype(np.float64)
 
     def ends(self, replicates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The percentile interval along the first axis; NaN where more than half of the replicates are undefined."""
