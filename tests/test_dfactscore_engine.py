@@ -419,21 +419,38 @@ def test_a_run_that_was_killed_repeats_no_paid_call(knowledge: Knowledge, tmp_pa
 
 @pytest.mark.local
 @pytest.mark.slow
-def test_the_local_model_runs_the_whole_pipeline(knowledge: Knowledge, tmp_path: Path) -> None:
-    pytest.importorskip("xllamacpp", reason="needs the extra [local]")
+def test_the_local_model_runs_the_whole_pipeline(
+    knowledge: Knowledge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = tmp_path / "bios.jsonl"
     outputs = ["Ann Lee was a painter.", "Ann Lee is a diver.", "Ann Lee was born in Leith in 1901."]
     file.write_text("".join(json.dumps({"name": "Ann Lee", "output": output}) + "\n" for output in outputs))
+    # A small model on a small machine reads a few hundred tokens a second: short demonstrations, few facts.
+    demos, group_demos = tmp_path / "demos.json", tmp_path / "group.json"
+    demos.write_text(json.dumps({"He is tall and kind.": ["He is tall.", "He is kind."]}))
+    told = ["Jo is tall.", "Another Jo is kind."]
+    group_demos.write_text(json.dumps({" ".join(told): [told, [told[0], "===", told[1]]]}))
+    monkeypatch.setattr("factaudit.dfactscore.group.MIN_TOKENS", 48)  # it would go on for as long as it may
     client = Client("smollm2", base_url="local", cache=tmp_path / "cache.db", concurrency=2, timeout=300.0)
-    # Few facts: what the model says is of no interest here, that everything holds together is.
-    scorer = DFactScorer(knowledge, client, groupers=("llm", "heuristic"), max_facts=2, replicates=100)
+    scorer = DFactScorer(
+        knowledge,
+        client,
+        groupers=("llm", "heuristic"),
+        demos=demos,
+        group_demos=group_demos,
+        max_facts=2,
+        replicates=100,
+    )
     results = score_files(file, scorer, tmp_path / "run")
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
     assert len(rows) == 3
+    # What the model says is of no interest here, that everything holds together is.
     assert all(row["n_facts"] >= 1 for row in rows)
     claims = read_claims(tmp_path / "run/claims.parquet")
     verdicts = read_verdicts(tmp_path / "run/verdicts.parquet", claims=claims)
     assert len(verdicts) == 2 * len(claims)
-    assert results.calls[0]["calls"] > 0
-    assert results.calls[0]["cost"] == 0
+    # A sentence and its grouping, and each fact against both entities.
+    (calls,) = results.calls
+    assert calls["calls"] + calls["cached_calls"] == 3 * 2 + 2 * len(claims)
+    assert calls["cost"] == 0
     assert (tmp_path / "run/report.html").is_file()

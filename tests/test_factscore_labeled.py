@@ -181,11 +181,11 @@ def test_the_generic_detector_finds_the_annotated_abstentions(shared: Path) -> N
 
 def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Path) -> None:
     build(shared / "factscore/knowledge/passages_157_entities.jsonl", tmp_path / "wiki.db")
-    scorer = FactScorer(tmp_path / "wiki.db", verifiers=["rouge2", "unigram", "tfidf"], replicates=100)
+    scorer = FactScorer(tmp_path / "wiki.db", verifiers=["rouge2", "unigram"], replicates=100)
     responses = read_responses(shared / "factscore/labeled/ChatGPT.jsonl", facts="human")
     scored = scorer.score_responses(responses)
     assert len(scored.claims) == 5426
-    assert len(scored.verdicts) == 3 * 5426
+    assert len(scored.verdicts) == 2 * 5426
     assert scored.claims["doc"].notna().all()
     assert scored.claims["label"].isna().sum() == 540
     summary = scored.summary
@@ -200,7 +200,12 @@ def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Pa
         one["evaluator"]: one for one in agreement(scored.responses, replicates=100) if one["figure"] == "init_score"
     }
     assert found["unigram"]["human"] == pytest.approx(0.6233, abs=5e-5)
-    assert found["unigram"]["pearson_r"] > found["rouge2"]["pearson_r"] > found["tfidf"]["pearson_r"] > 0.2
+    assert found["unigram"]["pearson_r"] > found["rouge2"]["pearson_r"] > 0.2
     auc = {one["evaluator"]: one["auc"] for one in discrimination(scored.claims, scored.verdicts, replicates=0)}
     assert auc["rouge2"] > 0.6
     assert auc["unigram"] > 0.6
+    # tfidf looks at every sentence of every document: some responses are enough here, the experiment takes them all.
+    few = FactScorer(tmp_path / "wiki.db", verifiers=["tfidf"], replicates=0).score_responses(responses[:20])
+    assert few.verdicts["score"].notna().all()
+    assert few.claims["claim_id"].tolist() == scored.claims["claim_id"].tolist()[: len(few.claims)]
+    assert discrimination(few.claims, few.verdicts, replicates=0)[0]["auc"] > 0.6

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -230,22 +231,71 @@ def test_a_model_is_named_on_one_line() -> None:
 
 # ---------------------------------------------------------------------------------------------- the real client
 
-SCRIPT = """
-import sys
+#: Imports once, then forks for each line it reads: {arguments, stderr} in, the process's id and how it ended out.
+SERVER = """
+import json, os, sys, traceback
 from factaudit.factscore.settings import ScoreExperiment, run
-responses, pages, url, cache, out = sys.argv[1:]
-settings = {"responses": [responses], "knowledge": pages, "logprobs": False,
-            "llm": {"model": "m", "base_url": url, "concurrency": 8, "cache": cache}}
-run(ScoreExperiment(factscore=settings, replicates=20), out)
+for line in sys.stdin:
+    told = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(told["stderr"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+        try:
+            run(ScoreExperiment(factscore=told["settings"], replicates=20), told["out"])
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
 
-def start(bios: Path, pages: Path, url: str, cache: Path, out: Path) -> subprocess.Popen[bytes]:
-    arguments = [str(bios), str(pages), url, str(cache), str(out)]
-    # Loopback is reached without a proxy, whatever the machine has.
-    environment = os.environ | {"OPENAI_API_KEY": "k", "NO_PROXY": "127.0.0.1"}
-    with (out.parent / "stderr.txt").open("ab") as errors:
-        return subprocess.Popen([sys.executable, "-c", SCRIPT, *arguments], env=environment, stderr=errors)
+class Runner:
+    """Runs `factaudit score` in processes that can be killed, without importing everything for each."""
+
+    def __init__(self) -> None:
+        # Loopback is reached without a proxy, whatever the machine has.
+        environment = os.environ | {"OPENAI_API_KEY": "k", "NO_PROXY": "127.0.0.1"}
+        self._server = subprocess.Popen(
+            [sys.executable, "-c", SERVER], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        self._in, self._out = self._server.stdin, self._server.stdout
+
+    def start(self, bios: Path, pages: Path, url: str, cache: Path, out: Path) -> int:
+        """Start a run; returns its process's id."""
+        llm = {"model": "m", "base_url": url, "concurrency": 8, "cache": str(cache)}
+        settings = {"responses": [str(bios)], "knowledge": str(pages), "logprobs": False, "llm": llm}
+        told = {"settings": settings, "out": str(out), "stderr": str(out.parent / "stderr.txt")}
+        self._in.write(json.dumps(told) + "\n")
+        self._in.flush()
+        return int(self._out.readline())
+
+    def wait(self) -> int:
+        """How the run ended: its exit code, or minus the signal."""
+        return int(self._out.readline())
+
+    def close(self) -> None:
+        self._in.close()
+        self._server.wait()
+        self._out.close()
+
+
+def alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Runner]:
+    made = Runner()
+    yield made
+    made.close()
 
 
 def results_of(out: Path) -> list[bytes]:
@@ -253,35 +303,40 @@ def results_of(out: Path) -> list[bytes]:
     return [(out / name).read_bytes() for name in names]
 
 
-def test_a_client_is_paid_once_and_a_finished_run_asks_nothing(pages: Path, bios: Path, tmp_path: Path) -> None:
+def test_a_client_is_paid_once_and_a_finished_run_asks_nothing(
+    runner: Runner, pages: Path, bios: Path, tmp_path: Path
+) -> None:
     with FaultServer(plan=plan) as server:
         for _ in range(2):
-            assert start(bios, pages, server.url, tmp_path / "llm.sqlite", tmp_path / "run").wait() == 0
+            runner.start(bios, pages, server.url, tmp_path / "llm.sqlite", tmp_path / "run")
+            assert runner.wait() == 0
         assert set(server.paid.values()) == {1}
         assert sum(server.paid.values()) == 5 + 8
     calls = json.loads((tmp_path / "run/results.json").read_text())["calls"]
     assert [(row["evaluator"], row["calls"]) for row in calls] == [("retrieval+m", 13)]
 
 
-def test_failed_calls_are_unscored_and_tried_again(pages: Path, bios: Path, tmp_path: Path) -> None:
+def test_failed_calls_are_unscored_and_tried_again(runner: Runner, pages: Path, bios: Path, tmp_path: Path) -> None:
     def flaky(body: dict[str, Any], attempt: int) -> Plan:
         text = body["messages"][-1]["content"]
         return Plan("content-filter-400") if "Tobin paints indeed. True" in text else plan(body, attempt)
 
     with FaultServer(plan=flaky) as server:
-        assert start(bios, pages, server.url, tmp_path / "llm.sqlite", tmp_path / "run").wait() == 0
+        runner.start(bios, pages, server.url, tmp_path / "llm.sqlite", tmp_path / "run")
+        assert runner.wait() == 0
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
     assert (rows[2]["n_facts"], rows[2]["n_unscored"], rows[2]["init_score"]) == (2, 1, 1.0)
     assert (rows[2]["init_score_min"], rows[2]["init_score_max"]) == (0.5, 1.0)
 
 
-@pytest.mark.slow
-def test_killed_ten_times_and_resumed_the_results_are_those_of_an_undisturbed_run(pages: Path, tmp_path: Path) -> None:
+def test_killed_ten_times_and_resumed_the_results_are_those_of_an_undisturbed_run(
+    runner: Runner, pages: Path, tmp_path: Path
+) -> None:
     bios = write(
         tmp_path / "many.jsonl",
         [
             {"topic": "Ada Fenn", "output": " ".join(f"It rained {i} {j}. It was wrong {i} {j}." for j in range(4))}
-            for i in range(30)
+            for i in range(20)
         ],
     )
 
@@ -289,21 +344,23 @@ def test_killed_ten_times_and_resumed_the_results_are_those_of_an_undisturbed_ru
         return Plan(text=answer(body["messages"][-1]["content"]), delay=0.02)
 
     with FaultServer(plan=slow) as server:
-        assert start(bios, pages, server.url, tmp_path / "one.sqlite", tmp_path / "undisturbed").wait() == 0
-        expected = 30 * (8 + 16)
+        runner.start(bios, pages, server.url, tmp_path / "one.sqlite", tmp_path / "undisturbed")
+        assert runner.wait() == 0
+        expected = 20 * (8 + 16)
         assert sum(server.paid.values()) == expected
     rng = random.Random(4)
     with FaultServer(plan=slow) as server:
         for _ in range(10):
             before = sum(server.paid.values())
-            process = start(bios, pages, server.url, tmp_path / "two.sqlite", tmp_path / "run")
+            process = runner.start(bios, pages, server.url, tmp_path / "two.sqlite", tmp_path / "run")
             # Kill once the run has made some calls of its own: a moment, not a time after the start.
-            wanted = before + rng.randint(1, 60)
-            while process.poll() is None and sum(server.paid.values()) < wanted:
+            wanted = before + rng.randint(1, 40)
+            while alive(process) and sum(server.paid.values()) < wanted:
                 time.sleep(0.002)
-            process.send_signal(signal.SIGKILL)
-            assert process.wait() == -signal.SIGKILL, (tmp_path / "stderr.txt").read_text()
-        assert start(bios, pages, server.url, tmp_path / "two.sqlite", tmp_path / "run").wait() == 0
+            os.kill(process, signal.SIGKILL)
+            assert runner.wait() == -signal.SIGKILL, (tmp_path / "stderr.txt").read_text()
+        runner.start(bios, pages, server.url, tmp_path / "two.sqlite", tmp_path / "run")
+        assert runner.wait() == 0
         repeated = sum(server.paid.values()) - expected
     assert 0 <= repeated <= 10 * 8  # what was in flight at each kill
     assert results_of(tmp_path / "run") == results_of(tmp_path / "undisturbed")
@@ -314,33 +371,25 @@ def test_killed_ten_times_and_resumed_the_results_are_those_of_an_undisturbed_ru
 
 @pytest.mark.local
 @pytest.mark.slow
-def test_the_local_model_scores_five_responses_from_text_to_report(root: Path, tmp_path: Path) -> None:
-    topics = [
-        "Elena Varga (cellist)",
-        "Elena Varga (cellist)",
-        "John Hartwell",
-        "Nobody at all",
-        "Elena Varga (cellist)",
-    ]
-    outputs = [
-        "Elena Varga was a Hungarian cellist.",
-        "Elena Varga was born in Szeged in 1902.",
-        "John Hartwell was an engineer.",
-        "Nobody was anybody.",
-        "I'm sorry, I cannot help with that.",
-    ]
-    bios = write(tmp_path / "bios.jsonl", [{"topic": t, "output": o} for t, o in zip(topics, outputs, strict=True)])
+def test_the_local_model_scores_five_responses_from_text_to_report(pages: Path, tmp_path: Path) -> None:
+    outputs = {
+        "Ada was a miller.": "Ada Fenn",
+        "She won the Quill.": "Ada Fenn",
+        "Tobin is a painter.": "Tobin Reyce",
+        "Nobody was anybody.": "Nobody at all",
+        "I'm sorry, I cannot help with that.": "Ada Fenn",
+    }
+    bios = write(tmp_path / "bios.jsonl", [{"topic": topic, "output": output} for output, topic in outputs.items()])
+    # A small model on a small machine reads a few hundred tokens a second: short demonstrations, few facts.
+    demos = tmp_path / "demos.json"
+    demos.write_text(json.dumps({"He is tall and kind.": ["He is tall.", "He is kind."]}))
+    llm = {"model": "smollm2", "base_url": "local", "concurrency": 2, "timeout": 300, "cache": str(tmp_path / "c.db")}
     given: Any = {
         "responses": [str(bios)],
-        "knowledge": str(root / "data/people/pages.jsonl"),
-        "llm": {
-            "model": "smollm2",
-            "base_url": "local",
-            "concurrency": 2,
-            "timeout": 300,
-            "cache": str(tmp_path / "c.db"),
-        },
-        "max_facts": 2,  # a small model takes its time
+        "knowledge": str(pages),
+        "llm": llm,
+        "demos": str(demos),
+        "max_facts": 2,
     }
     results = run(ScoreExperiment(factscore=given, replicates=100), tmp_path / "run")
     summary = json.loads((tmp_path / "run/summary.json").read_text())
@@ -354,5 +403,6 @@ def test_the_local_model_scores_five_responses_from_text_to_report(root: Path, t
     assert set(found["status"]) <= {"ok", "unparsed"}
     assert found["prediction"].notna().all()
     assert found.loc[found["status"] == "ok", "score"].notna().all()
-    assert (results.calls[0]["calls"], results.calls[0]["cost"]) == (summary["calls"], 0.0)
+    (calls,) = results.calls
+    assert calls["calls"] + calls["cached_calls"] == summary["calls"]  # equal questions are asked once
     assert (tmp_path / "run/report.html").is_file()
