@@ -175,7 +175,7 @@ def compare(
         "seed": seed,
         "replicates": replicates,
         "confidence": confidence,
-        "claims": _about_claims(claims),
+        "claims": _about_claims(judged),
         "evaluators": _about_evaluators(judged, verdicts["evaluator"].unique(), signatures or {}),
         "inputs": list(inputs),
     }
@@ -250,9 +250,10 @@ def table_digest(table: pd.DataFrame) -> str:
     return hashlib.sha256("\0".join(map(str, plain.columns)).encode() + rows.tobytes()).hexdigest()[:16]
 
 
-def _about_claims(claims: pd.DataFrame) -> list[Row]:
+def _about_claims(judged: Judged) -> list[Row]:
     rows = []
-    for dataset, part in claims.groupby("dataset", sort=True):
+    clusters = pd.Series(judged.clusters)
+    for dataset, part in judged.claims.reset_index(drop=True).groupby("dataset", sort=True):
         tasks = part["task"].dropna().unique()
         responses = part.loc[part["response_id"].notna(), ["system", "response_id"]].drop_duplicates()
         rows.append(
@@ -264,6 +265,8 @@ def _about_claims(claims: pd.DataFrame) -> list[Row]:
                 "n_attributable": int((part["label"] == 1).sum()),
                 "n_systems": int(part["system"].nunique()),
                 "n_responses": len(responses),
+                # What the bootstrap resamples: documents, else responses, else claims.
+                "n_clusters": int(clusters.loc[part.index].nunique()),
             }
         )
     return rows

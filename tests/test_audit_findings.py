@@ -260,3 +260,13 @@ def test_what_a_calibration_does_to_the_others(zero_bias, bacc, severity, findin
 
 def test_a_rounded_zero_has_no_sign_and_a_minus_is_no_hyphen():
     assert [_points(value, sign=True) for value in (-0.0004, 0.0004, -0.052, 0.1)] == ["0", "0", "−5.2", "+10"]
+
+
+def test_too_few_documents_for_an_interval():
+    audits = {"rates": rates(judged(cells(8, 2, 8, 2), "e"), intervals=INTERVALS)}
+    about = {"claims": [{"dataset": f"d{n}", "n_claims": 20, "n_clusters": n} for n in (1, 9, 10)]}
+    found = [row for row in findings(audits, about) if row["id"] == "clusters"]
+    assert [(row["severity"], row["dataset"]) for row in found] == [("warn", "d1"), ("warn", "d9")]
+    assert "all claims come from 9 documents or responses, so that intervals are too narrow" in found[1]["statement"]
+    without = {"rates": rates(judged(cells(8, 2, 8, 2), "e"))}
+    assert "clusters" not in {row["id"] for row in findings(without, about)}

@@ -231,7 +231,7 @@ def test_95_percent_intervals_cover_in_92_to_98_percent_of_400_data_sets():
 def test_intervals_of_differences_and_correlations_hold_the_estimate():
     joined = table()
     for row in differences(joined, intervals=Intervals(300)):
-        assert row["low"] <= row["difference"] <= row["high"]
+        assert row["difference_low"] <= row["difference"] <= row["difference_high"]
         assert (row["p_permutation"] is None) == (row["dataset"] == "__macro__")
     for row in ranking(joined, intervals=Intervals(300)):
         if row["kendall_tau"] is not None:

@@ -176,7 +176,7 @@ def test_differences_are_of_the_claims_that_both_scored():
             row = find(found, dataset=dataset, evaluator_a=a, evaluator_b=b, key="bias")
             assert row["difference"] == pytest.approx(np.mean(second) - np.mean(first), abs=1e-12)
             assert row["n"] == len(kept)
-            assert "low" not in row
+            assert "difference_low" not in row
     macro = find(found, dataset="__macro__", evaluator_a="a", evaluator_b="b", key="bacc")
     parts = [find(found, dataset=d, evaluator_a="a", evaluator_b="b", key="bacc")["difference"] for d in "xy"]
     assert macro["difference"] == pytest.approx(np.mean(parts))
@@ -227,4 +227,5 @@ def test_permutation_p_values_agree_with_all_swaps():
 def test_equal_evaluators_have_no_difference():
     rows = [{"label": i % 2, "a": 1, "b": 1} for i in range(20)]
     row = find(differences(judged(rows, "a", "b"), intervals=Intervals(200)), dataset="d", key="bacc")
-    assert (row["difference"], row["low"], row["high"], row["p_permutation"]) == (0.0, 0.0, 0.0, 1.0)
+    ends = row["difference_low"], row["difference_high"]
+    assert (row["difference"], *ends, row["p_permutation"]) == (0.0, 0.0, 0.0, 1.0)

@@ -31,6 +31,7 @@ def test_evaluators_are_told_of_in_the_order_of_their_verdicts_with_floors_marke
     assert results.evaluators == ["z", "random:seed=1", "a"]
     assert [row["floor"] for row in results.about["evaluators"]] == [False, True, True]
     assert results.about["confidence"] == 0.95
+    assert [(row["n_clusters"], row["n_responses"]) for row in results.about["claims"]] == [(20, 20)]
     told = {row["evaluator"] for row in results.findings if row["evaluator"]}
     assert told == {"z"}, "floors are no candidates"
     assert any(row["evaluator"] is None for row in results.findings), "what is said of the claims stays"
@@ -42,7 +43,7 @@ def test_rows_by_their_values_in_the_order_of_the_evaluators(results):
     assert [row["evaluator"] for row in results.audits["rates"]][:3] == ["a", "random:seed=1", "z"], "sorted by name"
     assert results.table("rates", dataset="d")["evaluator"].tolist() == results.evaluators
     assert results.rows("rates", dataset="elsewhere") == []
-    with pytest.raises(UsageError, match="rows of rates have no 'evaluater' .did you mean 'evaluator'"):
+    with pytest.raises(UsageError, match=r"rows of rates have no 'evaluater' \(did you mean 'evaluator'"):
         results.rows("rates", evaluater="a")
     with pytest.raises(UsageError, match="no audit 'rate' in these results"):
         results.rows("rate")

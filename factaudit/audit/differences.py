@@ -23,11 +23,11 @@ def differences(
 
     pairs: from each evaluator_a to its evaluator_b; by default every two evaluators.
 
-    Both figures are over the n labelled claims that both scored (n_unscored: labelled, not scored by both); _min and
-    _max say what the difference could be, whatever the missing predictions. With intervals: low and high, from a paired
-    cluster bootstrap (both evaluators on the same resampled claims), and p_permutation, the two-sided p-value of a
-    paired permutation test that swaps the two evaluators' predictions cluster by cluster. Dataset ``__macro__`` is the
-    mean over the datasets where the difference is defined; it has an interval and no p-value.
+    Both figures are over the n labelled claims that both scored (n_unscored: labelled, not scored by both). ``_min``
+    and ``_max`` say what the difference could be, whatever the missing predictions. With intervals: ``_low`` and
+    ``_high`` from a paired cluster bootstrap (both evaluators on the same resampled claims), and p_permutation, the
+    two-sided p-value of a paired permutation test that swaps the two evaluators' predictions cluster by cluster.
+    Dataset ``__macro__`` is the mean over the datasets where the difference is defined; it has no p-value.
     """
     dataset, names = judged.datasets
     rows: list[Row] = []
@@ -59,7 +59,7 @@ def differences(
                 row |= {f"difference_{end}": number(bounds[key][end][at]) for end in ("min", "max")}
                 if intervals is not None:
                     low, high = intervals.ends(drawn[key][:, at])
-                    row |= {"low": number(low), "high": number(high)}
+                    row |= {"difference_low": number(low), "difference_high": number(high)}
                     inside = np.flatnonzero(groups == at)
                     row["p_permutation"] = _permutation(judged, inside, cells[inside], key, name, intervals)
                 rows.append(row | {"reason": _reason(counts[at], row)})
@@ -119,7 +119,7 @@ def _macro(pair: Row, key: str, rows: list[Row], drawn: np.ndarray | None, inter
         row[name] = float(np.mean(values)) if values else None
     if intervals is not None and drawn is not None:
         low, high = intervals.ends(drawn[:, defined].mean(1)) if defined else (np.nan, np.nan)
-        row |= {"low": number(low), "high": number(high), "p_permutation": None}
+        row |= {"difference_low": number(low), "difference_high": number(high), "p_permutation": None}
     missing = len(rows) - len(defined)
     return row | {
         "reason": reasons(
@@ -136,4 +136,4 @@ def _reason(counts: np.ndarray, row: Row) -> str | None:
         return "no labelled claim is scored by both"
     if row["key"] == "bacc" and not counts.sum((1, 2)).all():
         return "only one class among the labelled claims that both scored"
-    return "no interval: too few clusters to resample" if row.get("low", 0) is None else None
+    return "no interval: too few clusters to resample" if row.get("difference_low", 0) is None else None

@@ -25,6 +25,8 @@ MAX_EXTRA_FLIPS = 0.05
 MIN_ERRORS = 10
 #: Less than this share of pairs with enough labels to show 10 points, and most orders are beyond the data.
 MIN_DETECTABLE = 0.50
+#: A bootstrap of fewer clusters gives intervals that are too narrow (Cameron, Gelbach & Miller 2008).
+MIN_CLUSTERS = 10
 
 Audits = Mapping[str, list[Row]]
 
@@ -32,8 +34,8 @@ Audits = Mapping[str, list[Row]]
 def findings(audits: Audits, about: Mapping[str, Any] | None = None) -> list[Row]:
     """The findings of all checks whose audits are there, in the order of the checks.
 
-    audits: rows by audit name, as in ``results.json``. about: its ``about``; only its evaluators are read: one without
-    any row is still told about, and of a floor (``always-yes``, say) nothing is said.
+    audits: rows by audit name, as in ``results.json``. about: its ``about``, for an evaluator without any row is still
+    told about, of a floor (``always-yes``, say) nothing is said, and intervals need clusters.
     """
     told = (about or {}).get("evaluators", [])
     floors = {each["name"] for each in told if each.get("floor")}
@@ -41,6 +43,7 @@ def findings(audits: Audits, about: Mapping[str, Any] | None = None) -> list[Row
     found: list[Row] = []
     for check in _CHECKS:
         found += _once(list(check(audits)))
+    found += _clusters(audits, (about or {}).get("claims", []))
     named = [each["name"] for each in told if each["name"] not in floors]
     judged = {row["evaluator"] for row in audits.get("rates", [])}
     if judged:
@@ -452,6 +455,25 @@ def _unscored(audits: Audits) -> Iterator[Row]:
                 None,
                 said if total else f"{evaluator} has scored every labelled claim.",
                 {"n_unscored": total},
+            )
+
+
+def _clusters(audits: Audits, claims: Iterable[Mapping[str, Any]]) -> Iterator[Row]:
+    """Too few documents or responses for intervals that hold."""
+    if not any("tpr_low" in row for row in audits.get("rates", [])):
+        return
+    for each in claims:
+        clusters = each.get("n_clusters")
+        if clusters is not None and clusters < MIN_CLUSTERS:
+            what = "document or response" if clusters == 1 else "documents or responses"
+            yield _finding(
+                "clusters",
+                "warn",
+                None,
+                each["dataset"],
+                f"On {each['dataset']}, all claims come from {clusters} {what}, so that intervals are too narrow where "
+                "there are any: judge more documents before you rely on them.",
+                {"n_clusters": clusters, "n": each["n_claims"]},
             )
 
 

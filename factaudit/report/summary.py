@@ -154,10 +154,11 @@ def _second(first: Row, second: Row, differences: Sequence[Row]) -> str:
     pair = {first["evaluator"], second["evaluator"]}
     for row in differences:
         same = {row["evaluator_a"], row["evaluator_b"]} == pair and row.get("key") == "bacc"
-        if same and row.get("dataset") == first.get("dataset") and None not in (row.get("low"), row.get("high")):
-            low, high = sorted(abs(row[end]) for end in ("low", "high"))
-            if row["low"] <= 0 <= row["high"]:
+        low, high = row.get("difference_low"), row.get("difference_high")
+        if same and row.get("dataset") == first.get("dataset") and low is not None and high is not None:
+            if low <= 0 <= high:
                 return f"{text}; on the same claims the difference is within chance, so neither is shown to be better."
+            low, high = sorted((abs(low), abs(high)))
             return f"{text}; on the same claims the difference is clear ({span('mean_abs_bias', low, high)} points)."
     low, high = first.get("bacc_low"), second.get("bacc_high")
     if low is not None and high is not None and low <= high:
@@ -279,6 +280,7 @@ _CHECKS = {
     "calibration": "Calibration on too few errors",
     "adjustment": "What a calibration does to the other systems",
     "power": "Too few labels to tell systems apart",
+    "clusters": "Too few documents for intervals",
     "unscored": "Unscored claims that matter",
 }
 

@@ -48,9 +48,7 @@ class Table:
 def result_table(rows: Sequence[Row], caption: str, file: str | None = None) -> Table:
     """Rows of an audit to read: keys first, then figures with their intervals and bounds beside them."""
     present = unique(key for row in rows for key in row)
-    merged = {key + suffix for key in present for suffix in _SUFFIXES} | (
-        {"low", "high"} if "difference" in present else set()
-    )
+    merged = {key + suffix for key in present for suffix in _SUFFIXES}
     groups = group_columns(rows, KEYS)
     keys = [key for key in unique((*groups, *KEYS)) if key in present and (key != "dataset" or "dataset" in groups)]
     shown = [key for key in present if key not in {*keys, *merged, "dataset"} and not _HIDDEN.fullmatch(key)]
@@ -93,8 +91,7 @@ def _cell(row: Row, key: str, is_key: bool) -> Cell:
     if value is None:
         return Cell(figure(key, None), why=str(row.get("reason") or "") if key in row else "")
     notes = []
-    # A difference has its interval under the bare names.
-    low, high = ((row.get(f"{key}_{end}", row.get(end) if key == "difference" else None)) for end in ("low", "high"))
+    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
     if low is not None and high is not None:
         notes.append(span(key, low, high))
     least, greatest = row.get(f"{key}_min"), row.get(f"{key}_max")
