@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from factaudit.runfolder import RunSettings
+
+Experiment = TypeVar("Experiment", bound="RunSettings")
 
 _PATH = click.Path(path_type=Path)
 _OUT = click.option("--out", type=_PATH, required=True, help="The run folder.")
@@ -14,14 +19,23 @@ _LLM = click.option("--llm", metavar="NAME[,key=value,...]", help="e.g. gpt-4o-m
 _KNOWLEDGE = click.option("--knowledge", help="The knowledge source: .db, or pages as .jsonl.")
 _SYSTEM = click.option("--system", help="The system's name, where the file names none.")
 _LIMIT = click.option("--limit", type=click.IntRange(min=1), help="Only the first so many.")
-_COST = click.option("--max-cost", type=float, help="US dollars; stops before they are passed, resumably.")
+_COST = click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    help="US dollars; stops before they are passed, resumably.",
+)
+_DEMOS = click.option("--demos", help="A file of demonstrations for decomposing, in place of our own.")
 _MISSING = click.option(
     "--missing",
     type=click.Choice(["error", "skip", "wikipedia"]),
     help="What to do with topics that the knowledge source lacks.  [default: skip]",
 )
 _MORE = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Any other setting, as the YAML names it."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any other setting, as an experiment YAML names it: gamma=0, k=3, seed=1, replicates=500.",
 )
 
 
@@ -29,20 +43,35 @@ def _example(text: str) -> str:
     return f"Example: {text}"
 
 
-def _given(settings: Sequence[str], **options: Any) -> dict[str, Any]:
-    from factaudit.yamlfile import parse_settings
+def _experiment(model: type[Experiment], block: str, settings: Sequence[str], **options: Any) -> Experiment:
+    """The experiment that options and ``--set`` describe: keys of the whole run, or of the engine's block."""
+    from factaudit.yamlfile import check, parse_settings
 
-    return {**{key: value for key, value in options.items() if value not in (None, [])}, **parse_settings(settings)}
+    inside = {key: value for key, value in options.items() if value not in (None, [])}
+    whole: dict[str, Any] = {block: inside}
+    for key, value in parse_settings(settings).items():
+        (whole if key in model.model_fields and key != block else inside)[key.removeprefix(f"{block}.")] = value
+    return check(model, whole)
+
+
+def _limited(experiment: Experiment, max_cost: float | None) -> Experiment:
+    return experiment if max_cost is None else experiment.model_copy(update={"max_cost": max_cost})
 
 
 @click.command(
     epilog=_example("factaudit score responses.jsonl --knowledge enwiki.db --llm gpt-4o-mini --out runs/bios")
 )
-@click.argument("responses", type=click.Path(exists=True), nargs=-1, required=True)
+@click.argument("responses", nargs=-1, required=True)
 @_KNOWLEDGE
 @_LLM
-@click.option("--verifier", "verifiers", multiple=True, help="retrieval (default), no-context, or any evaluator.")
+@click.option(
+    "--verifier",
+    "verifiers",
+    multiple=True,
+    help="retrieval (default), no-context, or any evaluator (NAME[:key=value,...]). May be repeated.",
+)
 @click.option("--facts", help="Given facts: model or human (from annotations), or a file.")
+@_DEMOS
 @_MISSING
 @_SYSTEM
 @_LIMIT
@@ -51,22 +80,24 @@ def _given(settings: Sequence[str], **options: Any) -> dict[str, Any]:
 @_MORE
 def score(responses: Sequence[str], out: Path, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
     """FActScore: decompose responses into atomic facts, retrieve passages, verify, score (Min et al. 2023)."""
-    from factaudit.factscore.settings import ScoreExperiment, ScoreSettings, run
-    from factaudit.yamlfile import check
+    from factaudit.factscore.settings import ScoreExperiment, run
 
     options["verifiers"] = list(options["verifiers"])
-    block = check(ScoreSettings, _given(settings, responses=list(responses), **options))
-    run(ScoreExperiment(factscore=block, max_cost=max_cost), out, progress=True, say=click.echo)
+    experiment = _experiment(ScoreExperiment, "factscore", settings, responses=list(responses), **options)
+    run(_limited(experiment, max_cost), out, progress=True, say=click.echo)
 
 
 @click.command(
     epilog=_example("factaudit dscore biographies.jsonl --knowledge wiki.db --llm gpt-4o-mini --out runs/ambig")
 )
-@click.argument("biographies", type=click.Path(exists=True), nargs=-1, required=True)
+@click.argument("biographies", nargs=-1, required=True)
 @_KNOWLEDGE
 @_LLM
-@click.option("--verifier", help="llm (default), or any evaluator.")
-@click.option("--grouper", "groupers", multiple=True, help="llm (default), heuristic, one-group or given.")
+@click.option("--verifier", help="llm (default), or any evaluator (NAME[:key=value,...]).")
+@click.option(
+    "--grouper", "groupers", multiple=True, help="llm (default), heuristic, one-group or given. May be repeated."
+)
+@_DEMOS
 @_MISSING
 @_SYSTEM
 @_LIMIT
@@ -77,12 +108,11 @@ def dscore(
     biographies: Sequence[str], out: Path, max_cost: float | None, settings: Sequence[str], **options: Any
 ) -> None:
     """D-FActScore: group the facts by person, link each group to one entity, verify against it (Chiang & Lee 2024)."""
-    from factaudit.dfactscore.settings import DScoreExperiment, DScoreSettings, run
-    from factaudit.yamlfile import check
+    from factaudit.dfactscore.settings import DScoreExperiment, run
 
     options["groupers"] = list(options["groupers"])
-    block = check(DScoreSettings, _given(settings, biographies=list(biographies), **options))
-    run(DScoreExperiment(dfactscore=block, max_cost=max_cost), out, progress=True, say=click.echo)
+    experiment = _experiment(DScoreExperiment, "dfactscore", settings, biographies=list(biographies), **options)
+    run(_limited(experiment, max_cost), out, progress=True, say=click.echo)
 
 
 # ------------------------------------------------------------------------------------------------- knowledge
@@ -96,7 +126,7 @@ def knowledge() -> None:
 @knowledge.command("build", epilog=_example("factaudit knowledge build pages.jsonl --out wiki.db"))
 @click.argument("source", type=_PATH)
 @click.option("--out", type=_PATH, required=True, help="The knowledge source to write.")
-@click.option("--passage-tokens", default=256, show_default=True, help="Tokens per passage.")
+@click.option("--passage-tokens", type=click.IntRange(1), default=256, show_default=True, help="Tokens per passage.")
 @click.option("--tokenizer", help="A RoBERTa tokenizer (folder or hub name).  [default: words between white space]")
 def knowledge_build(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:
     """Make a knowledge source of pages in JSONL: {title, text | passages | redirect}. Resumes where it was killed."""
@@ -139,6 +169,7 @@ def knowledge_info(file: Path) -> None:
 @click.argument("title")
 def knowledge_lookup(file: Path, title: str) -> None:
     """Show the passages of one page."""
+    from factaudit.datasets.sources import count
     from factaudit.errors import FactauditError
     from factaudit.knowledge.docdb import DocDB
 
@@ -146,7 +177,7 @@ def knowledge_lookup(file: Path, title: str) -> None:
         page = source.find(title)
     if page is None:
         raise FactauditError(f"{file}: no page is called {title!r}")
-    click.echo(f"{page.title}: {len(page.passages)} passages")
+    click.echo(f"{page.title}: {count(len(page.passages), 'passage')}")
     for number, passage in enumerate(page.passages, start=1):
         click.echo(f"\n[{number}] {passage}")
 
@@ -160,10 +191,10 @@ def ambigbio() -> None:
 
 
 @ambigbio.command("collect", epilog=_example("factaudit ambigbio collect --n 500 --seed 0 --out names.jsonl"))
-@click.option("--n", default=500, show_default=True, help="How many names.")
-@click.option("--seed", default=0, show_default=True)
+@click.option("--n", type=click.IntRange(1), default=500, show_default=True, help="How many names.")
+@click.option("--seed", default=0, show_default=True, help="Of the draw among the pages.")
 @click.option("--api", help="The MediaWiki API.  [default: English Wikipedia's]")
-@click.option("--pause", default=1.0, show_default=True, help="Seconds between requests.")
+@click.option("--pause", type=click.FloatRange(0), default=1.0, show_default=True, help="Seconds between requests.")
 @click.option("--out", type=_PATH, required=True, help="JSONL of names with their candidates.")
 def ambigbio_collect(n: int, seed: int, api: str | None, pause: float, out: Path) -> None:
     """Gather names that several people share from Wikipedia's disambiguation pages. Resumes where it was stopped."""
@@ -181,7 +212,7 @@ def ambigbio_collect(n: int, seed: int, api: str | None, pause: float, out: Path
 @click.option("--knowledge", type=_PATH, required=True, help="The knowledge source (.db).")
 @click.option("--llm", required=True, metavar="NAME[,key=value,...]", help="e.g. gpt-4o-mini")
 @click.option("--demos", default="ambiguity", show_default=True, help="ambiguity, no-ambiguity, or a file.")
-@click.option("--k", default=5, show_default=True, help="Passages per name.")
+@click.option("--k", type=click.IntRange(1), default=5, show_default=True, help="Passages per name.")
 @_SYSTEM
 @_COST
 @click.option("--out", type=_PATH, required=True, help="JSONL that `factaudit dscore` reads.")

@@ -201,9 +201,12 @@ def _place(found: Any, data: Any) -> Place:
 def _message(model: type[BaseModel], found: Any, place: Place) -> str:
     name = ".".join(map(str, place))
     if found["type"] == "extra_forbidden":
-        for inner in _models(model):
-            if inner.__name__ in found["loc"][:-1]:
-                model = inner
+        for part in found["loc"][:-1]:
+            field = model.model_fields.get(part)
+            if field is None:  # a branch of a union, by its name
+                model = next((one for one in _models(model) if one.__name__ == part), model)
+            elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+                model = field.annotation
         known = [field.alias or key for key, field in model.model_fields.items()]
         return f"unknown key {name!r}{hint(str(place[-1]), known)}"
     if found["type"] == "missing":

@@ -94,8 +94,9 @@ class PublishedSettings(BaseModel):
 
 
 def _kind(block: Any) -> str:
-    # Told by its key, so that a complaint is about the block that was meant. In capitals, as branches of a union are.
-    return "Published" if isinstance(block, PublishedSettings) or "published" in block else "Scored"
+    # Told by its key, so that a complaint is about the block that was meant, and named as the branches of a union are.
+    published = isinstance(block, PublishedSettings) or (isinstance(block, dict) and "published" in block)
+    return (PublishedSettings if published else DScoreSettings).__name__
 
 
 class DScoreExperiment(RunSettings):
@@ -103,7 +104,8 @@ class DScoreExperiment(RunSettings):
 
     title: str = "D-FActScore"
     dfactscore: Annotated[
-        Annotated[DScoreSettings, Tag("Scored")] | Annotated[PublishedSettings, Tag("Published")], Discriminator(_kind)
+        Annotated[DScoreSettings, Tag("DScoreSettings")] | Annotated[PublishedSettings, Tag("PublishedSettings")],
+        Discriminator(_kind),
     ]
 
 

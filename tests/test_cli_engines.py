@@ -1,0 +1,189 @@
+"""The engines' verbs on the command line: the commands of the README on the people that ship, and wrong usage."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import FaultServer, Plan
+
+from factaudit.cli import main
+from factaudit.tables import read_claims, read_verdicts
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    def called(*arguments: str | Path) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as stop:
+            main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return int(stop.value.code or 0), captured.out, captured.err
+
+    return called
+
+
+@pytest.fixture(scope="module")
+def people(root: Path) -> Path:
+    return root / "data/people"
+
+
+@pytest.fixture(scope="module")
+def responses(people: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four biographies as FActScore reads them, with their facts; the line ends are Windows'."""
+    lines = (people / "biographies.jsonl").read_text(encoding="utf-8").splitlines()[:4]
+    path = tmp_path_factory.mktemp("responses") / "bios.jsonl"
+    rows = [
+        {"topic": row["candidates"][0], "output": row["output"], "facts": [fact["text"] for fact in row["facts"]]}
+        for row in map(json.loads, lines)
+    ]
+    path.write_bytes("".join(json.dumps(row) + "\r\n" for row in rows).encode())
+    return path
+
+
+def test_a_knowledge_source_is_built_told_and_looked_up(call: Call, people: Path, tmp_path: Path) -> None:
+    file = tmp_path / "people.db"
+    code, out, _ = call("knowledge", "build", people / "pages.jsonl", "--out", file, "--passage-tokens", "100")
+    assert (code, out) == (0, f"{file}: 14 pages in 28 passages (white space)\n")
+    code, out, _ = call("knowledge", "info", file)
+    assert code == 0
+    assert "n_pages: 14" in out
+    assert "passage_tokens: 100" in out
+    code, out, _ = call("knowledge", "lookup", file, "elena_varga (botanist)")
+    assert code == 0
+    assert out.startswith("Elena Varga (botanist): 2 passages\n\n[1] Elena Varga")
+    code, _, err = call("knowledge", "lookup", file, "Nobody")
+    assert (code, err) == (1, f"factaudit: {file}: no page is called 'Nobody'\n")
+
+
+def test_score_with_given_facts_needs_no_key(call: Call, people: Path, responses: Path, tmp_path: Path) -> None:
+    arguments = ["score", responses, "--knowledge", people / "pages.jsonl", "--verifier", "unigram:threshold=0.9"]
+    more = ["--verifier", "rouge2", "--set", "gamma=0", "--set", "seed=3", "--set", "factscore.k=2"]
+    code, out, err = call(*arguments, *more, "--set", "replicates=50", "--set", "title=Mine", "--out", tmp_path / "run")
+    assert (code, err) == (0, "")
+    assert "facts            40, 0 of them unscored" in out
+    results = json.loads((tmp_path / "run/results.json").read_text())
+    assert (results["about"]["title"], results["about"]["seed"]) == ("Mine", 3)
+    assert [row["name"] for row in results["about"]["evaluators"]] == ["unigram@0.9", "rouge2"]
+    assert results["signature"].endswith("|gamma:0.0|irrelevant:exclude")
+    claims = read_claims(tmp_path / "run/claims.parquet")
+    verdicts = read_verdicts(tmp_path / "run/verdicts.parquet", claims=claims)
+    own = verdicts[verdicts["evaluator"] == "unigram@0.9"]
+    shares = own.groupby(claims["response_id"].to_numpy())["prediction"].mean()
+    (row,) = [one for one in results["audits"]["factscore"] if one["evaluator"] == "unigram@0.9"]
+    assert row["score"] == pytest.approx(shares.mean())
+    # The signature changes with what a figure depends on, and with nothing else.
+    call(*arguments, *more, "--set", "replicates=50", "--out", tmp_path / "again")
+    assert json.loads((tmp_path / "again/results.json").read_text())["signature"] == results["signature"]
+    call(*arguments, *more, "--set", "replicates=50", "--set", "gamma=5", "--out", tmp_path / "other")
+    assert json.loads((tmp_path / "other/results.json").read_text())["signature"] != results["signature"]
+
+
+def test_score_with_a_model_and_demonstrations_of_ones_own(
+    call: Call, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+    def plan(body: dict[str, Any], attempt: int) -> Plan:
+        asked = body["messages"][-1]["content"]
+        return Plan(text="- She was a cellist." if asked.startswith("Please breakdown") else "True")
+
+    bios = tmp_path / "bios.jsonl"
+    bios.write_text(json.dumps({"topic": "Elena Varga (cellist)", "output": "Elena Varga was a cellist."}) + "\n")
+    demos = tmp_path / "demos.json"
+    demos.write_text(json.dumps({"He sang in Rome.": ["He sang.", "He was in Rome."]}))
+    with FaultServer(plan=plan) as server:
+        llm = f"m,base_url={server.url},concurrency=4,cache={tmp_path / 'cache.db'}"
+        arguments = ["--knowledge", people / "pages.jsonl", "--llm", llm, "--demos", demos, "--max-cost", "1"]
+        code, out, _ = call("score", bios, *arguments, "--out", tmp_path / "run")
+        assert code == 2  # nobody knows what this model costs
+        assert not server.bodies
+        code, out, _ = call("score", bios, *arguments[:-2], "--set", "gamma=0", "--out", tmp_path / "run")
+    assert code == 0
+    assert "FActScore    1.0000 (retrieval+m)" in out
+    prompts = [body["messages"][-1]["content"] for body in server.bodies]
+    assert [prompt.count("He sang in Rome.") for prompt in prompts] == [2, 0]  # the one fixed, and the nearest
+
+
+def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path) -> None:
+    arguments = ["--knowledge", people / "pages.jsonl", "--verifier", "unigram:threshold=0.9", "--set", "gamma=0"]
+    code, out, err = call(
+        "dscore", people / "biographies.jsonl", *arguments, "--grouper", "heuristic", "--out", tmp_path / "run"
+    )
+    assert (code, err) == (0, "")
+    assert "heron: FActScore 100.0 %, D-FActScore 75.6 %" in out
+
+
+def test_ambigbio_writes_what_dscore_reads(
+    call: Call, people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    call("knowledge", "build", people / "pages.jsonl", "--out", tmp_path / "people.db")
+    names = tmp_path / "names.jsonl"
+    names.write_text('{"name": "Elena Varga"}\n{"name": "Nobody Atall"}\n')
+    with FaultServer(plan=lambda body, attempt: Plan(text="Elena Varga was a cellist [1].")) as server:
+        llm = f"m,base_url={server.url},cache={tmp_path / 'cache.db'}"
+        arguments = ["--knowledge", tmp_path / "people.db", "--llm", llm, "--system", "mine", "--k", "2"]
+        code, out, _ = call("ambigbio", "generate", names, *arguments, "--out", tmp_path / "bios.jsonl")
+    assert code == 0
+    assert out == f"no page for 'Nobody Atall': left out\n{tmp_path / 'bios.jsonl'}: 1 biographies\n"
+    (row,) = map(json.loads, (tmp_path / "bios.jsonl").read_text().splitlines())
+    assert (row["system"], len(row["docs"]), len(row["candidates"])) == ("mine", 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["score", "{bios}", "--out", "o"], 1, "no knowledge source: none was given"),
+        (["score", "{bios}", "--knowledge", "{pages}", "--out", "o"], 2, "the verifier 'retrieval' needs an LLM"),
+        (["score", "absent.jsonl", "--knowledge", "{pages}", "--verifier", "rouge2", "--out", "o"], 1, "no such file"),
+        (
+            ["score", "{bios}", "--knowledge", "absent.db", "--verifier", "rouge2", "--out", "o"],
+            1,
+            "absent.db: no such",
+        ),
+        (["score", "{bios}", "--knowledge", "{bios}.db", "--verifier", "rouge2", "--out", "o"], 1, "no such knowledge"),
+        (
+            ["score", "{bios}", "--knowledge", "{pages}", "--verifier", "rogue2", "--out", "o"],
+            2,
+            "did you mean 'rouge2'",
+        ),
+        (["score", "{bios}", "--max-cost", "0", "--out", "o"], 2, "--max-cost"),
+        (["score", "{bios}", "--missing", "skipp", "--out", "o"], 2, "--missing"),
+        (["score", "{bios}", "--set", "gama=1", "--out", "o"], 2, "'factscore.gama' (did you mean 'gamma'?)"),
+        (["score", "{bios}", "--set", "seed=-1", "--out", "o"], 2, "seed: expected greater than or equal to 0"),
+        (["score", "{bios}", "--set", "llm={{modle: x}}", "--out", "o"], 2, "did you mean 'model'?"),
+        (["score", "{bios}", "--llm", "x,concurency=3", "--out", "o"], 2, "concurency"),
+        (["score", "{bios}", "--verifier", "no-context", "--llm", "x", "--demos", "absent", "--out", "o"], 1, "absent"),
+        (["score", "{bios}"], 2, "--out"),
+        (["dscore", "{bios}", "--verifier", "unigram", "--grouper", "heuristic", "--out", "o"], 1, "column 'name'"),
+        (["dscore", "{bios}", "--grouper", "heuristics", "--out", "o"], 2, "heuristics"),
+        (["dscore", "{bios}", "--set", "gruper=llm", "--out", "o"], 2, "did you mean 'groupers'?"),
+        (["knowledge", "build", "absent.jsonl", "--out", "o.db"], 1, "absent.jsonl: no such file"),
+        (["knowledge", "build", "{bios}", "--out", "o.db"], 1, "line 1, column 'title'"),
+        (["knowledge", "build", "{pages}", "--passage-tokens", "0", "--out", "o.db"], 2, "--passage-tokens"),
+        (["knowledge", "info", "{pages}"], 1, "not an SQLite file; make one from it with `factaudit knowledge build`"),
+        (["ambigbio", "collect", "--n", "0", "--out", "o"], 2, "--n"),
+        (["ambigbio", "generate", "absent", "--knowledge", "{pages}", "--llm", "x", "--out", "o"], 1, "not an SQLite"),
+    ],
+)
+def test_wrong_usage_is_said_in_one_message(
+    call: Call,
+    people: Path,
+    responses: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTSCORE_DB_PATH", raising=False)
+    found, _, err = call(*(one.format(bios=responses, pages=people / "pages.jsonl") for one in arguments))
+    assert said in err
+    assert found == code
+    assert "bug" not in err
