@@ -19,10 +19,11 @@ import yaml
 from llm_server import FaultServer, Plan
 from scripted_llm import ScriptedLLM
 
+from factaudit.cli import main
 from factaudit.errors import InputError, UsageError
 from factaudit.factscore.engine import FactScorer
 from factaudit.factscore.run import score_files
-from factaudit.factscore.settings import ModelSettings, ScoreExperiment, load, open_knowledge, run
+from factaudit.factscore.settings import ModelSettings, load, open_knowledge, run
 from factaudit.tables import read_claims, read_verdicts
 
 PAGES = [
@@ -383,15 +384,11 @@ def test_the_local_model_scores_five_responses_from_text_to_report(pages: Path, 
     # A small model on a small machine reads a few hundred tokens a second: short demonstrations, few facts.
     demos = tmp_path / "demos.json"
     demos.write_text(json.dumps({"He is tall and kind.": ["He is tall.", "He is kind."]}))
-    llm = {"model": "smollm2", "base_url": "local", "concurrency": 2, "timeout": 300, "cache": str(tmp_path / "c.db")}
-    given: Any = {
-        "responses": [str(bios)],
-        "knowledge": str(pages),
-        "llm": llm,
-        "demos": str(demos),
-        "max_facts": 2,
-    }
-    results = run(ScoreExperiment(factscore=given, replicates=100), tmp_path / "run")
+    llm = f"smollm2,base_url=local,concurrency=2,timeout=300,cache={tmp_path / 'c.db'}"
+    settings = ["--demos", str(demos), "--set", "max_facts=2", "--set", "replicates=100"]
+    with pytest.raises(SystemExit) as stop:
+        main(["score", str(bios), "--knowledge", str(pages), "--llm", llm, *settings, "--out", str(tmp_path / "run")])
+    assert stop.value.code == 0
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert (summary["n_responses"], summary["n_abstained"], summary["n_failed_sentences"]) == (5, 1, 0)
     assert summary["n_facts"] >= 3
@@ -403,6 +400,6 @@ def test_the_local_model_scores_five_responses_from_text_to_report(pages: Path, 
     assert set(found["status"]) <= {"ok", "unparsed"}
     assert found["prediction"].notna().all()
     assert found.loc[found["status"] == "ok", "score"].notna().all()
-    (calls,) = results.calls
+    (calls,) = json.loads((tmp_path / "run/results.json").read_text())["calls"]
     assert calls["calls"] + calls["cached_calls"] == summary["calls"]  # equal questions are asked once
     assert (tmp_path / "run/report.html").is_file()
