@@ -236,8 +236,8 @@ def glance(results: Mapping[str, Any]) -> Table | None:
     ordered = {each: _ranking(audits.get("ranking", []), each) for each in order}
     findings = results.get("findings") or []
     columns = ["evaluator", *(column_label(key) for key in ("bacc", "tpr", "tnr"))]
-    columns += ["mean |bias| of system error rates (points)"] * any(biased.values())
-    columns += ["system pairs ordered wrongly (%)"] * any(ordered.values())
+    columns += ["mean system |bias| (points)"] * any(biased.values())
+    columns += ["pairs misordered (%)"] * any(ordered.values())
     columns += ["findings: fail", "findings: warn"] * bool(findings)
     body = []
     for evaluator in order:
@@ -264,6 +264,7 @@ def glance(results: Mapping[str, Any]) -> Table | None:
     first = next(iter(rows.values()))
     over = {"__macro__": "Rates are means over datasets. ", "__all__": "Rates are over all claims. "}
     caption = "The evaluators at a glance, by balanced accuracy. " + over.get(str(first.get("dataset")), "")
+    caption += "System |bias|: how far predicted error rates of systems are off. " * any(biased.values())
     return Table(caption.strip(), columns, [False] + [True] * (len(columns) - 1), body, len(body))
 
 
