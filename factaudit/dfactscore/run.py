@@ -191,7 +191,7 @@ def add_scores(results: Results, scored: Scored, scorer: DFactScorer, folder: Pa
         f"facts; {summary['n_unscored']:,} facts have no FActScore verdict, {summary['n_unscored_linked']:,} no "
         f"D-FActScore verdict. {summary['n_narrow']:,} links are narrow: the second-best person supports nearly as "
         f"many facts (a margin of at most {scorer.narrow:g}).",
-        "Grouping replies: " + "; ".join(_told_grouping(row) for row in summary["grouping"]) + ".",
+        "Groupers: " + "; ".join(_told_grouping(row) for row in summary["grouping"]) + ".",
     ]
     doubts = [
         f"{summary[key]:,} {told}"
@@ -415,16 +415,18 @@ def _verifier(scorer: DFactScorer) -> str:
 
 
 def _told_grouping(row: Row) -> str:
-    told = f"{row['grouper']}: {row['n_changed']:,} facts changed, {row['n_dropped']:,} dropped, "
-    told += f"{row['n_invented']:,} lines invented, {row['n_repeated']:,} repeated"
+    told = []
+    if row["grouper"] == "llm":
+        told.append(f"{row['n_changed']:,} facts changed, {row['n_dropped']:,} dropped by its replies")
+        told.append(f"{row['n_invented']:,} lines invented, {row['n_repeated']:,} repeated")
     if row["n_failed"]:
-        told += f", {row['n_failed']:,} without a usable reply"
+        told.append(f"{row['n_failed']:,} responses without a usable reply")
     if row["same_as_given"] is not None and row["grouper"] != "given":
-        told += (
-            f"; exactly as given for {_percent(row['same_as_given'])} of {row['n_compared_given']:,} responses "
+        told.append(
+            f"exactly as given for {_percent(row['same_as_given'])} of {row['n_compared_given']:,} responses "
             f"(facts in the right group: {_percent(row['agreement_given'])})"
         )
-    return told
+    return f"{row['grouper']}: {', '.join(told)}" if told else row["grouper"]
 
 
 def _files(path: Path) -> list[Path]:
