@@ -204,3 +204,14 @@ def test_a_figure_leaves_the_users_settings_alone() -> None:
     before = dict(matplotlib.rcParams)
     figures.rates_figure(make_results(2, 2)["audits"]["rates"])
     assert dict(matplotlib.rcParams) == before
+
+
+def test_columns_of_a_heat_map_can_be_told_apart() -> None:
+    names = [f"one-long-name-{letter * 4} (of the same long ending)" for letter in "abcd"]
+    rows = [
+        {"dataset": "d", "evaluator_a": a, "evaluator_b": b, "class": "attributable", "iou": 0.5, "n": 9}
+        for a, b in itertools.combinations(names, 2)
+    ]
+    figure = figures.consistency_figure(rows, names)
+    labels = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
+    assert len(set(labels)) == len(labels) == 3

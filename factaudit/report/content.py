@@ -438,6 +438,8 @@ def _drawing(audit: str, rows: list[Row], evaluators: Sequence[str]) -> Callable
 
 def _caption(what: str, audit: str, kind: _Kind, rows: list[Row], results: Mapping[str, Any]) -> str:
     about = results["about"]
+    if audit == "adjustment":
+        rows = [row for row in rows if row.get("calibration_system") == "__cv__"] or rows  # as the figure does
     text = [f"{what}.", _AUDITS[audit].formula, kind.reading]
     if any(key.endswith("_low") and f"{key[:-4]}_high" in row and key != "r2_low" for row in rows for key in row):
         confidence = about.get("confidence")

@@ -515,11 +515,16 @@ def _heat_maps(
     row_labels = [_wrap(label, 100) for label in rows]
     column_labels = [_wrap(label, 80) for label in columns]
     left = max(_width(line) for lines in row_labels for line in lines) / 72 + 0.12 + (0.2 if axes else 0)
-    below = 0.22 if not rotate else max(_width(lines[0]) for lines in column_labels) / 72 * 0.72 + 0.25
+    below = 0.22
     if rotate:
-        column_labels = [[_shorten(label, 80)] for label in columns]
+        # No longer than it takes to tell them apart.
+        for longest in (80, 120, 160):
+            column_labels = [[_shorten(label, longest)] for label in columns]
+            if len({lines[0] for lines in column_labels}) == len(columns):
+                break
+        reach = max(_width(lines[0]) for lines in column_labels) / 72 * 0.72
         # A rotated label ends under its cell and reaches to the left.
-        left = max(left, max(_width(lines[0]) for lines in column_labels) / 72 * 0.72 - cell / 2 + 0.05)
+        left, below = max(left, reach - cell / 2 + 0.05), reach + 0.25
     inner = (cell * len(columns), cell * len(rows))
     pitch = max(inner[0] + 0.15, minimum)
     fit = max(1, int((PAGE - left) // pitch))
