@@ -233,6 +233,8 @@ def test_they_are_registered_with_string_options(name: str) -> None:
     assert isinstance(evaluator, Evaluator)
     assert evaluator.concurrency == 64  # type: ignore[attr-defined]
     assert evaluator.signature.startswith(f"{name}|")
+    # As a YAML may have it.
+    assert "revision:2|" in make_evaluator(name, {"model": "m", "revision": 2}).signature
 
 
 def test_the_signature_changes_with_what_may_change_a_verdict_and_with_nothing_else(tmp_path: Path) -> None:

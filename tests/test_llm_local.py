@@ -82,12 +82,18 @@ def test_forty_claims_of_minibench_from_the_command_line_to_the_audit(
     monkeypatch.setenv("FACTAUDIT_CACHE", str(tmp_path / "cache.sqlite"))
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     claims = read_claims(root / "data" / "minibench" / "claims.jsonl.gz")
-    # The model reads on the CPU: few documents, and short ones, of which the server reads each but once.
-    part = claims.iloc[claims["doc"].str.len().argsort(kind="stable")[:40]]
+    # The model reads on the CPU, each document but once: the shortest ones, and of their claims the shortest.
+    shortest = sorted(claims["doc"].unique(), key=len)[:4]
+    part = claims[claims["doc"].isin(shortest)]
+    part = part.iloc[part["claim"].str.len().argsort(kind="stable")[:40]]
     assert set(part["label"]) == {0, 1}
     write_table(part, tmp_path / "claims.jsonl")
     verdicts = tmp_path / "verdicts.parquet"
-    spec = "llm:model=smollm2,base_url=local,template=short,max_tokens=1,concurrency=1"
+    template = tmp_path / "lean.yaml"
+    template.write_text(
+        "user: '{doc} Claim: {claim} Supported, Yes or No?'\npositive: ['yes']\nnegative: ['no']\nmax_tokens: 1\n"
+    )
+    spec = f"llm:model=smollm2,base_url=local,template={template},concurrency=1"
 
     def factaudit(*arguments: str | Path) -> None:
         with pytest.raises(SystemExit) as stop:
@@ -97,12 +103,12 @@ def test_forty_claims_of_minibench_from_the_command_line_to_the_audit(
     factaudit("judge", tmp_path / "claims.jsonl", "--evaluator", spec, "--out", verdicts)
     table = read_verdicts(verdicts)
     assert len(table) == 40
-    assert set(table["evaluator"]) == {"llm:SmolLM2-135M-Instruct.Q4_1:short"}
+    assert set(table["evaluator"]) == {"llm:SmolLM2-135M-Instruct.Q4_1:lean"}
     assert set(table["status"]) <= {"ok", "unparsed"}
     assert table["raw"].notna().all()
 
     folder = tmp_path / "audit"
-    factaudit("audit", tmp_path / "claims.jsonl", verdicts, "--out", folder)
+    factaudit("audit", tmp_path / "claims.jsonl", verdicts, "--out", folder, "--replicates", "0")
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     (counted,) = results["about"]["evaluators"]
     assert counted["n_unparsed"] == int((table["status"] == "unparsed").sum())

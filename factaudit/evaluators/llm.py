@@ -181,6 +181,8 @@ class _Asks:
     """What all evaluators over a language model share: the options of the client, and the loop."""
 
     _name: ClassVar[str]
+    #: In a YAML a revision may look like a number.
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"coerce_numbers_to_str": True}
 
     model: str = ""
     template: str = "default"

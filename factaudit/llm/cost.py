@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import csv
+import logging
 import os
 import re
 import threading
@@ -21,6 +22,7 @@ from factaudit.llm.types import Request
 BATCH_DISCOUNT = 0.5
 #: Chat formats wrap each message in a few tokens of their own (OpenAI cookbook, "How to count tokens": 3, and 3 more).
 _MESSAGE_TOKENS = 3
+_log = logging.getLogger("factaudit.cost")
 _APPROXIMATION = "1 token per 4 bytes of UTF-8"
 
 
@@ -158,6 +160,13 @@ class Budget:
                 self._reserved += cost
                 return True
             if self.spent + cost > self.max_cost:
+                if not self.exhausted:
+                    _log.warning(
+                        "max_cost: $%.2f of $%.2f are spent, and one more call could pass it: the rest is left out;"
+                        " raise max_cost and run the same again to go on",
+                        self.spent,
+                        self.max_cost,
+                    )
                 self.exhausted = True
                 return False
             return None
