@@ -130,6 +130,20 @@ def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: Knowledge) 
     assert "Ann Lee (ghost)" in unscored["raw"].iloc[0]
 
 
+def test_people_without_a_page_stop_a_run_before_any_call_if_asked(knowledge: Knowledge) -> None:
+    llm = ScriptedLLM(answer)
+    scorer = DFactScorer(Knowledge(knowledge.db, "error"), llm)
+    ghost = ("Ann Lee (painter)", "Ann Lee (ghost)")
+    with pytest.raises(InputError, match=r"no page for the topic 'Ann Lee \(ghost\)'"):
+        scorer.score(bios("Ann Lee was a painter.", candidates=ghost))
+    with pytest.raises(InputError, match="no page for the topic 'Zoe Quin'"):
+        scorer.score([Biography("r", "Zoe Quin", "Zoe Quin sang.", "s")])
+    assert llm.prompts == []
+    # What a biography brings needs no page.
+    docs = (("Ann Lee (ghost)", "Ann Lee was a painter of ghosts."),)
+    scorer.score(bios("Ann Lee was a painter.", candidates=ghost, docs=docs))
+
+
 def test_a_name_that_nobody_has_is_unscored_not_unsupported(knowledge: Knowledge) -> None:
     given = [Biography("r", "Zoe Quin", "Zoe Quin sang.", "s")]
     scored = DFactScorer(knowledge, ScriptedLLM(answer)).score(given)

@@ -146,6 +146,19 @@ def test_a_wrong_experiment_is_said_by_line(tmp_path: Path) -> None:
         load(path)
 
 
+def test_a_published_file_of_another_form_is_refused(tmp_path: Path) -> None:
+    totals = dict.fromkeys(("init_score", "init_global_score", "num_supporting_topics", "num_groups"), 1.0)
+    totals |= dict.fromkeys(("respond_ratio", "score", "global_score"), 1.0)
+    path = tmp_path / "x_factscore_output.json"
+    fact = {"atom": "a", "is_supported": True}
+    path.write_text(json.dumps({**totals, "decisions": [[fact], None], "global_decisions": [[fact]]}))
+    with pytest.raises(InputError, match="2 decisions, 1 global_decisions"):
+        read_published([path])
+    path.write_text(json.dumps({**totals, "decisions": [None], "global_decisions": [None]}))
+    with pytest.raises(InputError, match="no response has a fact"):
+        read_published([path])
+
+
 # --------------------------------------------------------------------------------------------------- citations
 
 

@@ -181,6 +181,25 @@ def test_topics_without_a_page_stop_a_run_before_any_call_if_asked(knowledge: Kn
     assert llm.prompts == []
 
 
+def test_a_row_says_why_only_where_something_is_missing(knowledge: Knowledge) -> None:
+    scored = scorer(knowledge, verifiers=["no-context", "retrieval"], gamma=0).score_responses(
+        [make_response("Nobody", "It rained.")]
+    )
+    (row,) = scored.responses
+    assert (row["score"], row["reason"]) == (1.0, None)
+    other = row["evaluators"]["retrieval+scripted"]
+    assert (other["score"], other["reason"]) == (None, "no page for the topic 'Nobody' in the knowledge source")
+
+
+def test_a_decomposition_that_broke_off_is_counted(knowledge: Knowledge) -> None:
+    def cut(prompt: str) -> str | Reply:
+        return Reply("ok", "- It rain", "length") if prompt.startswith("Please") else "True"
+
+    scored = scorer(knowledge, ScriptedLLM(cut)).score_responses([make_response("Ada Fenn", "It rained.")])
+    assert scored.summary["n_truncated_sentences"] == 1
+    assert scored.responses[0]["sentences"][0]["truncated"] is True
+
+
 def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: Knowledge) -> None:
     def flaky(prompt: str) -> str | Reply:
         if prompt.endswith("facts: It burned.\n"):
@@ -341,6 +360,9 @@ def test_the_last_assistant_turn_of_a_conversation_is_scored(knowledge: Knowledg
     assert "user: Who is Ada Fenn?\n\nassistant: A singer." in llm.prompts[0]
     with pytest.raises(UsageError, match="no assistant turn"):
         scorer(knowledge).score_conversation(turns[:1])
+    parts: Any = [{"role": "assistant", "content": [{"type": "text", "text": "Ada was a miller."}]}]
+    with pytest.raises(UsageError, match="the content of a turn is text, found list"):
+        scorer(knowledge).score_conversation(parts, topic="Ada Fenn")
     with pytest.raises(UsageError, match="named no topic"):
         scorer(knowledge, ScriptedLLM(lambda p: Reply("error", error="down"))).score_conversation(turns)
 

@@ -521,3 +521,12 @@ def test_the_signature_is_of_the_content_not_of_the_file(tmp_path: Path, monkeyp
     monkeypatch.setattr("factaudit.knowledge.docdb.MAX_HASHED_BYTES", 10)
     with DocDB(tmp_path / "one.db") as db:
         assert db.signature == f"bytes:{(tmp_path / 'one.db').stat().st_size}"
+
+
+def test_accents_may_be_written_either_way(tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl").write_text(json.dumps({"title": "Tom\u00e1s Quiroga", "text": "He sang."}) + "\n")
+    build(tmp_path / "p.jsonl", tmp_path / "p.db")
+    with DocDB(tmp_path / "p.db") as db:
+        page = db.find("Toma\u0301s_Quiroga")
+    assert page is not None
+    assert (page.title, page.matched) == ("Tom\u00e1s Quiroga", "normalised")

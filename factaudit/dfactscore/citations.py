@@ -12,11 +12,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from factaudit.datasets.sources import expand, read_json
 from factaudit.dfactscore.biographies import Biography, remove_citations
@@ -155,10 +155,10 @@ def summarise_citations(
 
 
 class _Logged(BaseModel):
-    qid: int
-    output: str
+    qid: int = Field(ge=0)
+    output: str = Field(pattern=r"\S")
     claim: str
-    model_output: int
+    model_output: Literal[0, 1]
 
 
 class _Scores(BaseModel):
@@ -187,7 +187,7 @@ def read_alce_scores(
         by_response: dict[int, list[_Logged]] = {}
         for one in content.autoais_log:
             by_response.setdefault(one.qid, []).append(one)
-        total = n_responses if n_responses is not None else max(by_response, default=-1) + 1
+        total = max(n_responses or 0, max(by_response, default=-1) + 1)
         recalls = np.zeros(total)
         for qid, judged in by_response.items():
             recalls[qid] = sum(one.model_output for one in judged) / len(split_sentences(judged[0].output))

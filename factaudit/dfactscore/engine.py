@@ -170,6 +170,9 @@ class DFactScorer:
             journal: a folder where an evaluator's verdicts are written down as they come. (An LLM's replies are in
                 its client's cache: in either case a run that was killed goes on where it was.)
             progress: show progress bars (on a terminal only).
+
+        Raises `UsageError` where something is to be had from an LLM or a knowledge source that is not there, and
+        `InputError` for people without a page under the policy ``error``, both before any call.
         """
         if not biographies:
             raise UsageError("there is no biography to score")
@@ -206,6 +209,11 @@ class DFactScorer:
             if self.knowledge is None:
                 raise UsageError("candidates are to be found: that needs a knowledge source (or give them, or docs)")
             found = find_candidates(open_names, self.knowledge.db.titles())
+        if self.knowledge is not None:
+            # Under the policy `error`, a name without candidates is as bad as a candidate without a page.
+            lost = [name for name in open_names if not found[name]]
+            named = [set(work.bio.candidates or ()) - {title for title, _ in work.bio.docs} for work in works]
+            self.knowledge.check([*lost, *sorted(set().union(*named))])
         looked: dict[str, Page | verify.Support] = {}
         for work in works:
             titles = work.bio.candidates if work.bio.candidates is not None else found[work.bio.name]

@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field
 
 from factaudit.datasets.sources import expand, read_json
 from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE
+from factaudit.errors import InputError, Problem
 from factaudit.factscore.score import bootstrap_mean
 from factaudit.signature import digest
 from factaudit.tables import validate_claims, validate_verdicts
@@ -84,6 +85,9 @@ def read_published(
     responses: list[Row] = []
     for path in expand([Path(one) for one in sources], "*_factscore_output.json"):
         content: _File = read_json(path, _File)
+        if len(content.decisions) != len(content.global_decisions):
+            counts = f"{len(content.decisions)} decisions, {len(content.global_decisions)} global_decisions"
+            raise InputError(str(path), [Problem(f"expected as many of both, a list per response; found {counts}")])
         system = system_of(path)
         own = []
         for number, (facts, grouped) in enumerate(zip(content.decisions, content.global_decisions, strict=True)):
@@ -97,6 +101,8 @@ def read_published(
             own.append(response)
         rows.append(_rebuild(path, system, content, own, replicates, seed, confidence))
         responses += own
+    if not claims:
+        raise InputError(", ".join(map(str, sources)), [Problem("no response has a fact")])
     return Published(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)), rows, responses)
 
 

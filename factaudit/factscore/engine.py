@@ -184,6 +184,8 @@ class FactScorer:
         said = [turn.get("content") or "" for turn in turns if turn.get("role") == "assistant"]
         if not said:
             raise UsageError("the conversation has no assistant turn")
+        if not isinstance(said[-1], str):
+            raise UsageError(f"the content of a turn is text, found {type(said[-1]).__name__}")
         if topic is None:
             topic = run_sync(self._ask_topic(turns))
         result: Row = self.score([topic], [said[-1]])["responses"][0]

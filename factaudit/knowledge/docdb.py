@@ -14,6 +14,7 @@ import re
 import sqlite3
 import struct
 import threading
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -216,8 +217,8 @@ class DocDB:
 
 
 def normalise(title: str) -> str:
-    """A title with spaces for underscores and single spaces for runs of white space."""
-    return re.sub(r"\s+", " ", title.replace("_", " ")).strip()
+    """A title with spaces for underscores, single spaces for runs of white space, and accents as Wikipedia has them."""
+    return re.sub(r"\s+", " ", unicodedata.normalize("NFC", title).replace("_", " ")).strip()
 
 
 def _variants(title: str) -> list[str]:
