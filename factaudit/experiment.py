@@ -25,7 +25,7 @@ from factaudit.evaluators.judging import as_claims, check_names, judge, name_eva
 from factaudit.evaluators.registry import parse_spec
 from factaudit.files import write_json
 from factaudit.results import Results, Row, audit_options, compare
-from factaudit.runfolder import RunSettings, counted, finish, opened, write_lock
+from factaudit.runfolder import RunSettings, check_audits, counted, finish, opened, write_lock
 from factaudit.signature import digest, file_checksum
 from factaudit.tables import merge_claims, merge_verdicts, read_claims, read_verdicts, write_table
 from factaudit.yamlfile import Paths, Place, YamlFile, check
@@ -277,13 +277,7 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
         except UsageError as error:
             paths.problems.append(file.problem(str(error), place))
         evaluators.append(spec)
-    audits: list[str | dict[str, dict[str, Any] | None]] = []
-    for number, audit in enumerate(experiment.audits or ()):
-        try:
-            audit_options([*audits, audit])
-            audits.append(audit)
-        except UsageError as error:
-            paths.problems.append(file.problem(str(error), ("audits", number)))
+    check_audits(file, paths.problems, experiment.audits)
     paths.check()
     return experiment.model_copy(
         update={"data": paths.data, "claims": claims, "verdicts": verdicts, "evaluators": evaluators}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.metadata import version
@@ -17,10 +17,12 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit import __version__
+from factaudit.errors import Problem, UsageError
 from factaudit.files import TEMPORARY, held, write_json, write_text
 from factaudit.report import render
-from factaudit.results import Results, Row, compare
+from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, signature
+from factaudit.yamlfile import YamlFile
 
 #: Audits that say something of tables without labels: how far evaluators, and systems' predicted error rates, differ.
 UNLABELLED = ("consistency", "quantification")
@@ -38,6 +40,26 @@ class RunSettings(BaseModel):
     confidence: float = Field(default=0.95, gt=0, lt=1)
     seed: int = Field(default=0, ge=0)
     max_cost: float | None = Field(default=None, gt=0)
+
+
+def check_audits(file: YamlFile, problems: list[Problem], audits: Sequence[str | dict[str, Any]] | None) -> None:
+    """Find misspelt audits before an hour of judging, not after."""
+    named: list[str | dict[str, Any]] = []
+    for number, audit in enumerate(audits or ()):
+        found = len(problems)
+        check_spec(file, problems, audit_options, [*named, audit], "audits", number)
+        if len(problems) == found:
+            named.append(audit)
+
+
+def check_spec(
+    file: YamlFile, problems: list[Problem], checker: Callable[[Any], object], spec: Any, *place: str | int
+) -> None:
+    """Call ``checker`` with a value; where it is refused, that is a problem at its line."""
+    try:
+        checker(spec)
+    except UsageError as error:
+        problems.append(file.problem(str(error), place))
 
 
 @contextmanager

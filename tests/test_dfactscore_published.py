@@ -138,6 +138,9 @@ def test_a_wrong_experiment_is_said_by_line(tmp_path: Path) -> None:
     path.write_text("dfactscore:\n  biographies: x.jsonl\n  groupers: heuristics\n")
     with pytest.raises(InputError, match="line 3"):
         load(path)
+    path.write_text("dfactscore:\n  biographies: e.yaml\n  verifier: unigran\naudits: [rate]\n")
+    with pytest.raises(InputError, match=r"line 3.*did you mean 'unigram'[\s\S]*line 4: unknown audit"):
+        load(path)
     path.write_text("dfactscore:\n  biographies: x.jsonl\n")
     with pytest.raises(InputError, match="line 2: no such file"):
         load(path)

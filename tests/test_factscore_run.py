@@ -208,6 +208,8 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, bios: Path, tmp_path: Pat
         ("factscore:\n  responses: ${data}/bios.jsonl\n", "line 2: .*'data' is not set"),
         ("factscore:\n  responses: bios.jsonl\n  parser: stric\n", "line 3: factscore.parser"),
         ("factscore:\n  responses: bios.jsonl\n  k: 0\n", "line 3: factscore.k"),
+        ("factscore:\n  responses: bios.jsonl\n  verifiers: [retrieval, rogue2]\n", "line 3: .*did you mean 'rouge2'"),
+        ("factscore:\n  responses: bios.jsonl\naudits:\n  - rates\n  - rate\n", "line 5: unknown audit 'rate'"),
         ("title: x\n", "'factscore' is missing"),
     ],
 )

@@ -24,7 +24,7 @@ from factaudit.dfactscore.score import CATEGORIES
 from factaudit.errors import UsageError
 from factaudit.evaluators.judging import name_evaluator, parts
 from factaudit.files import write_json, write_text
-from factaudit.results import Results
+from factaudit.results import Results, audit_options
 from factaudit.runfolder import audited, counted, finish, opened, total_cost
 from factaudit.signature import file_checksum, signature
 from factaudit.tables import write_table
@@ -68,6 +68,7 @@ def score_files(
         say: gets one line per stage.
     """
     folder = Path(out)
+    audit_options(audits)  # a misspelt audit is found before an hour of judging, not after
     paths = [Path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
     biographies = [one for path in paths for one in read_biographies(path, system=system, limit=limit)]
     twice = [one for one, n in Counter(bio.response_id for bio in biographies).items() if n > 1]

@@ -12,13 +12,14 @@ from factaudit.dfactscore.engine import LLM_VERIFIER, DFactScorer
 from factaudit.dfactscore.link import NARROW
 from factaudit.dfactscore.run import published_files, score_files
 from factaudit.errors import UsageError
+from factaudit.evaluators.judging import name_evaluator
 from factaudit.factscore.decompose import MAX_FACTS
 from factaudit.factscore.score import GAMMA
 from factaudit.factscore.settings import PACKAGES, ModelSettings, open_knowledge
 from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.wikipedia import API
 from factaudit.results import Results
-from factaudit.runfolder import RunSettings, write_lock
+from factaudit.runfolder import RunSettings, check_audits, check_spec, write_lock
 from factaudit.yamlfile import Paths, YamlFile, check
 
 #: Settings that the engine has under the same name.
@@ -132,6 +133,11 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> DScoreE
             changed[key] = [paths.absolute(one, ("dfactscore", key, i)) for i, one in enumerate(value)]
         elif value is not None:
             changed[key] = paths.absolute(value, ("dfactscore", key))
+    for key in ("verifier", "citation_judge"):
+        spec = getattr(given, key, None)
+        if spec is not None and spec != LLM_VERIFIER:
+            check_spec(file, paths.problems, name_evaluator, spec, "dfactscore", key)
+    check_audits(file, paths.problems, experiment.audits)
     paths.check()
     return experiment.model_copy(update={"dfactscore": given.model_copy(update=changed)})
 

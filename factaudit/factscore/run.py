@@ -13,7 +13,7 @@ from factaudit.factscore.engine import FactScorer, Scored
 from factaudit.factscore.labeled import agreement, calibration, discrimination, thresholds
 from factaudit.factscore.responses import ANNOTATED, read_responses
 from factaudit.files import write_json, write_text
-from factaudit.results import Results
+from factaudit.results import Results, audit_options
 from factaudit.runfolder import audited, counted, finish, opened, total_cost
 from factaudit.signature import file_checksum, signature
 from factaudit.tables import write_table
@@ -49,6 +49,7 @@ def score_files(
         say: gets one line per stage.
     """
     folder = Path(out)
+    audit_options(audits)  # a misspelt audit is found before an hour of judging, not after
     paths = [Path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
     responses = [one for path in paths for one in read_responses(path, facts=facts, system=system, limit=limit)]
     twice = [one for one, n in Counter(response.response_id for response in responses).items() if n > 1]

@@ -9,8 +9,9 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from factaudit.errors import UsageError
+from factaudit.evaluators.judging import name_evaluator
 from factaudit.factscore.decompose import MAX_FACTS, MIN_CHARACTERS
-from factaudit.factscore.engine import RETRIEVAL, FactScorer
+from factaudit.factscore.engine import NO_CONTEXT, RETRIEVAL, FactScorer
 from factaudit.factscore.npm import Npm
 from factaudit.factscore.responses import ANNOTATED
 from factaudit.factscore.run import score_files
@@ -21,7 +22,7 @@ from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.topics import Knowledge
 from factaudit.knowledge.wikipedia import API, Wikipedia
 from factaudit.results import Results
-from factaudit.runfolder import RunSettings, opened, write_lock
+from factaudit.runfolder import RunSettings, check_audits, check_spec, opened, write_lock
 from factaudit.signature import digest
 from factaudit.yamlfile import Paths, YamlFile, check
 
@@ -135,6 +136,10 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> ScoreEx
         text = getattr(given, key)
         if text is not None and text not in ANNOTATED:
             changed[key] = paths.absolute(text, ("factscore", key))
+    for number, verifier in enumerate(given.verifiers):
+        if verifier not in (RETRIEVAL, NO_CONTEXT):
+            check_spec(file, paths.problems, name_evaluator, verifier, "factscore", "verifiers", number)
+    check_audits(file, paths.problems, experiment.audits)
     paths.check()
     return experiment.model_copy(update={"factscore": given.model_copy(update=changed)})
 
@@ -175,7 +180,7 @@ def make_scorer(experiment: ScoreExperiment, out: Path) -> FactScorer:
     llm = None if block.llm is None else ModelSettings.of(block.llm).client()
     decomposer = None if block.decomposer is None else ModelSettings.of(block.decomposer).client()
     knowledge = None
-    if any(one != "no-context" for one in block.verifiers):
+    if any(one != NO_CONTEXT for one in block.verifiers):
         knowledge = open_knowledge(block.knowledge, block.missing, out, block.wikipedia_api)
     retriever = Retriever(block.retrieval, block.k)
     if block.retrieval_model is not None:
