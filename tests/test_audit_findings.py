@@ -138,6 +138,13 @@ def test_a_lean_on_word_overlap(rows, expected):
     assert told(findings({"surface_trend": rows}), "overlap") == expected
 
 
+def test_a_lean_is_told_per_tenth_of_overlap_for_a_line_may_lead_beyond_100_percent():
+    rows = [trend("tpr", 1.29, 0.9, 1.6), trend("tnr", -1.02, -1.5, -0.5)]
+    statement = find(findings({"surface_trend": rows}), id="overlap")["statement"]
+    assert "(TPR +12.9 points for every tenth of overlap)" in statement
+    assert "(TNR −10.2)" in statement
+
+
 def flips(kind: str, lost: float, gained: float, **ends: float) -> Row:
     row = {"dataset": "d", "evaluator": "e", "chunked_evaluator": "chunked-e", "r2_diff": kind, "n": 100}
     return row | {"flip_1_to_0": lost, "flip_0_to_1": gained} | ends

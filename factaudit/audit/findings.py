@@ -219,10 +219,10 @@ def _overlap(audits: Audits) -> Iterator[Row]:
                 continue
             leans = True
             how = {
-                "tpr": "misses attributable claims in other words (TPR {} points from no to full overlap)",
-                "tnr": "passes unattributable claims in the document's words (TNR {} points)",
+                "tpr": "misses attributable claims in other words (TPR {} points for every tenth of overlap)",
+                "tnr": "passes unattributable claims in the document's words (TNR {})",
             }
-            said = " and ".join(how[rate].format(_points(row["slope"], sign=True)) for rate, row in sure.items())
+            said = " and ".join(how[rate].format(_points(row["slope"] / 10, sign=True)) for rate, row in sure.items())
             yield _finding(
                 "overlap",
                 "fail" if len(sure) == 2 else "warn",

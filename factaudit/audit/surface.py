@@ -106,8 +106,8 @@ def surface_trend(judged: Judged, *, intervals: Intervals | None = None) -> list
     """How much TPR and TNR change from no overlap (ROUGE-2 precision 0) to full overlap (1), within each task group.
 
     The slope of a linear probability fit (ordinary least squares) of "the prediction is right" on ROUGE-2 precision,
-    over the claims of the rate's class. Word overlap is what the evaluator leans on where TPR's is positive and TNR's
-    negative.
+    over the claims of the rate's class; the line may lead beyond 0 and 1 where few claims have that little or that much
+    overlap. Word overlap is what the evaluator leans on where TPR's slope is positive and TNR's negative.
 
     A row per task group, evaluator and rate: task (the dataset's name where the claims have no task), evaluator, rate
     (``tpr`` or ``tnr``), n (scored claims of the class), n_unscored, n_no_r2 (the class's labelled claims without

@@ -197,7 +197,7 @@ _AUDITS: dict[str, _Audit] = {
         "The same leaning as one figure per rate: an evaluator leans on word overlap where the slope of TPR is above "
         "zero and that of TNR below.",
         "Slope of a least squares fit of “the prediction is right” on ROUGE-2 precision, over the claims of the rate's "
-        "class: the change from no overlap (0) to full overlap (1).",
+        "class: the change from no overlap (0) to full overlap (1), along a straight line that may lead beyond 100 %.",
     ),
     "chunking": _Audit(
         "What cutting documents into chunks changes",
