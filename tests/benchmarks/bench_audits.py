@@ -4,6 +4,10 @@ Each step runs in a process of its own, which reads the tables from Parquet; pea
 compared in CPU seconds (of all threads), which other work on the machine disturbs less than the clock's.
 
     python tests/benchmarks/bench_audits.py [--claims 10000 100000 1000000]
+
+With --intervals: every audit once, with 2,000 bootstrap replicates, at 100k claims or what --claims says.
+
+    python tests/benchmarks/bench_audits.py --intervals [--claims 100000]
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.audit import AUDITS
+from factaudit.audit.intervals import Intervals
 from factaudit.audit.judged import Judged
 from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
 
@@ -85,6 +90,26 @@ def step(name: str, folder: Path) -> dict[str, float]:
     return {"seconds": seconds, "cpu": cpu, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}
 
 
+def with_intervals(n: int) -> None:
+    """Print what every audit takes with 2,000 replicates, one after the other in this process."""
+    with tempfile.TemporaryDirectory() as folder:
+        make(n, Path(folder))
+        judged = load(Path(folder))
+    intervals = Intervals(replicates=2000)
+    print(f"{n:,} claims, {EVALUATORS} evaluators, {intervals.replicates:,} replicates")
+    print()
+    print("| audit | rows | seconds | CPU seconds |")
+    print("|---|---:|---:|---:|")
+    total = 0.0
+    for name, audit in AUDITS.items():
+        start, start_cpu = time.perf_counter(), time.process_time()
+        rows = audit(judged, intervals=intervals)
+        seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
+        total += seconds
+        print(f"| {name} | {len(rows):,} | {seconds:.1f} | {cpu:.1f} |", flush=True)
+    print(f"| all | | {total:.1f} | |")
+
+
 def timed(run: Callable[[], object]) -> tuple[float, float]:
     """The least time of a few runs, by the clock and of the CPU."""
     clock: list[float] = []
@@ -99,15 +124,21 @@ def timed(run: Callable[[], object]) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--claims", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--claims", type=int, nargs="+")
+    parser.add_argument("--intervals", action="store_true")
     parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.step:
         print(json.dumps(step(args.step, args.folder)))
         return
+    if args.intervals:
+        for n in args.claims or [100_000]:
+            with_intervals(n)
+        return
     found: dict[tuple[str, int], dict[str, float]] = {}
-    for n in args.claims:
+    sizes = args.claims or [10_000, 100_000, 1_000_000]
+    for n in sizes:
         with tempfile.TemporaryDirectory() as folder:
             make(n, Path(folder))
             for name in STEPS:
@@ -118,14 +149,14 @@ def main() -> None:
     print("| step | claims | seconds | CPU seconds | CPU microseconds per claim | peak memory (MB) |")
     print("|---|---:|---:|---:|---:|---:|")
     for name in STEPS:
-        for n in args.claims:
+        for n in sizes:
             row = found[name, n]
             each = row["cpu"] / n * 1e6
             print(
                 f"| {name} | {n:,} | {row['seconds']:.3f} | {row['cpu']:.3f} | {each:.2f} | {row['megabytes']:,.0f} |"
             )
-    if len(args.claims) > 1:
-        small, large = args.claims[-2:]
+    if len(sizes) > 1:
+        small, large = sizes[-2:]
         print()
         for name in STEPS:
             ratio = found[name, large]["cpu"] / large / (found[name, small]["cpu"] / small)
