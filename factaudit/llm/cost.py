@@ -22,8 +22,9 @@ from factaudit.llm.types import Request
 BATCH_DISCOUNT = 0.5
 #: Chat formats wrap each message in a few tokens of their own (OpenAI cookbook, "How to count tokens": 3, and 3 more).
 _MESSAGE_TOKENS = 3
-_log = logging.getLogger("factaudit.cost")
 _APPROXIMATION = "1 token per 4 bytes of UTF-8"
+
+_log = logging.getLogger("factaudit.cost")
 
 
 @dataclass(frozen=True)
@@ -230,8 +231,8 @@ def estimate(
     An evaluator is counted where it has ``requests(claims)``, ``client_key()`` (model and revision as the cache has
     them), ``batch`` and ``cache``; ``claims`` is read once for each, so it must be a sequence or re-iterable. A row is
     ``{"evaluator", "model", "calls", "cached_calls", "prompt_tokens", "max_completion_tokens", "cost", "price_date",
-    "counted", "reason"}``; ``cost`` is the most that it can be, None (with a reason) where no price or no limit on the
-    length of replies is known.
+    "counted", "reason"}``; ``cost`` has replies of full length, and is as good as ``counted`` says the prompts' tokens
+    are; None (with a reason) where no price or no limit on the length of replies is known.
     """
     prices = load_prices() if prices is None else prices
     rows = []
