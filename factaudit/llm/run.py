@@ -7,7 +7,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from itertools import islice
 from typing import Generic, TypeVar
 
@@ -99,7 +99,9 @@ class _Loop(Generic[_Item, _Result]):
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def start(self, items: Sequence[_Item]) -> None:
-        self._loop.call_soon_threadsafe(self._start, items)
+        # The loop is closed where the session could not be opened: `take` raises why.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._start, items)
 
     def _start(self, items: Sequence[_Item]) -> None:
         for item in items:
@@ -131,6 +133,6 @@ class _Loop(Generic[_Item, _Result]):
 
     def stop(self) -> None:
         """Cancel what is under way and end the thread."""
-        if self._thread.is_alive():
+        with suppress(RuntimeError):  # the loop has ended by itself
             self._loop.call_soon_threadsafe(self._stopped.set)
         self._thread.join(timeout=10)
