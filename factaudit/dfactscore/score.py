@@ -85,12 +85,6 @@ def score(
     }
 
 
-def elsewhere(matrix: Matrix, groups: Sequence[int], links: Sequence[Link]) -> list[tuple[int, int]]:
-    """The facts that belong to someone else: (fact, the entity that it is about), in the order of the facts."""
-    linked = matrix.by_entity(entity_of_facts(links, groups))
-    return [(fact, int(entity)) for fact, entity in enumerate(matrix.attributed()) if entity >= 0 and linked[fact] == 0]
-
-
 def summarise(
     rows: Sequence[Mapping[str, Any]], *, replicates: int = 2000, seed: int = 0, confidence: float = 0.95
 ) -> Row:
