@@ -230,7 +230,7 @@ def convert_command(
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML.")
 @click.option("--prices", type=_PATH, help="A price table of your own: CSV with model, input, output per 1M tokens.")
 def estimate(experiment: Path, settings: Sequence[str], prices: Path | None) -> None:
-    """Say what an experiment's calls will cost at the most, before any is made. Nothing is sent."""
+    """Say what an experiment's calls will cost, before any is made. Nothing is sent."""
     from factaudit.experiment import engine_of, load
     from factaudit.experiment import estimate as estimate_experiment
 
@@ -244,7 +244,9 @@ def estimate(experiment: Path, settings: Sequence[str], prices: Path | None) -> 
         return
     total: float | None = 0.0
     for row in rows:
-        money = "unknown" if row["cost"] is None else f"at most ${row['cost']:,.2f}"
+        # Counted with the model's own tokenizer it is a bound; approximated, it is not.
+        bound = "about" if row["counted"].startswith("approximately") else "at most"
+        money = "unknown" if row["cost"] is None else f"{bound} ${row['cost']:,.2f}"
         total = None if total is None or row["cost"] is None else total + row["cost"]
         click.echo(f"{row['evaluator']}: {row['calls']:,} calls ({row['cached_calls']:,} more are cached)")
         most = row["max_completion_tokens"]
@@ -252,7 +254,7 @@ def estimate(experiment: Path, settings: Sequence[str], prices: Path | None) -> 
         click.echo(f"    {row['prompt_tokens']:,} prompt tokens ({row['counted']}), {replies}")
         dated = f" (prices of {row['price_date']})" if row["price_date"] else ""
         click.echo(f"    cost: {money}{dated}{'; ' + row['reason'] if row['reason'] else ''}")
-    click.echo(f"total: {'unknown' if total is None else f'at most ${total:,.2f}'}")
+    click.echo(f"total: {'unknown' if total is None else f'{bound} ${total:,.2f}'}")
 
 
 # ----------------------------------------------------------------------------------------------------- cache
