@@ -22,10 +22,9 @@ from factaudit.datasets import check_options, convert
 from factaudit.datasets.sources import files_in
 from factaudit.errors import UsageError
 from factaudit.evaluators.judging import as_claims, check_names, judge, name_evaluator, parts
-from factaudit.evaluators.registry import parse_spec
 from factaudit.files import write_json
 from factaudit.results import Results, Row, audit_options, compare
-from factaudit.runfolder import RunSettings, check_audits, counted, finish, opened, write_lock
+from factaudit.runfolder import RunSettings, check_audits, counted, finish, opened, resolve_evaluator, write_lock
 from factaudit.signature import digest, file_checksum
 from factaudit.tables import merge_claims, merge_verdicts, read_claims, read_verdicts, write_table
 from factaudit.yamlfile import Paths, Place, YamlFile, check
@@ -47,7 +46,7 @@ class Source(BaseModel):
 class Experiment(RunSettings):
     """An experiment YAML that compares evaluators.
 
-    An option's value is a path where it starts with ``./``, ``../``, ``/``, ``~/`` or ``${data}``.
+    An option's value is a path where `factaudit.yamlfile.Paths.option` says so.
     """
 
     claims: list[str | Source] = Field(min_length=1)
@@ -233,19 +232,6 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
             paths.problems.append(file.problem(f"{full} is a folder, expected a file (or a format and source)", place))
         return full
 
-    def option(value: Any, place: Place) -> Any:
-        if isinstance(value, list):
-            return [option(one, (*place, at)) for at, one in enumerate(value)]
-        if isinstance(value, dict):
-            return {key: option(one, (*place, key)) for key, one in value.items()}
-        if not isinstance(value, str):
-            return value
-        # A path, or a path behind a word: aggrefact's "join: [tofueval:../tofueval]".
-        word, _, rest = value.rpartition(":")
-        if re.fullmatch(r"[\w-]+", word) and _is_path(rest):
-            return f"{word}:{paths.absolute(rest, place)}"
-        return paths.absolute(value, place) if _is_path(value) else value
-
     claims: list[str | Source] = []
     for number, item in enumerate(experiment.claims):
         place: Place = ("claims", number)
@@ -260,33 +246,17 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
                 text if _is_hub(text) else paths.absolute(text, (*place, "source", n))
                 for n, text in enumerate(item.source)
             ]
-            options = option(item.options, (*place, "options"))
+            options = paths.option(item.options, (*place, "options"))
             claims.append(item.model_copy(update={"source": sources, "options": options}))
     verdicts = [table(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
-    evaluators: list[str | dict[str, dict[str, Any] | None]] = []
-    for number, spec in enumerate(experiment.evaluators):
-        place = ("evaluators", number)
-        try:
-            if isinstance(spec, str):
-                name, given = parse_spec(spec)
-                resolved = option(given, place)
-                spec = spec if resolved == given else {name: resolved}
-            else:
-                spec = option(spec, place)
-            name_evaluator(spec)
-        except UsageError as error:
-            paths.problems.append(file.problem(str(error), place))
-        evaluators.append(spec)
+    evaluators = [
+        resolve_evaluator(paths, spec, "evaluators", number) for number, spec in enumerate(experiment.evaluators)
+    ]
     check_audits(file, paths.problems, experiment.audits)
     paths.check()
     return experiment.model_copy(
         update={"data": paths.data, "claims": claims, "verdicts": verdicts, "evaluators": evaluators}
     )
-
-
-def _is_path(text: str) -> bool:
-    """Whether an option's text is meant as a path: options are words and numbers unless they say otherwise."""
-    return text.startswith(("./", "../", "/", "~/", "${data}"))
 
 
 def _is_hub(text: str) -> bool:

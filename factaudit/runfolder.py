@@ -18,11 +18,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit import __version__
 from factaudit.errors import Problem, UsageError
+from factaudit.evaluators.judging import name_evaluator
+from factaudit.evaluators.registry import parse_spec
 from factaudit.files import TEMPORARY, held, write_json, write_text
 from factaudit.report import render
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, signature
-from factaudit.yamlfile import YamlFile
+from factaudit.yamlfile import Paths, YamlFile
 
 #: Audits that say something of tables without labels: how far evaluators, and systems' predicted error rates, differ.
 UNLABELLED = ("consistency", "quantification")
@@ -60,6 +62,24 @@ def check_spec(
         checker(spec)
     except UsageError as error:
         problems.append(file.problem(str(error), place))
+
+
+def resolve_evaluator(
+    paths: Paths, spec: str | dict[str, dict[str, Any] | None], *place: str | int
+) -> str | dict[str, dict[str, Any] | None]:
+    """An evaluator as a YAML names it, its options' paths made absolute; what is wrong with it is a problem."""
+    try:
+        if isinstance(spec, str):
+            name, given = parse_spec(spec)
+            resolved = paths.option(given, place)
+            spec = spec if resolved == given else {name: resolved}
+        else:
+            spec = paths.option(spec, place)
+    except UsageError as error:
+        paths.problems.append(paths.file.problem(str(error), place))
+    else:
+        check_spec(paths.file, paths.problems, name_evaluator, spec, *place)
+    return spec
 
 
 @contextmanager

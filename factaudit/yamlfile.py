@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -12,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from factaudit.errors import InputError, Problem, UsageError, hint
 
 Place = tuple[str | int, ...]
+_PATH_STARTS = ("./", "../", "/", "~/", "${data}")
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -137,6 +139,23 @@ class Paths:
             message = f"no such file: {full} (paths are relative to {self.base})"
             self.problems.append(self.file.problem(message, place))
         return str(full)
+
+    def option(self, value: Any, place: Place) -> Any:
+        """An option's value, the paths in it (and in its lists and mappings) absolute; a missing one is a problem.
+
+        A text is a path where it starts with ``./``, ``../``, ``/``, ``~/`` or ``${data}``, or with a word and a colon
+        before that: aggrefact's ``join: [tofueval:../tofueval]``. Options are words and numbers unless they say so.
+        """
+        if isinstance(value, list):
+            return [self.option(one, (*place, at)) for at, one in enumerate(value)]
+        if isinstance(value, dict):
+            return {key: self.option(one, (*place, key)) for key, one in value.items()}
+        if not isinstance(value, str):
+            return value
+        word, _, rest = value.rpartition(":")
+        if re.fullmatch(r"[\w-]+", word) and rest.startswith(_PATH_STARTS):
+            return f"{word}:{self.absolute(rest, place)}"
+        return self.absolute(value, place) if value.startswith(_PATH_STARTS) else value
 
     def check(self) -> None:
         """Raise the `InputError` of all problems, where there are some."""

@@ -9,7 +9,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from factaudit.errors import UsageError
-from factaudit.evaluators.judging import name_evaluator
 from factaudit.factscore.decompose import MAX_FACTS, MIN_CHARACTERS
 from factaudit.factscore.engine import NO_CONTEXT, RETRIEVAL, FactScorer
 from factaudit.factscore.npm import Npm
@@ -22,7 +21,7 @@ from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.topics import Knowledge
 from factaudit.knowledge.wikipedia import API, Wikipedia
 from factaudit.results import Results
-from factaudit.runfolder import RunSettings, check_audits, check_spec, opened, write_lock
+from factaudit.runfolder import RunSettings, check_audits, opened, resolve_evaluator, write_lock
 from factaudit.signature import digest
 from factaudit.yamlfile import Paths, YamlFile, check
 
@@ -136,9 +135,10 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> ScoreEx
         text = getattr(given, key)
         if text is not None and text not in ANNOTATED:
             changed[key] = paths.absolute(text, ("factscore", key))
-    for number, verifier in enumerate(given.verifiers):
-        if verifier not in (RETRIEVAL, NO_CONTEXT):
-            check_spec(file, paths.problems, name_evaluator, verifier, "factscore", "verifiers", number)
+    changed["verifiers"] = [
+        one if one in (RETRIEVAL, NO_CONTEXT) else resolve_evaluator(paths, one, "factscore", "verifiers", number)
+        for number, one in enumerate(given.verifiers)
+    ]
     check_audits(file, paths.problems, experiment.audits)
     paths.check()
     return experiment.model_copy(update={"factscore": given.model_copy(update=changed)})
