@@ -13,10 +13,13 @@ from llm_server import FaultServer, Plan
 from scripted_llm import ScriptedLLM
 
 from factaudit.dfactscore.biographies import Biography, Fact
-from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer
+from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer, Row
 from factaudit.dfactscore.run import merged_paragraphs, score_files
+from factaudit.dfactscore.settings import load
 from factaudit.errors import InputError, UsageError
+from factaudit.factscore.settings import load as load_factscore
 from factaudit.factscore.settings import open_knowledge
+from factaudit.knowledge.retrieval import Retriever
 from factaudit.knowledge.topics import Knowledge
 from factaudit.llm.client import Client
 from factaudit.llm.types import Reply
@@ -149,7 +152,53 @@ def test_a_name_that_nobody_has_is_unscored_not_unsupported(knowledge: Knowledge
     scored = DFactScorer(knowledge, ScriptedLLM(answer)).score(given)
     assert scored.responses[0]["factscore"] is None
     assert scored.verdicts["status"].tolist() == ["skipped", "skipped"]
-    assert scored.verdicts["raw"].tolist() == ["no candidate entity"] * 2
+    reason = "no candidate entity: no title shares the name; no passage has a word of it"
+    assert scored.verdicts["raw"].tolist() == [reason] * 2
+    assert (scored.responses[0]["candidates_from"], scored.responses[0]["reason"]) == ("none", reason)
+
+
+def test_a_name_that_no_title_has_is_looked_for_in_the_passages(knowledge: Knowledge, tmp_path: Path) -> None:
+    stage = Biography("stage", "Nan of Leith", "She was born in Leith in 1901. She flew.", "s")
+    source = tmp_path / "bios.jsonl"
+    lines: list[Row] = [{"name": one.name, "output": one.output} for one in (stage, *bios(MERGED))]
+    lines.append({"name": "Ann Lee", "output": TOLD_APART, "candidates": ["Ann Lee (diver)"]})
+    lines.append({"name": "Zoe Quin", "output": "Zoe Quin sang."})
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    scorer = DFactScorer(knowledge, ScriptedLLM(answer), gamma=0)
+    results = score_files(source, scorer, tmp_path / "run")
+    rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
+    assert [row["candidates_from"] for row in rows] == ["passages", "titles", "given", "none"]
+    assert (rows[0]["candidates"], rows[0]["factscore"]) == (["Ann Lee (painter)"], 0.5)
+    told = next(text for text in results.sections[0]["text"] if text.startswith("Whom"))
+    assert "given (1 of 4); the pages whose titles share the name (1 of 4); the pages of the 5 passages" in told
+    assert "(1 of 4); nobody was found, so that their facts have no verdict (1 of 4)." in told
+    by_titles = DFactScorer(knowledge, ScriptedLLM(answer), candidates="titles")
+    (row,) = by_titles.score([stage]).responses
+    assert (row["candidates"], row["reason"]) == ([], "no candidate entity: no title shares the name")
+    by_passages = DFactScorer(knowledge, ScriptedLLM(answer), candidates="passages", retriever=Retriever(k=1))
+    (row,) = by_passages.score([Biography("r", "Ann Lee diver", MERGED, "s")]).responses
+    assert (row["candidates"], row["candidates_from"]) == (["Ann Lee (diver)"], "passages")
+    assert len({one.signatures[FACTSCORE] for one in (scorer, by_titles, by_passages)}) == 3
+
+
+def test_a_large_knowledge_source_is_not_searched_and_that_is_the_reason(
+    knowledge: Knowledge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = [Biography("r", "Nan of Leith", "She was born in Leith in 1901.", "s")]
+    monkeypatch.setattr("factaudit.dfactscore.candidates.MAX_PAGES", 2)
+    assert DFactScorer(knowledge, ScriptedLLM(answer)).score(stage).responses[0]["candidates_from"] == "passages"
+    monkeypatch.setattr("factaudit.dfactscore.candidates.MAX_PAGES", 1)
+    scored = DFactScorer(knowledge, ScriptedLLM(answer)).score([*stage, *bios(MERGED)])
+    reason = (
+        "no candidate entity: no title shares the name; passages are searched for it in knowledge sources of at most "
+        "1 page only: give candidates"
+    )
+    assert [row["candidates_from"] for row in scored.responses] == ["none", "titles"]
+    assert scored.responses[0]["reason"] == reason
+    unscored = scored.verdicts[scored.verdicts["prediction"].isna()]
+    assert (set(unscored["status"]), set(unscored["raw"])) == ({"skipped"}, {reason})
+    with pytest.raises(InputError, match="no page for the topic 'Nan of Leith'"):
+        DFactScorer(Knowledge(knowledge.db, "error"), ScriptedLLM(answer)).score(stage)
 
 
 def test_failed_calls_are_counted_and_leave_bounds(knowledge: Knowledge) -> None:
@@ -243,6 +292,7 @@ def test_the_given_rule_and_groups(knowledge: Knowledge) -> None:
         ({"verifier": "unigram", "groupers": ("heuristics",)}, "did you mean 'heuristic'"),
         ({"verifier": "unigran", "groupers": ("one-group",)}, "unigram"),
         ({"verifier": "unigram", "groupers": ("one-group",), "rule": "best"}, "unknown linking rule"),
+        ({"verifier": "unigram", "groupers": ("one-group",), "candidates": "title"}, "did you mean 'titles'"),
     ],
 )
 def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) -> None:
@@ -258,6 +308,29 @@ def test_what_is_needed_and_missing_is_said_before_any_call(knowledge: Knowledge
         scorer.score(bios(MERGED, facts=(Fact("x"),)))
     with pytest.raises(UsageError, match="no biography"):
         scorer.score([])
+
+
+@pytest.mark.parametrize(
+    ("block", "key", "load"),
+    [("dfactscore", "biographies", load), ("factscore", "responses", load_factscore)],
+)
+def test_paths_among_a_verifiers_options_are_relative_to_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: str, key: str, load: Callable[[Path], Any]
+) -> None:
+    folder = tmp_path / "experiment"
+    (folder / "models" / "x").mkdir(parents=True)
+    (folder / "lines.jsonl").write_text("{}\n")
+    monkeypatch.chdir(tmp_path)
+    model = str(folder / "models" / "x")
+    file = folder / "experiment.yaml"
+    verifier = "verifier" if block == "dfactscore" else "verifiers"
+    for spec in ("nli:model=./models/x", "{nli: {model: ./models/x}}"):
+        file.write_text(f"{block}:\n  {key}: lines.jsonl\n  {verifier}: {spec}\n")
+        found = getattr(getattr(load(file), block), verifier)
+        assert found in ({"nli": {"model": model}}, [{"nli": {"model": model}}])
+    file.write_text(f"{block}:\n  {key}: lines.jsonl\n  {verifier}: 'nli:model=./models/y'\n")
+    with pytest.raises(InputError, match=r"line 3: no such file: .*/experiment/models/y"):
+        load(file)
 
 
 # ------------------------------------------------------------------------------------------------- run folders

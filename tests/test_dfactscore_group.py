@@ -11,8 +11,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
+from factaudit.dfactscore.ambigbio import top_passages
 from factaudit.dfactscore.biographies import Fact, given_groups, name_of, read_biographies, remove_citations
-from factaudit.dfactscore.candidates import base_name, find_candidates, shares_name
+from factaudit.dfactscore.candidates import base_name, find_candidates, search, shares_name
 from factaudit.dfactscore.group import (
     Demonstrations,
     LLMGrouper,
@@ -24,6 +25,8 @@ from factaudit.dfactscore.group import (
     reconcile,
 )
 from factaudit.errors import InputError
+from factaudit.knowledge.build import build
+from factaudit.knowledge.docdb import DocDB, Page
 from factaudit.llm.types import Reply
 
 FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "She rows.", "She won in Poznań."]
@@ -209,6 +212,41 @@ def test_candidates_share_the_name() -> None:
     assert found["Nobody Else"] == []
     assert not shares_name("", "Ann Lee")
     assert base_name("Ann Lee (painter)") == "Ann Lee"
+
+
+def test_a_search_ranks_as_generation_does_over_all_people(root: Path, tmp_path: Path) -> None:
+    build(root / "data/people/pages.jsonl", tmp_path / "people.db")
+    names = ["Leith harbour", "painter of Oslo", "the born in"]
+    with DocDB(tmp_path / "people.db") as source:
+        titles = [page.title for page in source.pages()]
+        assert titles == list(source.titles())
+        assert [page.passages for page in source.pages()] == [source.passages(title) for title in titles]
+        found = search(names, source.pages(), 3)
+        for name in names:
+            words = set(name.lower().split())
+            best = [
+                doc["title"]
+                for doc in top_passages(source, titles, name, 3)
+                if words & set(f"{doc['title']} {doc['text']}".lower().split())
+            ]
+            assert found[name] == list(dict.fromkeys(best))
+        assert found["the born in"]
+        assert search(names, source.pages(), 3) == search(names[::-1], source.pages(), 3) == found
+
+
+def test_a_search_finds_people_only_and_only_by_a_word_of_the_name() -> None:
+    pages = [
+        Page("Ann Lee (disambiguation)", ("Nan Lee may be Ann Lee or Nan.",)),
+        Page("Ann Lee", ("<s>Ann Lee, on the stage nan of Leith.</s>", "She sang as NAN .")),
+        Page("Bo Ray", ("Bo Ray met Nan once, and",)),
+        Page("Cy Fox", ("",)),
+    ]
+    assert search(["Nan_of  Leith", "Zoe Quin", " "], pages) == {
+        "Nan_of  Leith": ["Ann Lee", "Bo Ray"],
+        "Zoe Quin": [],
+        " ": [],
+    }
+    assert search(["Nan"], pages[:1]) == search(["Nan"], []) == {"Nan": []}
 
 
 def test_biographies_are_read_from_jsonl_and_from_alce(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from factaudit.audit.judged import MISSING
 from factaudit.dfactscore import group as grouping
 from factaudit.dfactscore import score as scoring
 from factaudit.dfactscore.biographies import Biography, Fact, given_groups
-from factaudit.dfactscore.candidates import find_candidates
+from factaudit.dfactscore.candidates import NOBODY, WAYS, Candidates, look_for
 from factaudit.dfactscore.group import GROUPERS, Grouping, LLMGrouper
 from factaudit.dfactscore.link import NARROW, RULES, Link, entity_of_facts, link
 from factaudit.dfactscore.matrix import Matrix
@@ -78,6 +78,9 @@ class DFactScorer:
             others are compared with it, at no further call but their own.
         rule: how groups are linked to entities (`factaudit.dfactscore.link.link`); the other rules stand beside it.
         demos, group_demos: files of demonstrations in place of our own.
+        candidates: how the candidates of biographies that bring none are found: ``titles`` of the knowledge source that
+            share the name, or the pages of the ``retriever.k`` best ``passages`` for the name; None: titles, and for a
+            name that no title shares passages (`factaudit.dfactscore.candidates.look_for`).
         retriever: how the passages of a page are chosen; the query is the name and the fact.
         parser: ``original`` or ``strict`` (`factaudit.factscore.verify`).
         abstain: ``generic``, ``perplexity_ai`` or ``none``.
@@ -93,6 +96,7 @@ class DFactScorer:
     rule: str = "argmax"
     demos: str | Path | None = None
     group_demos: str | Path | None = None
+    candidates: str | None = None
     retriever: Retriever = field(default_factory=Retriever)
     parser: str = "original"
     abstain: str = "generic"
@@ -111,6 +115,7 @@ class DFactScorer:
         for name, values, known in (
             ("grouper", self.groupers, GROUPERS),
             ("linking rule", [self.rule], RULES),
+            ("way to find candidates", [self.candidates] if self.candidates is not None else [], WAYS),
             ("parser", [self.parser], verify.PARSERS),
             ("abstention detector", [self.abstain], DETECTORS),
         ):
@@ -152,6 +157,7 @@ class DFactScorer:
             "retrieval": self.retriever.signature,
             "facts": None if self.llm is None else digest(self.llm.signature, self._demonstrations.signature),
             "max_facts": self.max_facts,
+            "found_by": {"candidates": self.candidates, "k": self.retriever.k},
             "abstain": self.abstain,
             "knowledge": None if self.knowledge is None else self.knowledge.db.signature,
         }
@@ -204,24 +210,27 @@ class DFactScorer:
 
     def _find_candidates(self, works: Sequence[_Work]) -> None:
         open_names = [work.bio.name for work in works if work.bio.candidates is None]
-        found: dict[str, list[str]] = {}
+        found: dict[str, Candidates] = {}
         if open_names:
             if self.knowledge is None:
                 raise UsageError("candidates are to be found: that needs a knowledge source (or give them, or docs)")
-            found = find_candidates(open_names, self.knowledge.db.titles())
+            found = look_for(open_names, self.knowledge.db, self.candidates, self.retriever.k)
         if self.knowledge is not None:
             # Under the policy `error`, a name without candidates is as bad as a candidate without a page.
-            lost = [name for name in open_names if not found[name]]
+            lost = [name for name in open_names if not found[name].titles]
             named = [set(work.bio.candidates or ()) - {title for title, _ in work.bio.docs} for work in works]
             self.knowledge.check([*lost, *sorted(set().union(*named))])
         looked: dict[str, Page | verify.Support] = {}
         for work in works:
-            titles = work.bio.candidates if work.bio.candidates is not None else found[work.bio.name]
+            if work.bio.candidates is None:
+                work.candidates = found[work.bio.name]
+            else:
+                work.candidates = Candidates(work.bio.candidates, "given", None if work.bio.candidates else NOBODY)
             brought: dict[str, list[str]] = {}
             for title, text in work.bio.docs:
                 if text not in brought.setdefault(title, []):
                     brought[title].append(text)
-            for title in titles:
+            for title in work.candidates.titles:
                 if title not in looked:
                     looked[title] = self._look(title)
                 page = looked[title]
@@ -414,8 +423,10 @@ class DFactScorer:
             "name": work.bio.name,
             "output": work.bio.output,
             **self._figures(work, self.groupers[0], self.rule),
+            **({"reason": work.candidates.reason} if work.facts and not titles else {}),
             "given_category": work.bio.category,
             "candidates": list(titles),
+            "candidates_from": work.candidates.source,
             "groups": [
                 {
                     "entity": None if one.entity is None else titles[one.entity],
@@ -464,6 +475,8 @@ class DFactScorer:
                     }
                 )
                 cells = [work.verdict(number, title) for title in titles]
+                if not titles:
+                    cells = [verify.Support(None, None, "skipped", work.candidates.reason)]
                 known = [one.score for one in cells if one.score is not None]
                 verdicts.append(
                     {
@@ -565,6 +578,7 @@ class _Work:
     n_cut: int = 0
     groupings: dict[str, Grouping] = field(default_factory=dict)
     verdicts: dict[tuple[int, str], verify.Support] = field(default_factory=dict)
+    candidates: Candidates = field(init=False)
     matrix: Matrix = field(init=False)
     links: list[Link] = field(default_factory=list)
 
@@ -599,8 +613,7 @@ def _verdict(prediction: int | None, cells: Sequence[verify.Support], raw: str |
     Where it stands on replies that were guessed at, it is ``unparsed`` as they are.
     """
     if prediction is None:
-        reason = next((one for one in cells if one.status != "ok"), None)
-        reason = reason or verify.Support(None, None, "skipped", "no candidate entity")
+        reason = next(one for one in cells if one.prediction is None)
         return {"prediction": None, "status": reason.status, "raw": reason.raw}
     alike = [one for one in cells if one.prediction == prediction]
     # One clear reply is enough to be supported; not to be supported takes them all.

@@ -192,6 +192,7 @@ def add_scores(results: Results, scored: Scored, scorer: DFactScorer, folder: Pa
         f"facts; {summary['n_unscored']:,} facts have no FActScore verdict, {summary['n_unscored_linked']:,} no "
         f"D-FActScore verdict. {summary['n_narrow']:,} links are narrow: the second-best person supports nearly as "
         f"many facts (a margin of at most {scorer.narrow:g}).",
+        _told_candidates(scored.responses, scorer.retriever.k),
         "Groupers: " + "; ".join(_told_grouping(row) for row in summary["grouping"]) + ".",
     ]
     doubts = [
@@ -413,6 +414,18 @@ def _scores_table(rows: Sequence[Row]) -> Row:
 
 def _verifier(scorer: DFactScorer) -> str:
     return scorer.verifier if isinstance(scorer.verifier, str) else next(iter(scorer.verifier))
+
+
+def _told_candidates(responses: Sequence[Row], k: int) -> str:
+    n = Counter(row["candidates_from"] for row in responses)
+    ways = (
+        ("given", "given"),
+        ("titles", "the pages whose titles share the name"),
+        ("passages", f"the pages of the {k} passages that BM25 ranks best for the name, which no title need share"),
+        ("none", "nobody was found, so that their facts have no verdict"),
+    )
+    told = [f"{words} ({n[way]:,} of {len(responses):,})" for way, words in ways if n[way]]
+    return f"Whom a biography may be about: {'; '.join(told)}."
 
 
 def _told_grouping(row: Row) -> str:

@@ -12,14 +12,13 @@ from factaudit.dfactscore.engine import LLM_VERIFIER, DFactScorer
 from factaudit.dfactscore.link import NARROW
 from factaudit.dfactscore.run import published_files, score_files
 from factaudit.errors import UsageError
-from factaudit.evaluators.judging import name_evaluator
 from factaudit.factscore.decompose import MAX_FACTS
 from factaudit.factscore.score import GAMMA
 from factaudit.factscore.settings import PACKAGES, ModelSettings, open_knowledge
 from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.wikipedia import API
 from factaudit.results import Results
-from factaudit.runfolder import RunSettings, check_audits, check_spec, write_lock
+from factaudit.runfolder import RunSettings, check_audits, resolve_evaluator, write_lock
 from factaudit.yamlfile import Paths, YamlFile, check
 
 #: Settings that the engine has under the same name.
@@ -28,6 +27,7 @@ _PASSED = (
     "rule",
     "demos",
     "group_demos",
+    "candidates",
     "parser",
     "abstain",
     "gamma",
@@ -54,6 +54,11 @@ class DScoreSettings(BaseModel):
 
     ``knowledge``: a knowledge source, or a file of pages (``.jsonl``) that one is made of in the run folder; without
     it the biographies' own documents are used.
+
+    ``candidates``: how to find the people a biography may be about, where it brings neither candidates nor documents.
+    ``titles``: the pages whose titles share the name, but for a suffix, initials or middle names. ``passages``: the
+    pages of the ``k`` passages that BM25 ranks best for the name over the whole knowledge source, which may have at
+    most 50,000 pages. By default titles, and passages for a name that no title shares.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -70,6 +75,7 @@ class DScoreSettings(BaseModel):
     rule: Literal["argmax", "hungarian", "given"] = "argmax"
     demos: str | None = None
     group_demos: str | None = None
+    candidates: Literal["titles", "passages"] | None = None
     retrieval: Literal["bm25", "dense", "all"] = "bm25"
     k: int = Field(default=K, ge=1)
     parser: Literal["original", "strict"] = "original"
@@ -136,7 +142,7 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> DScoreE
     for key in ("verifier", "citation_judge"):
         spec = getattr(given, key, None)
         if spec is not None and spec != LLM_VERIFIER:
-            check_spec(file, paths.problems, name_evaluator, spec, "dfactscore", key)
+            changed[key] = resolve_evaluator(paths, spec, "dfactscore", key)
     check_audits(file, paths.problems, experiment.audits)
     paths.check()
     return experiment.model_copy(update={"dfactscore": given.model_copy(update=changed)})

@@ -123,16 +123,12 @@ class DocDB:
 
     def titles(self) -> Iterator[str]:
         """All titles in order, read a block at a time."""
-        last: str | None = None
-        while True:
-            if last is None:
-                rows = self._rows("SELECT title FROM documents ORDER BY title LIMIT 10000")
-            else:
-                rows = self._rows("SELECT title FROM documents WHERE title > ? ORDER BY title LIMIT 10000", last)
-            if not rows:
-                return
-            yield from (str(row[0]) for row in rows)
-            last = str(rows[-1][0])
+        yield from (str(row[0]) for row in self._in_order("title", 10_000))
+
+    def pages(self) -> Iterator[Page]:
+        """All pages in order of their titles, read a block at a time."""
+        for title, text in self._in_order("title, text", 500):
+            yield Page(str(title), tuple(str(text or "").split(SEPARATOR)))
 
     @cached_property
     def signature(self) -> str:
@@ -185,6 +181,16 @@ class DocDB:
         rows = self._rows("SELECT target FROM redirects WHERE title = ?", title) if self._redirects else []
         passages = self.passages(str(rows[0][0])) if rows else None
         return None if passages is None else Page(str(rows[0][0]), passages, "redirect")
+
+    def _in_order(self, columns: str, block: int) -> Iterator[Any]:
+        last: tuple[str, ...] = ()
+        while True:
+            after = "WHERE title > ?" if last else ""
+            rows = self._rows(f"SELECT {columns} FROM documents {after} ORDER BY title LIMIT {block}", *last)
+            if not rows:
+                return
+            yield from rows
+            last = (str(rows[-1][0]),)
 
     def _rows(self, query: str, *values: str) -> list[Any]:
         try:
