@@ -13,7 +13,7 @@ import click
 import yaml
 
 from factaudit import __version__
-from factaudit.cli_engines import COMMANDS
+from factaudit.cli_engines import COMMANDS, example
 from factaudit.errors import FactauditError, UsageError, hint
 from factaudit.yamlfile import parse_settings
 
@@ -48,14 +48,13 @@ def cli(debug: bool) -> None:
     """
 
 
-def _example(text: str) -> str:
-    return f"Example: {text}"
-
-
 # ------------------------------------------------------------------------------------------------------- run
 
 
-@cli.command(epilog=_example("factaudit run experiments/quickstart.yaml --out runs/quickstart --set seed=1"))
+@cli.command(
+    short_help="Run an experiment YAML into a run folder.",
+    epilog=example("factaudit run experiments/quickstart.yaml --out runs/quickstart --set seed=1"),
+)
 @click.argument("experiment", type=_PATH)
 @click.option("--out", type=_PATH, help="The run folder.  [default: runs/NAME-OF-THE-YAML]")
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML.")
@@ -83,7 +82,8 @@ def _summary(results: Results) -> None:
 
 
 @cli.command(
-    epilog=_example("factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet")
+    short_help="Judge claims with evaluators.",
+    epilog=example("factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet"),
 )
 @click.argument("claims", type=_PATH)
 @click.option(
@@ -119,7 +119,10 @@ def judge(claims: Path, evaluators: Sequence[str], out: Path) -> None:
 # ----------------------------------------------------------------------------------------------------- audit
 
 
-@cli.command(epilog=_example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"))
+@cli.command(
+    short_help="Audit verdicts against labelled claims.",
+    epilog=example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
+)
 @click.argument("claims", type=_PATH)
 @click.argument("verdicts", type=_PATH, nargs=-1, required=True)
 @click.option("--out", type=_PATH, required=True, help="The run folder.")
@@ -151,7 +154,10 @@ def audit(claims: Path, verdicts: tuple[Path, ...], out: Path, title: str, seed:
 # ---------------------------------------------------------------------------------------------------- adjust
 
 
-@cli.command(epilog=_example("factaudit adjust claims.parquet verdicts.parquet --calibrate gpt-4"))
+@cli.command(
+    short_help="Correct error rates from one labelled system.",
+    epilog=example("factaudit adjust claims.parquet verdicts.parquet --calibrate gpt-4"),
+)
 @click.argument("claims", type=_PATH)
 @click.argument("verdicts", type=_PATH, nargs=-1, required=True)
 @click.option("--calibrate", required=True, metavar="SYSTEM", help="The system whose labels are used.")
@@ -187,7 +193,8 @@ def adjust(
 
 @cli.command(
     "convert",
-    epilog=_example("factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet"),
+    short_help="Turn a published data set into claims.",
+    epilog=example("factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet"),
 )
 @click.argument("format", metavar="FORMAT")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
@@ -225,7 +232,10 @@ def convert_command(
 # -------------------------------------------------------------------------------------------------- estimate
 
 
-@cli.command(epilog=_example("factaudit estimate experiments/compare_evaluators.yaml"))
+@cli.command(
+    short_help="Say what an experiment will cost.",
+    epilog=example("factaudit estimate experiments/compare_evaluators.yaml"),
+)
 @click.argument("experiment", type=_PATH)
 @click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML.")
 @click.option("--prices", type=_PATH, help="A price table of your own: CSV with model, input, output per 1M tokens.")
@@ -260,7 +270,7 @@ def estimate(experiment: Path, settings: Sequence[str], prices: Path | None) -> 
 # ----------------------------------------------------------------------------------------------------- cache
 
 
-@cli.group(cls=_Group)
+@cli.group(short_help="Look after the replies that were paid for.", cls=_Group)
 def cache() -> None:
     """The replies that language models have given: kept in one SQLite file, never bought twice."""
 
@@ -268,7 +278,7 @@ def cache() -> None:
 _CACHE = click.option("--file", "file", type=_PATH, help="The cache.  [default: $FACTAUDIT_CACHE or .cache/factaudit]")
 
 
-@cache.command("info", epilog=_example("factaudit cache info"))
+@cache.command("info", short_help="What the cache holds.", epilog=example("factaudit cache info"))
 @_CACHE
 def cache_info(file: Path | None) -> None:
     """How many replies of which models the cache holds."""
@@ -277,7 +287,9 @@ def cache_info(file: Path | None) -> None:
     click.echo(yaml.safe_dump(store.info(file or store.default_path()), sort_keys=False, allow_unicode=True).rstrip())
 
 
-@cache.command("export", epilog=_example("factaudit cache export replies.jsonl"))
+@cache.command(
+    "export", short_help="Write every reply as a line of JSON.", epilog=example("factaudit cache export replies.jsonl")
+)
 @click.argument("out", type=_PATH)
 @_CACHE
 def cache_export(out: Path, file: Path | None) -> None:
@@ -287,7 +299,9 @@ def cache_export(out: Path, file: Path | None) -> None:
     click.echo(f"{out}: {store.export(file or store.default_path(), out):,} replies")
 
 
-@cache.command("prune", epilog=_example("factaudit cache prune --older-than 90 --model gpt-4o-mini"))
+@cache.command(
+    "prune", short_help="Delete replies.", epilog=example("factaudit cache prune --older-than 90 --model gpt-4o-mini")
+)
 @click.option("--older-than", type=float, metavar="DAYS", help="Only replies older than so many days.")
 @click.option("--model", help="Only replies of this model.")
 @_CACHE
@@ -304,7 +318,7 @@ def cache_prune(older_than: float | None, model: str | None, file: Path | None) 
 # ---------------------------------------------------------------------------------------------------- report
 
 
-@cli.command(epilog=_example("factaudit report runs/quickstart"))
+@cli.command(short_help="Render the report of a run folder again.", epilog=example("factaudit report runs/quickstart"))
 @click.argument("run_dir", type=_PATH)
 def report(run_dir: Path) -> None:
     """Render the tables, figures and report of a run folder again."""
@@ -319,7 +333,10 @@ def report(run_dir: Path) -> None:
 # -------------------------------------------------------------------------------------------------- validate
 
 
-@cli.command(epilog=_example("factaudit validate claims.jsonl --kind claims"))
+@cli.command(
+    short_help="Check a file without running anything.",
+    epilog=example("factaudit validate claims.jsonl --kind claims"),
+)
 @click.argument("file", type=_PATH)
 @click.option("--kind", type=click.Choice(["experiment", "claims", "verdicts"]), help="Told from the file otherwise.")
 @click.option("--claims", type=_PATH, help="The claims that the verdicts are of.")
@@ -356,7 +373,7 @@ def validate(file: Path, kind: str | None, claims: Path | None, settings: Sequen
 # ------------------------------------------------------------------------------------------------------ list
 
 
-@cli.command("list", epilog=_example("factaudit list evaluators"))
+@cli.command("list", short_help="List the evaluators, audits or formats.", epilog=example("factaudit list evaluators"))
 @click.argument("what", type=click.Choice(["evaluators", "audits", "formats"]))
 def list_command(what: str) -> None:
     """List the evaluators, audits or formats, each with what it needs and a line to run it."""

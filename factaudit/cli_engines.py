@@ -39,8 +39,9 @@ _MORE = click.option(
 )
 
 
-def _example(text: str) -> str:
-    return f"Example: {text}"
+def example(text: str) -> str:
+    """The line that ends a command's help."""
+    return f"\b\nExample:\n  {text}"
 
 
 def _experiment(model: type[Experiment], block: str, settings: Sequence[str], **options: Any) -> Experiment:
@@ -59,7 +60,8 @@ def _limited(experiment: Experiment, max_cost: float | None) -> Experiment:
 
 
 @click.command(
-    epilog=_example("factaudit score responses.jsonl --knowledge enwiki.db --llm gpt-4o-mini --out runs/bios")
+    short_help="Compute FActScore.",
+    epilog=example("factaudit score responses.jsonl --knowledge enwiki.db --llm gpt-4o-mini --out runs/bios"),
 )
 @click.argument("responses", nargs=-1, required=True)
 @_KNOWLEDGE
@@ -88,7 +90,8 @@ def score(responses: Sequence[str], out: Path, max_cost: float | None, settings:
 
 
 @click.command(
-    epilog=_example("factaudit dscore biographies.jsonl --knowledge wiki.db --llm gpt-4o-mini --out runs/ambig")
+    short_help="Compute D-FActScore.",
+    epilog=example("factaudit dscore biographies.jsonl --knowledge wiki.db --llm gpt-4o-mini --out runs/ambig"),
 )
 @click.argument("biographies", nargs=-1, required=True)
 @_KNOWLEDGE
@@ -118,12 +121,16 @@ def dscore(
 # ------------------------------------------------------------------------------------------------- knowledge
 
 
-@click.group()
+@click.group(short_help="Build and look into knowledge sources.")
 def knowledge() -> None:
     """Knowledge sources: the original's SQLite file is read as it is, and files of pages become one."""
 
 
-@knowledge.command("build", epilog=_example("factaudit knowledge build pages.jsonl --out wiki.db"))
+@knowledge.command(
+    "build",
+    short_help="Make a knowledge source of pages.",
+    epilog=example("factaudit knowledge build pages.jsonl --out wiki.db"),
+)
 @click.argument("source", type=_PATH)
 @click.option("--out", type=_PATH, required=True, help="The knowledge source to write.")
 @click.option("--passage-tokens", type=click.IntRange(1), default=256, show_default=True, help="Tokens per passage.")
@@ -152,7 +159,9 @@ def _show(bar: Any, read: int, pages: int) -> None:
     bar.set_postfix(pages=pages)
 
 
-@knowledge.command("info", epilog=_example("factaudit knowledge info wiki.db"))
+@knowledge.command(
+    "info", short_help="What a knowledge source holds.", epilog=example("factaudit knowledge info wiki.db")
+)
 @click.argument("file", type=_PATH)
 def knowledge_info(file: Path) -> None:
     """What a knowledge source holds, and how it was made."""
@@ -164,7 +173,11 @@ def knowledge_info(file: Path) -> None:
         click.echo(yaml.safe_dump(source.info(), sort_keys=False, allow_unicode=True).rstrip())
 
 
-@knowledge.command("lookup", epilog=_example("factaudit knowledge lookup wiki.db 'Ada Lovelace'"))
+@knowledge.command(
+    "lookup",
+    short_help="Show the passages of one page.",
+    epilog=example("factaudit knowledge lookup wiki.db 'Ada Lovelace'"),
+)
 @click.argument("file", type=_PATH)
 @click.argument("title")
 def knowledge_lookup(file: Path, title: str) -> None:
@@ -185,12 +198,16 @@ def knowledge_lookup(file: Path, title: str) -> None:
 # -------------------------------------------------------------------------------------------------- ambigbio
 
 
-@click.group()
+@click.group(short_help="Collect ambiguous names, write biographies.")
 def ambigbio() -> None:
     """AmbigBio: ambiguous names from Wikipedia, and biographies written for them (MF §5)."""
 
 
-@ambigbio.command("collect", epilog=_example("factaudit ambigbio collect --n 500 --seed 0 --out names.jsonl"))
+@ambigbio.command(
+    "collect",
+    short_help="Gather names that several people share.",
+    epilog=example("factaudit ambigbio collect --n 500 --seed 0 --out names.jsonl"),
+)
 @click.option("--n", type=click.IntRange(1), default=500, show_default=True, help="How many names.")
 @click.option("--seed", default=0, show_default=True, help="Of the draw among the pages.")
 @click.option("--api", help="The MediaWiki API.  [default: English Wikipedia's]")
@@ -206,7 +223,8 @@ def ambigbio_collect(n: int, seed: int, api: str | None, pause: float, out: Path
 
 @ambigbio.command(
     "generate",
-    epilog=_example("factaudit ambigbio generate names.jsonl --knowledge wiki.db --llm gpt-4o-mini --out bios.jsonl"),
+    short_help="Write biographies of ambiguous names.",
+    epilog=example("factaudit ambigbio generate names.jsonl --knowledge wiki.db --llm gpt-4o-mini --out bios.jsonl"),
 )
 @click.argument("names", type=_PATH)
 @click.option("--knowledge", type=_PATH, required=True, help="The knowledge source (.db).")

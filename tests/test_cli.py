@@ -47,7 +47,7 @@ def test_every_command_has_help_with_an_example(call):
         code, out, _ = call(name, "--help")
         assert code == 0
         if not hasattr(command, "commands"):
-            assert "Example: factaudit" in out, name
+            assert "Example:\n    factaudit" in out, name
 
 
 def test_judge_then_validate_then_audit(call, claims, tmp_path):
