@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -120,12 +121,12 @@ def as_claims(table: pd.DataFrame) -> Iterator[Claim]:
 
 
 def _judge_one(inputs: _Inputs, named: NamedEvaluator, journal: str | Path | None, progress: bool) -> pd.DataFrame:
-    evaluator, fingerprints = named.evaluator, inputs.fingerprints
+    evaluator = named.evaluator
     done: dict[str, Verdict] = {}
 
     def take(row: dict[str, Any]) -> None:
         """What still holds for the claims as they are now."""
-        if (key := row.pop("input", None)) is not None and fingerprints.get(row["claim_id"]) == key:
+        if (key := row.pop("input", None)) is not None and inputs.fingerprints.get(row["claim_id"]) == key:
             done[row["claim_id"]] = Verdict(**row)
 
     log = None
@@ -144,7 +145,7 @@ def _judge_one(inputs: _Inputs, named: NamedEvaluator, journal: str | Path | Non
             verdict = _checked(verdict, inputs, named)
             if log is not None:
                 row = {key: value for key in _KEYS if (value := getattr(verdict, key)) is not None}
-                log.write({"input": fingerprints[verdict.claim_id], **row})
+                log.write({"input": inputs.fingerprints[verdict.claim_id], **row})
             done[verdict.claim_id] = verdict
             bar.update()
     return _table(inputs.ids, done, named)
@@ -153,7 +154,7 @@ def _judge_one(inputs: _Inputs, named: NamedEvaluator, journal: str | Path | Non
 def _checked(verdict: Verdict, inputs: _Inputs, named: NamedEvaluator) -> Verdict:
     """What no evaluator may give, said before it is kept: of ours it would be a bug, of another's a message."""
     wrong = None
-    if verdict.claim_id not in inputs.fingerprints:
+    if verdict.claim_id not in inputs.known:
         wrong = "was not asked about"
     elif verdict.status not in STATUSES:
         wrong = f"gave the status {verdict.status!r} (expected one of {', '.join(STATUSES)})"
@@ -177,23 +178,28 @@ class _Inputs:
 
     table: pd.DataFrame
     ids: list[str] = field(init=False)
-    fingerprints: dict[str, str] = field(init=False)
+    known: set[str] = field(init=False)
     #: Row numbers, the claims of one document together: evaluators and servers then read it once.
     order: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
         self.ids = self.table["claim_id"].tolist()
+        self.known = set(self.ids)
         self._columns = {name: _values(self.table[name]) for name in ("claim", "doc", "topic")}
-        documents: dict[str, str] = {}  # a document is long and shared by many claims: it is hashed once
-        self.fingerprints = {}
-        for claim_id, claim, doc, topic in zip(self.ids, *self._columns.values(), strict=True):
-            if doc is not None and doc not in documents:
-                documents[doc] = digest(doc, length=64)
-            self.fingerprints[claim_id] = digest(claim, None if doc is None else documents[doc], topic)
-
         first: dict[str | None, int] = {}
         documents_in_order = [first.setdefault(doc, row) for row, doc in enumerate(self._columns["doc"])]
         self.order = sorted(range(len(self.ids)), key=documents_in_order.__getitem__)
+
+    @cached_property
+    def fingerprints(self) -> dict[str, str]:
+        """By claim id; made where a journal needs them."""
+        documents: dict[str, str] = {}  # a document is long and shared by many claims: it is hashed once
+        found = {}
+        for claim_id, claim, doc, topic in zip(self.ids, *self._columns.values(), strict=True):
+            if doc is not None and doc not in documents:
+                documents[doc] = digest(doc, length=64)
+            found[claim_id] = digest(claim, None if doc is None else documents[doc], topic)
+        return found
 
     def claims(self, rows: Iterable[int]) -> Iterator[Claim]:
         columns = self._columns

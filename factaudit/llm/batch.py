@@ -89,7 +89,6 @@ def ask_all(
             if not todo:
                 break
             if round_number:
-                client.usage.retries += len(todo)
                 _log.warning("%d lines of the last batches failed: submitting them again", len(todo))
             run.submit(lines, set(todo), max_lines, max_bytes)
             run.wait()

@@ -280,7 +280,6 @@ class Client:
                     reserved = most
                 if attempt == self.max_retries or malformed > MALFORMED_RETRIES:
                     break
-                self.usage.retries += 1
                 await self._wait(attempt, answer)
             return Reply("error", error=f"gave up after {attempt + 1} attempts: {reason}")
         finally:

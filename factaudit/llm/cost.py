@@ -92,7 +92,6 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = 0.0
-    retries: int = 0
     #: Told of each paid reply as it comes, by a row like that of `row`.
     listener: Callable[[dict[str, Any]], None] | None = field(default=None, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
