@@ -24,8 +24,17 @@ from factaudit.errors import UsageError
 from factaudit.evaluators.judging import as_claims, check_names, judge, name_evaluator, parts
 from factaudit.files import write_json
 from factaudit.results import Results, Row, audit_options, compare
-from factaudit.runfolder import RunSettings, check_audits, counted, finish, opened, resolve_evaluator, write_lock
-from factaudit.signature import digest, file_checksum
+from factaudit.runfolder import (
+    RunSettings,
+    check_audits,
+    checksums,
+    counted,
+    finish,
+    opened,
+    resolve_evaluator,
+    write_lock,
+)
+from factaudit.signature import digest
 from factaudit.tables import merge_claims, merge_verdicts, read_claims, read_verdicts, write_table
 from factaudit.yamlfile import Paths, Place, YamlFile, check
 
@@ -61,17 +70,11 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> Experim
     """
     file = YamlFile(path)
     file.override(settings or {})
-    data = file.data
-    if isinstance(data, dict):
-        for key in ("claims", "verdicts", "evaluators", "audits"):
-            # One item may stand without its list.
-            if isinstance(data.get(key), str | dict):
-                data[key] = [data[key]]
-        claims = data.get("claims")
-        for item in claims if isinstance(claims, list) else ():
-            if isinstance(item, dict) and isinstance(item.get("source"), str):
-                item["source"] = [item["source"]]
-    experiment = check(Experiment, data, file)
+    file.listed(file.data, "claims", "verdicts", "evaluators", "audits")
+    claims = file.data.get("claims") if isinstance(file.data, dict) else None
+    for item in claims if isinstance(claims, list) else ():
+        file.listed(item, "source")
+    experiment = check(Experiment, file.data, file)
     return _resolve(experiment, file)
 
 
@@ -200,7 +203,7 @@ def _read_inputs(
     verdict_tables |= {path: read_verdicts(path, claims=claims) for path in experiment.verdicts}
     paths.extend(experiment.verdicts)
     verdicts = merge_verdicts(list(verdict_tables.values()), list(verdict_tables)) if verdict_tables else None
-    return claims, verdicts, list(_checksums(paths)), provenance, notes
+    return claims, verdicts, checksums(_files(paths)), provenance, notes
 
 
 def _paths_in(options: Mapping[str, Any]) -> Iterator[str]:
@@ -211,12 +214,10 @@ def _paths_in(options: Mapping[str, Any]) -> Iterator[str]:
                 yield text
 
 
-def _checksums(paths: Sequence[str]) -> Iterator[Row]:
+def _files(paths: Sequence[str]) -> Iterator[Path]:
+    """The files among and in the paths; a name on the hub is none."""
     for path in map(Path, paths):
-        files = files_in(path) if path.is_dir() else [path]
-        for file in files:
-            if file.is_file():
-                yield {"path": str(file), "checksum": file_checksum(file)}
+        yield from (file for file in (files_in(path) if path.is_dir() else [path]) if file.is_file())
 
 
 # ---------------------------------------------------------------------------------------------------- the YAML

@@ -23,7 +23,7 @@ from factaudit.evaluators.registry import parse_spec
 from factaudit.files import TEMPORARY, held, write_json, write_text
 from factaudit.report import render
 from factaudit.results import Results, Row, audit_options, compare
-from factaudit.signature import digest, signature
+from factaudit.signature import digest, file_checksum, signature
 from factaudit.yamlfile import Paths, YamlFile
 
 #: Audits that say something of tables without labels: how far evaluators, and systems' predicted error rates, differ.
@@ -162,6 +162,11 @@ def _sum(one: Row, other: Row, sign: int = 1) -> Row:
     return {
         key: None if value is None or other[key] is None else value + sign * other[key] for key, value in one.items()
     }
+
+
+def checksums(paths: Iterable[str | Path]) -> list[Row]:
+    """The files behind the tables, as ``about["inputs"]`` and the lock file have them."""
+    return [{"path": str(path), "checksum": file_checksum(Path(path))} for path in paths]
 
 
 def total_cost(calls: Sequence[Row]) -> float | None:

@@ -97,6 +97,13 @@ class YamlFile:
             raise UsageError(f"--set {key}: there is nothing to set {part!r} in")
         return part
 
+    @staticmethod
+    def listed(block: Any, *keys: str) -> None:
+        """Put what stands alone under ``keys`` of ``block`` into a list of one: a path, or a ``{NAME: {options}}``."""
+        for key in keys if isinstance(block, dict) else ():
+            if isinstance(block.get(key), str | dict):
+                block[key] = [block[key]]
+
     def problem(self, message: str, place: Place = ()) -> Problem:
         """A problem at the line of ``place``, or of the nearest thing around it that the file has."""
         for given in self._overridden:

@@ -38,10 +38,9 @@ def chunking(
 
     Labels aren't read. A row per group of ``by``, pair and kind of claim: the keys of ``by``, evaluator,
     chunked_evaluator, r2_diff (``zero`` or ``positive``), chunk_size, n (claims scored by both), n_unscored (by one or
-    both),
-    n_one_chunk (of n, those whose document is a single chunk; their R2-diff is zero), n_no_r2 (the group's claims
-    without R2-diff: no document, or fewer than two tokens), flip_1_to_0 and flip_0_to_1, the shares of n that only the
-    evaluator, and only its chunked counterpart, finds attributable; each with ``_min`` and ``_max`` and, with
+    both), n_one_chunk (of n, those whose document is a single chunk; their R2-diff is zero), n_no_r2 (the group's
+    claims without R2-diff: no document, or fewer than two tokens), flip_1_to_0 and flip_0_to_1, the shares of n that
+    only the evaluator, and only its chunked counterpart, finds attributable; each with ``_min`` and ``_max`` and, with
     intervals, ``_low`` and ``_high``.
     """
     chosen = _pairs(judged, pairs, size, sizes)
@@ -50,7 +49,7 @@ def chunking(
     groups = group_by(judged.claims, by)
     docs = judged.claims["doc"].tolist()
     lengths = _lengths(docs)
-    differences = {words: r2_diff(judged.claims["claim"].tolist(), docs, words) for words in {at for *_, at in chosen}}
+    differences = {at: r2_diff(judged.claims["claim"].tolist(), docs, at) for at in {at for *_, at in chosen}}
     n_codes = len(groups.keys) * len(_KINDS)
     rows: list[tuple[int, Row]] = []
     for plain, chunked, at in chosen:

@@ -19,7 +19,7 @@ from factaudit.datasets.sources import read_rows
 from factaudit.dfactscore.biographies import name_of
 from factaudit.dfactscore.candidates import base_name, find_candidates, shares_name
 from factaudit.errors import InputError, Problem, UsageError, hint
-from factaudit.files import Journal, write_text
+from factaudit.files import Journal, write_jsonl
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.retrieval import clean
 from factaudit.knowledge.wikipedia import API, MediaWiki
@@ -106,7 +106,7 @@ def collect(
             break
     known.close()
     rows = rows[:n]
-    write_text(target, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_jsonl(target, rows)
     return [Name(row["name"], tuple(row["candidates"])) for row in rows]
 
 
@@ -272,7 +272,7 @@ def generate(
     rows = run_sync(write())
     for line in failed:
         say(f"no reply for {line}")
-    write_text(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    write_jsonl(out, rows)
     return rows
 
 

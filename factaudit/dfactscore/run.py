@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -23,10 +22,10 @@ from factaudit.dfactscore.published import DATASET, Published, compare_printed, 
 from factaudit.dfactscore.score import CATEGORIES
 from factaudit.errors import UsageError
 from factaudit.evaluators.judging import name_evaluator, parts
-from factaudit.files import write_json, write_text
+from factaudit.files import write_json, write_jsonl
 from factaudit.results import Results, audit_options
-from factaudit.runfolder import audited, counted, finish, opened, total_cost
-from factaudit.signature import file_checksum, signature
+from factaudit.runfolder import audited, checksums, counted, finish, opened, total_cost
+from factaudit.signature import signature
 from factaudit.tables import write_table
 
 Row = dict[str, Any]
@@ -90,11 +89,11 @@ def score_files(
         write_table(scored.claims, folder / "claims.parquet")
         write_table(scored.verdicts, folder / "verdicts.parquet")
         write_table(scored.matrix, folder / "matrix.parquet")
-        _write_lines(folder / "responses.jsonl", scored.responses)
+        write_jsonl(folder / "responses.jsonl", scored.responses)
         told = signature(scorer.signatures[DFACTSCORE], scorer.settings)
         write_json(folder / "summary.json", scored.summary | {"cost": total_cost(calls), "signature": told})
         paths += [Path(one) for one in (annotations, views) if one is not None]
-        inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in paths]
+        inputs = checksums(paths)
         results = audited(
             scored.claims,
             scored.verdicts,
@@ -107,7 +106,7 @@ def score_files(
         )
         add_scores(results, scored, scorer, folder)
         if judge is not None:
-            _write_lines(folder / "citations.jsonl", cited)
+            write_jsonl(folder / "citations.jsonl", cited)
             results.audits["citations"] = summarise_citations(cited, **options)
         if annotations is not None:
             people = read_annotations(annotations)
@@ -155,9 +154,9 @@ def published_files(
         say(f"claims    {len(found.claims):>9,} of {len(found.rows)} files")
         write_table(found.claims, folder / "claims.parquet")
         write_table(found.verdicts, folder / "verdicts.parquet")
-        _write_lines(folder / "responses.jsonl", found.responses)
+        write_jsonl(folder / "responses.jsonl", found.responses)
         files = [path for one in (*sources, *citations) for path in _files(Path(one))]
-        inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in files]
+        inputs = checksums(files)
         results = audited(found.claims, found.verdicts, {}, title=title, audits=audits, inputs=inputs, **options)
         results.audits["dfactscore"] = found.rows
         results.findings.extend(gap_findings(found.rows, DATASET))
@@ -445,10 +444,6 @@ def _told_grouping(row: Row) -> str:
 
 def _files(path: Path) -> list[Path]:
     return sorted(one for one in path.rglob("*") if one.is_file()) if path.is_dir() else [path]
-
-
-def _write_lines(path: Path, rows: Sequence[Row]) -> None:
-    write_text(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows))
 
 
 def _number(value: Any) -> int | None:

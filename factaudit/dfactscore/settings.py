@@ -123,12 +123,8 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> DScoreE
     """
     file = YamlFile(path)
     file.override(settings or {})
-    block = file.data.get("dfactscore") if isinstance(file.data, dict) else None
-    if isinstance(block, dict):
-        for key in ("biographies", "groupers", "published", "citations"):
-            # One path or grouper may stand without its list.
-            if isinstance(block.get(key), str):
-                block[key] = [block[key]]
+    if isinstance(file.data, dict):
+        file.listed(file.data.get("dfactscore"), "biographies", "groupers", "published", "citations")
     experiment = check(DScoreExperiment, file.data, file)
     paths = Paths(file, experiment.data)
     given = experiment.dfactscore

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -12,10 +11,10 @@ from factaudit.errors import UsageError
 from factaudit.factscore.engine import FactScorer, Scored
 from factaudit.factscore.labeled import agreement, calibration, discrimination, thresholds
 from factaudit.factscore.responses import ANNOTATED, read_responses
-from factaudit.files import write_json, write_text
+from factaudit.files import write_json, write_jsonl
 from factaudit.results import Results, audit_options
-from factaudit.runfolder import audited, counted, finish, opened, total_cost
-from factaudit.signature import file_checksum, signature
+from factaudit.runfolder import audited, checksums, counted, finish, opened, total_cost
+from factaudit.signature import signature
 from factaudit.tables import write_table
 
 Row = dict[str, Any]
@@ -63,13 +62,10 @@ def score_files(
         say(f"facts     {summary['n_facts']:>9,}, {summary['n_unscored']:,} of them unscored")
         write_table(scored.claims, folder / "claims.parquet")
         write_table(scored.verdicts, folder / "verdicts.parquet")
-        lines = [json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in scored.responses]
-        write_text(folder / "responses.jsonl", "".join(lines))
+        write_jsonl(folder / "responses.jsonl", scored.responses)
         told = signature(scorer.signatures[scorer.names[0]], scorer.settings)
         write_json(folder / "summary.json", summary | {"cost": total_cost(calls), "signature": told})
-        inputs = [{"path": str(path), "checksum": file_checksum(path)} for path in paths]
-        if facts is not None and facts not in ANNOTATED:
-            inputs.append({"path": str(facts), "checksum": file_checksum(Path(facts))})
+        inputs = checksums([*paths, facts] if facts is not None and facts not in ANNOTATED else paths)
         results = _results(scorer, scored, title, audits, inputs, folder)
         results.calls.extend(calls)
         finish(folder, results)

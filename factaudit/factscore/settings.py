@@ -119,12 +119,8 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> ScoreEx
     """
     file = YamlFile(path)
     file.override(settings or {})
-    block = file.data.get("factscore") if isinstance(file.data, dict) else None
-    if isinstance(block, dict):
-        for key in ("responses", "verifiers"):
-            # One path or verifier may stand without its list.
-            if isinstance(block.get(key), str | dict):
-                block[key] = [block[key]]
+    if isinstance(file.data, dict):
+        file.listed(file.data.get("factscore"), "responses", "verifiers")
     experiment = check(ScoreExperiment, file.data, file)
     paths = Paths(file, experiment.data)
     given = experiment.factscore
