@@ -7,16 +7,16 @@
 >>> results.save("runs/mine")  # doctest: +SKIP
 """
 
-__version__ = "0.1.0"  # before the imports: results and reports carry it
-
 from factaudit.datasets import convert
 from factaudit.evaluators.judging import judge
 from factaudit.experiment import run
 from factaudit.results import Results, compare
 from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
+from factaudit.version import __version__
 
 __all__ = [
     "Results",
+    "__version__",
     "compare",
     "convert",
     "judge",

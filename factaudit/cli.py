@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import yaml
 
-from factaudit import __version__
 from factaudit.cli_engines import COMMANDS, example
 from factaudit.errors import FactauditError, UsageError, hint
+from factaudit.version import __version__
 from factaudit.yamlfile import parse_settings
 
 if TYPE_CHECKING:

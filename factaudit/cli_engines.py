@@ -82,7 +82,7 @@ def _limited(experiment: Experiment, max_cost: float | None) -> Experiment:
 @_MORE
 def score(responses: Sequence[str], out: Path, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
     """FActScore: decompose responses into atomic facts, retrieve passages, verify, score (Min et al. 2023)."""
-    from factaudit.factscore.settings import ScoreExperiment, run
+    from factaudit.engines.factscore.settings import ScoreExperiment, run
 
     options["verifiers"] = list(options["verifiers"])
     experiment = _experiment(ScoreExperiment, "factscore", settings, responses=list(responses), **options)
@@ -111,7 +111,7 @@ def dscore(
     biographies: Sequence[str], out: Path, max_cost: float | None, settings: Sequence[str], **options: Any
 ) -> None:
     """D-FActScore: group the facts by person, link each group to one entity, verify against it (Chiang & Lee 2024)."""
-    from factaudit.dfactscore.settings import DScoreExperiment, run
+    from factaudit.engines.dfactscore.settings import DScoreExperiment, run
 
     options["groupers"] = list(options["groupers"])
     experiment = _experiment(DScoreExperiment, "dfactscore", settings, biographies=list(biographies), **options)
@@ -215,7 +215,7 @@ def ambigbio() -> None:
 @click.option("--out", type=_PATH, required=True, help="JSONL of names with their candidates.")
 def ambigbio_collect(n: int, seed: int, api: str | None, pause: float, out: Path) -> None:
     """Gather names that several people share from Wikipedia's disambiguation pages. Resumes where it was stopped."""
-    from factaudit.dfactscore.ambigbio import API, collect
+    from factaudit.engines.dfactscore.ambigbio import API, collect
 
     names = collect(out, n, seed=seed, api=api or API, pause=pause, say=click.echo)
     click.echo(f"{out}: {len(names):,} names")
@@ -245,8 +245,8 @@ def ambigbio_generate(
     out: Path,
 ) -> None:
     """Write biographies of ambiguous names by retrieval-augmented generation (MF Table 1)."""
-    from factaudit.dfactscore.ambigbio import generate, read_names
-    from factaudit.factscore.settings import ModelSettings
+    from factaudit.engines.dfactscore.ambigbio import generate, read_names
+    from factaudit.engines.factscore.settings import ModelSettings
     from factaudit.knowledge.docdb import DocDB
 
     client = ModelSettings.of(llm).client(max_cost)

@@ -160,7 +160,7 @@ def engine_of(path: str | Path) -> ModuleType | None:
     data = YamlFile(path).data
     for name in ("factscore", "dfactscore"):
         if isinstance(data, dict) and name in data:
-            return import_module(f"factaudit.{name}.settings")
+            return import_module(f"factaudit.engines.{name}.settings")
     return None
 
 

@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from factaudit import __version__
 from factaudit.audit import AUDITS
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import MISSING, Judged
 from factaudit.audit.findings import findings
-from factaudit.audit.intervals import Intervals
-from factaudit.audit.judged import MISSING, Judged
 from factaudit.errors import InputError, Problem, UsageError, hint
 from factaudit.files import write_json
 from factaudit.signature import digest, signature
 from factaudit.tables import STATUSES, records
+from factaudit.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

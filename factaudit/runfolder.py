@@ -16,7 +16,6 @@ import pandas as pd
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from factaudit import __version__
 from factaudit.errors import Problem, UsageError
 from factaudit.evaluators.judging import name_evaluator
 from factaudit.evaluators.registry import parse_spec
@@ -24,6 +23,7 @@ from factaudit.files import TEMPORARY, held, write_json, write_text
 from factaudit.report import render
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, file_checksum, signature
+from factaudit.version import __version__
 from factaudit.yamlfile import Paths, YamlFile
 
 #: Audits that say something of tables without labels: how far evaluators, and systems' predicted error rates, differ.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.audit.judged import Judged
+from factaudit.audit.core.judged import Judged
 from factaudit.tables import validate_claims, validate_verdicts
 
 Row = dict[str, Any]

@@ -9,7 +9,7 @@ import pytest
 from audit_tables import find, judged, tables
 
 from factaudit.audit.adjustment import CV, METHODS, adjust, adjusted_counts, adjustment, candidates
-from factaudit.audit.intervals import Intervals
+from factaudit.audit.core.intervals import Intervals
 from factaudit.errors import UsageError
 
 TUNED = METHODS[2:]
@@ -202,7 +202,7 @@ def test_adjust_names_what_it_does_not_know():
 def test_intervals_calibrate_again_and_do_not_depend_on_the_blocks(monkeypatch):
     table = judged(random_rows(5), "e")
     rows = adjustment(table, intervals=Intervals(200, seed=1))
-    monkeypatch.setattr("factaudit.audit.intervals._BLOCK", 1000)
+    monkeypatch.setattr("factaudit.audit.core.intervals._BLOCK", 1000)
     assert adjustment(table, intervals=Intervals(200, seed=1)) == rows
     assert adjustment(table, intervals=Intervals(200, seed=2)) != rows
     row = find(rows, level="claim", method="zero_bias_threshold", calibration_system=CV)

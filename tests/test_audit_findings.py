@@ -10,8 +10,8 @@ from audit_tables import find, judged
 from factaudit.audit import AUDITS
 from factaudit.audit.adjustment import adjustment
 from factaudit.audit.consistency import consistency
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.findings import _points, findings
-from factaudit.audit.intervals import Intervals
 from factaudit.audit.quantification import quantification
 from factaudit.audit.ranking import ranking
 from factaudit.audit.rates import rates

@@ -8,9 +8,9 @@ import pytest
 from audit_tables import find, judged
 
 from factaudit.audit import AUDITS
+from factaudit.audit.core.intervals import Intervals, distinct, tally
+from factaudit.audit.core.judged import Judged
 from factaudit.audit.differences import differences
-from factaudit.audit.intervals import Intervals, distinct, tally
-from factaudit.audit.judged import Judged
 from factaudit.audit.quantification import quantification
 from factaudit.audit.ranking import ranking
 from factaudit.audit.rates import rates
@@ -67,7 +67,7 @@ def table(seed: int = 0, n: int = 400) -> Judged:
 @pytest.mark.parametrize("pays", [0, 10**9])
 def test_statistics_give_what_the_rows_of_the_same_draws_give(monkeypatch, pays):
     """The figures of a replicate equal those of the table whose clusters are repeated as often as they were drawn."""
-    monkeypatch.setattr("factaudit.audit.intervals._MULTINOMIAL_PAYS", pays)
+    monkeypatch.setattr("factaudit.audit.core.intervals._MULTINOMIAL_PAYS", pays)
     joined = table()
     intervals = Intervals(replicates=5, seed=3)
     stratum, names = joined.datasets
@@ -140,7 +140,7 @@ def test_seeds_reproduce_and_another_dataset_or_block_size_changes_nothing(monke
     rows = {name: audit(joined, intervals=intervals) for name, audit in AUDITS.items()}
     assert rows == {name: audit(joined, intervals=Intervals(replicates=100, seed=7)) for name, audit in AUDITS.items()}
     assert rows["rates"] != rates(joined, intervals=Intervals(replicates=100, seed=8))
-    monkeypatch.setattr("factaudit.audit.intervals._BLOCK", 500)
+    monkeypatch.setattr("factaudit.audit.core.intervals._BLOCK", 500)
     assert rows["quantification"] == quantification(joined, intervals=intervals)
     inside = np.flatnonzero(joined.claims["dataset"] == "x")
     alone = Judged(

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from factaudit.audit import AUDITS
 from factaudit.audit.consistency import consistency
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
 from factaudit.audit.differences import differences
 from factaudit.audit.findings import findings
 from factaudit.audit.headroom import headroom
-from factaudit.audit.intervals import Intervals
-from factaudit.audit.judged import Judged
 from factaudit.audit.quantification import quantification
 from factaudit.audit.rates import rates
 

@@ -10,8 +10,8 @@ from audit_tables import find, judged
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_score, recall_score
 
 from factaudit.audit.consistency import consistency
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.differences import differences
-from factaudit.audit.intervals import Intervals
 from factaudit.audit.rates import rates
 from factaudit.errors import UsageError
 

@@ -13,9 +13,9 @@ from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_
 
 from factaudit.audit.adjustment import CV, adjustment
 from factaudit.audit.consistency import consistency
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
 from factaudit.audit.headroom import headroom
-from factaudit.audit.intervals import Intervals
-from factaudit.audit.judged import Judged
 from factaudit.audit.quantification import quantification
 from factaudit.audit.ranking import ranking
 from factaudit.audit.rates import rates

@@ -12,8 +12,8 @@ from scipy.stats import kendalltau, pearsonr
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import power_proportions_2indep, proportions_ztest
 
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.headroom import headroom
-from factaudit.audit.intervals import Intervals
 from factaudit.audit.quantification import quantification
 from factaudit.audit.ranking import (
     SYMBOLS,

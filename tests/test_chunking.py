@@ -11,8 +11,8 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score
 
 from factaudit.audit.chunking import chunking, chunking_rates
-from factaudit.audit.intervals import Intervals
-from factaudit.audit.judged import Judged
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
 from factaudit.errors import UsageError
 from factaudit.tables import validate_claims, validate_verdicts
 

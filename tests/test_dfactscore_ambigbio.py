@@ -13,10 +13,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from scripted_llm import ScriptedLLM
 
-from factaudit.dfactscore.ambigbio import Name, Prompt, collect, generate, read_names, top_passages
-from factaudit.dfactscore.biographies import read_biographies
+from factaudit.engines.dfactscore.ambigbio import Name, Prompt, collect, generate, read_names, top_passages
+from factaudit.engines.dfactscore.biographies import read_biographies
+from factaudit.engines.factscore.settings import open_knowledge
 from factaudit.errors import FactauditError, InputError, UsageError
-from factaudit.factscore.settings import open_knowledge
 from factaudit.knowledge.docdb import DocDB
 from factaudit.llm.types import Reply
 

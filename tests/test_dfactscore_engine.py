@@ -12,13 +12,13 @@ import pytest
 from llm_server import FaultServer, Plan
 from scripted_llm import ScriptedLLM
 
-from factaudit.dfactscore.biographies import Biography, Fact
-from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer, Row
-from factaudit.dfactscore.run import merged_paragraphs, score_files
-from factaudit.dfactscore.settings import load
+from factaudit.engines.dfactscore.biographies import Biography, Fact
+from factaudit.engines.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer, Row
+from factaudit.engines.dfactscore.run import merged_paragraphs, score_files
+from factaudit.engines.dfactscore.settings import load
+from factaudit.engines.factscore.settings import load as load_factscore
+from factaudit.engines.factscore.settings import open_knowledge
 from factaudit.errors import InputError, UsageError
-from factaudit.factscore.settings import load as load_factscore
-from factaudit.factscore.settings import open_knowledge
 from factaudit.knowledge.retrieval import Retriever
 from factaudit.knowledge.topics import Knowledge
 from factaudit.llm.client import Client
@@ -185,9 +185,9 @@ def test_a_large_knowledge_source_is_not_searched_and_that_is_the_reason(
     knowledge: Knowledge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = [Biography("r", "Nan of Leith", "She was born in Leith in 1901.", "s")]
-    monkeypatch.setattr("factaudit.dfactscore.candidates.MAX_PAGES", 2)
+    monkeypatch.setattr("factaudit.engines.dfactscore.candidates.MAX_PAGES", 2)
     assert DFactScorer(knowledge, ScriptedLLM(answer)).score(stage).responses[0]["candidates_from"] == "passages"
-    monkeypatch.setattr("factaudit.dfactscore.candidates.MAX_PAGES", 1)
+    monkeypatch.setattr("factaudit.engines.dfactscore.candidates.MAX_PAGES", 1)
     scored = DFactScorer(knowledge, ScriptedLLM(answer)).score([*stage, *bios(MERGED)])
     reason = (
         "no candidate entity: no title shares the name; passages are searched for it in knowledge sources of at most "
@@ -517,7 +517,7 @@ def test_the_local_model_runs_the_whole_pipeline(
     demos.write_text(json.dumps({"He is tall and kind.": ["He is tall.", "He is kind."]}))
     told = ["Jo is tall.", "Another Jo is kind."]
     group_demos.write_text(json.dumps({" ".join(told): [told, [told[0], "===", told[1]]]}))
-    monkeypatch.setattr("factaudit.dfactscore.group.MIN_TOKENS", 48)  # it would go on for as long as it may
+    monkeypatch.setattr("factaudit.engines.dfactscore.group.MIN_TOKENS", 48)  # it would go on for as long as it may
     client = Client("smollm2", base_url="local", cache=tmp_path / "cache.db", concurrency=2, timeout=300.0)
     scorer = DFactScorer(
         knowledge,

@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
-from factaudit.dfactscore.ambigbio import top_passages
-from factaudit.dfactscore.biographies import Fact, given_groups, name_of, read_biographies, remove_citations
-from factaudit.dfactscore.candidates import base_name, find_candidates, search, shares_name
-from factaudit.dfactscore.group import (
+from factaudit.engines.dfactscore.ambigbio import top_passages
+from factaudit.engines.dfactscore.biographies import Fact, given_groups, name_of, read_biographies, remove_citations
+from factaudit.engines.dfactscore.candidates import base_name, find_candidates, search, shares_name
+from factaudit.engines.dfactscore.group import (
     Demonstrations,
     LLMGrouper,
     compare,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from factaudit.dfactscore.humans import (
+from factaudit.engines.dfactscore.humans import (
     Annotation,
     annotator_agreement,
     compare_with_machine,

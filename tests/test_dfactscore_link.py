@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factaudit.dfactscore.group import number_groups
-from factaudit.dfactscore.link import link
-from factaudit.dfactscore.matrix import Matrix
-from factaudit.dfactscore.score import CATEGORIES, category, score, summarise
+from factaudit.engines.dfactscore.group import number_groups
+from factaudit.engines.dfactscore.link import link
+from factaudit.engines.dfactscore.matrix import Matrix
+from factaudit.engines.dfactscore.score import CATEGORIES, category, score, summarise
 from factaudit.errors import FactauditError, UsageError
 
 

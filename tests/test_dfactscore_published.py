@@ -10,11 +10,16 @@ from typing import Any
 
 import pytest
 
-from factaudit.dfactscore.biographies import Biography
-from factaudit.dfactscore.citations import citation_scores, cited_sentences, read_alce_scores, summarise_citations
-from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE
-from factaudit.dfactscore.published import Published, compare_printed, read_printed, read_published, system_of
-from factaudit.dfactscore.settings import load, run
+from factaudit.engines.dfactscore.biographies import Biography
+from factaudit.engines.dfactscore.citations import (
+    citation_scores,
+    cited_sentences,
+    read_alce_scores,
+    summarise_citations,
+)
+from factaudit.engines.dfactscore.engine import DFACTSCORE, FACTSCORE
+from factaudit.engines.dfactscore.published import Published, compare_printed, read_printed, read_published, system_of
+from factaudit.engines.dfactscore.settings import load, run
 from factaudit.errors import InputError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator

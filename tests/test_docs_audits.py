@@ -11,7 +11,7 @@ from audit_tables import judged
 from test_audit_properties import EVALUATORS, of
 
 from factaudit.audit import AUDITS, findings
-from factaudit.audit.intervals import Intervals
+from factaudit.audit.core.intervals import Intervals
 
 ENDS = {"bounds": ("_min", "_max"), "interval": ("_low", "_high")}
 

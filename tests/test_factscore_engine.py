@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from scripted_llm import ScriptedLLM
 
+from factaudit.engines.factscore.engine import FactScorer, Scored
+from factaudit.engines.factscore.responses import Fact, Response, Sentence, make_response, read_responses
 from factaudit.errors import FactauditError, InputError, UsageError
-from factaudit.factscore.engine import FactScorer, Scored
-from factaudit.factscore.responses import Fact, Response, Sentence, make_response, read_responses
 from factaudit.knowledge.docdb import SEPARATOR, DocDB
 from factaudit.knowledge.retrieval import Retriever
 from factaudit.knowledge.topics import Knowledge

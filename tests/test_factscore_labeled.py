@@ -12,10 +12,10 @@ import pytest
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from factaudit.factscore.engine import FactScorer
-from factaudit.factscore.labeled import agreement, calibration, discrimination, human_score, thresholds
-from factaudit.factscore.responses import read_responses
-from factaudit.factscore.score import penalty
+from factaudit.engines.factscore.engine import FactScorer
+from factaudit.engines.factscore.labeled import agreement, calibration, discrimination, human_score, thresholds
+from factaudit.engines.factscore.responses import read_responses
+from factaudit.engines.factscore.score import penalty
 from factaudit.knowledge.build import build
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -173,7 +173,7 @@ def test_facts_are_taken_from_the_annotations(shared: Path, system: str, facts: 
 
 
 def test_the_generic_detector_finds_the_annotated_abstentions(shared: Path) -> None:
-    from factaudit.factscore.abstain import is_abstained
+    from factaudit.engines.factscore.abstain import is_abstained
 
     responses = read_responses(shared / "factscore/labeled/ChatGPT.jsonl", facts="human")
     assert [is_abstained(one.output) for one in responses] == [one.abstained for one in responses]

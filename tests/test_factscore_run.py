@@ -20,10 +20,10 @@ from llm_server import FaultServer, Plan
 from scripted_llm import ScriptedLLM
 
 from factaudit.cli import main
+from factaudit.engines.factscore.engine import FactScorer
+from factaudit.engines.factscore.run import score_files
+from factaudit.engines.factscore.settings import ModelSettings, load, open_knowledge, run
 from factaudit.errors import InputError, UsageError
-from factaudit.factscore.engine import FactScorer
-from factaudit.factscore.run import score_files
-from factaudit.factscore.settings import ModelSettings, load, open_knowledge, run
 from factaudit.tables import read_claims, read_verdicts
 
 PAGES = [
@@ -237,7 +237,7 @@ def test_a_model_is_named_on_one_line() -> None:
 #: Imports once, then forks for each line it reads: {arguments, stderr} in, the process's id and how it ended out.
 SERVER = """
 import json, os, sys, traceback
-from factaudit.factscore.settings import ScoreExperiment, run
+from factaudit.engines.factscore.settings import ScoreExperiment, run
 for line in sys.stdin:
     told = json.loads(line)
     child = os.fork()

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from factaudit.dfactscore.biographies import Biography, given_groups, read_biographies
-from factaudit.dfactscore.candidates import base_name, find_candidates
-from factaudit.dfactscore.engine import DFactScorer, Scored
-from factaudit.dfactscore.score import CATEGORIES, category
-from factaudit.dfactscore.settings import run
-from factaudit.factscore.settings import open_knowledge
+from factaudit.engines.dfactscore.biographies import Biography, given_groups, read_biographies
+from factaudit.engines.dfactscore.candidates import base_name, find_candidates
+from factaudit.engines.dfactscore.engine import DFactScorer, Scored
+from factaudit.engines.dfactscore.score import CATEGORIES, category
+from factaudit.engines.dfactscore.settings import run
+from factaudit.engines.factscore.settings import open_knowledge
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from factaudit.engines.factscore.engine import FactScorer
 from factaudit.errors import FactauditError
-from factaudit.factscore.engine import FactScorer
 from factaudit.llm.cost import Budget, Usage
 from factaudit.results import Results
 from factaudit.runfolder import counted, finish, opened, total_cost

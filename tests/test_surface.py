@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from factaudit.audit.intervals import Intervals
-from factaudit.audit.judged import Judged
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
 from factaudit.audit.surface import surface_bias, surface_trend
 from factaudit.errors import UsageError
 from factaudit.tables import validate_claims, validate_verdicts

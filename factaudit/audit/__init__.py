@@ -15,9 +15,10 @@ from factaudit.audit import (
     rates,
     surface,
 )
-from factaudit.audit.rows import Row
+from factaudit.audit.core.rows import Row
 
-#: The audits in the order of the report. Each takes a `factaudit.audit.judged.Judged`, its options and ``intervals``.
+#: The audits in the order of the report. Each takes a `factaudit.audit.core.judged.Judged`, its options and
+#: ``intervals``.
 AUDITS: dict[str, Callable[..., list[Row]]] = {
     "rates": rates.rates,
     "differences": differences.differences,

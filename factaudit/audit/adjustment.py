@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from factaudit.audit.intervals import Intervals, low_high
-from factaudit.audit.judged import LEVELS, Judged
+from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.rows import Row, counted, number, ratio, reasons, without_interval
 from factaudit.audit.quantification import by_system
-from factaudit.audit.rows import Row, counted, number, ratio, reasons, without_interval
 from factaudit.errors import UsageError, hint
 
 #: Predictions counted, plainly or corrected; then thresholds on the score.

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from factaudit.audit import counts as nine
-from factaudit.audit.groups import group_by
-from factaudit.audit.intervals import Intervals, low_high
-from factaudit.audit.judged import Judged
+from factaudit.audit.core import counts as nine
+from factaudit.audit.core.groups import group_by
+from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.rows import Row, number, ratio, reasons
 from factaudit.audit.rates import rates
-from factaudit.audit.rows import Row, number, ratio, reasons
 from factaudit.text.chunks import words
 from factaudit.text.overlap import r2_diff
 

@@ -7,11 +7,11 @@ from itertools import combinations
 
 import numpy as np
 
-from factaudit.audit import counts as nine
-from factaudit.audit.groups import group_by
-from factaudit.audit.intervals import Intervals, low_high
-from factaudit.audit.judged import Judged
-from factaudit.audit.rows import Row, number, ratio, reasons, without_interval
+from factaudit.audit.core import counts as nine
+from factaudit.audit.core.groups import group_by
+from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.rows import Row, number, ratio, reasons, without_interval
 
 CLASSES = {"attributable": 1, "unattributable": 0}
 

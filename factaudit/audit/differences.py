@@ -7,10 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
-from factaudit.audit import counts as nine
-from factaudit.audit.intervals import Intervals, distinct
-from factaudit.audit.judged import Judged
-from factaudit.audit.rows import MACRO, Row, number, ratio, reasons
+from factaudit.audit.core import counts as nine
+from factaudit.audit.core.intervals import Intervals, distinct
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.rows import MACRO, Row, number, ratio, reasons
 from factaudit.signature import digest
 
 KEYS = ("bacc", "bias")

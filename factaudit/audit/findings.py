@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from factaudit.audit.adjustment import CV
-from factaudit.audit.rows import ALL, MACRO, Row, counted
+from factaudit.audit.core.rows import ALL, MACRO, Row, counted
 
 #: |TPR - TNR| over this is a lopsided evaluator (VC §6: 20 points).
 MAX_GAP = 0.20

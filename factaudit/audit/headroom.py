@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from factaudit.audit import counts as nine
-from factaudit.audit.intervals import Intervals, low_high
-from factaudit.audit.judged import LEVELS, Judged
+from factaudit.audit.core import counts as nine
+from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.rows import ALL, Row, number, reasons, without_interval
 from factaudit.audit.quantification import by_system
-from factaudit.audit.rows import ALL, Row, number, reasons, without_interval
 from factaudit.errors import UsageError, hint
 
 

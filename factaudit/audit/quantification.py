@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from factaudit.audit import counts as nine
-from factaudit.audit.groups import Groups, group_by, split
-from factaudit.audit.intervals import Intervals, low_high
-from factaudit.audit.judged import LEVELS, Judged
-from factaudit.audit.rows import ALL, Row, counted, number, reasons, without_interval
+from factaudit.audit.core import counts as nine
+from factaudit.audit.core.groups import Groups, group_by, split
+from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.rows import ALL, Row, counted, number, reasons, without_interval
 from factaudit.errors import UsageError
 
 

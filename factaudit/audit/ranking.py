@@ -9,11 +9,11 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from factaudit.audit import counts as nine
-from factaudit.audit.intervals import Intervals, low_high
-from factaudit.audit.judged import LEVELS, Judged
+from factaudit.audit.core import counts as nine
+from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.rows import Row, counted, number, ratio, reasons, without_interval
 from factaudit.audit.quantification import by_system
-from factaudit.audit.rows import Row, counted, number, ratio, reasons, without_interval
 from factaudit.errors import UsageError
 
 Correction = Literal["none", "holm"]
@@ -177,7 +177,7 @@ def pearson_r(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def compare(counts: np.ndarray, alpha: float = 0.05, correction: Correction = "none") -> dict[str, np.ndarray]:
     """p_labelled, p_predicted, labelled_order and predicted_order (-1, 0, 1; NaN where undefined) of all pairs.
 
-    counts: (..., S, 3, 3) per system, as in `factaudit.audit.counts`. Gives (..., S (S - 1) / 2), pairs a < b.
+    counts: (..., S, 3, 3) per system, as in `factaudit.audit.core.counts`. Gives (..., S (S - 1) / 2), pairs a < b.
     """
     n, labelled, predicted = _errors(counts)
     found = {}

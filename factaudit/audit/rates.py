@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from factaudit.audit import counts as nine
-from factaudit.audit.groups import group_by
-from factaudit.audit.intervals import Intervals, low_high
-from factaudit.audit.judged import Judged
-from factaudit.audit.rows import MACRO, Row, number, ratio, reasons, without_interval
+from factaudit.audit.core import counts as nine
+from factaudit.audit.core.groups import group_by
+from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.rows import MACRO, Row, number, ratio, reasons, without_interval
 
 KEYS = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
 #: What a rate needs at least one labelled and scored claim of.

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.audit import counts as nine
-from factaudit.audit.groups import column_codes
-from factaudit.audit.intervals import Intervals, low_high
-from factaudit.audit.judged import Judged
-from factaudit.audit.rows import Row, number, ratio, reasons
+from factaudit.audit.core import counts as nine
+from factaudit.audit.core.groups import column_codes
+from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.rows import Row, number, ratio, reasons
 from factaudit.errors import UsageError
 from factaudit.text.overlap import rouge2_precision
 

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from factaudit import __version__
 from factaudit.errors import FactauditError, InputError, Problem
 from factaudit.knowledge.docdb import SEPARATOR
 from factaudit.signature import digest
+from factaudit.version import __version__
 
 #: Tokens of a passage (Min et al. 2023, §4.1).
 PASSAGE_TOKENS = 256

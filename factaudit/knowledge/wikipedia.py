@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from factaudit import __version__
 from factaudit.errors import FactauditError
 from factaudit.knowledge.build import PASSAGE_TOKENS, word_passages
 from factaudit.knowledge.docdb import SEPARATOR, Page
+from factaudit.version import __version__
 
 API = "https://en.wikipedia.org/w/api.php"
 _RETRIED = (429, 500, 502, 503, 504)

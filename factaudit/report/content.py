@@ -34,7 +34,7 @@ class Section:
     text: list[str] = field(default_factory=list)
     pictures: list[Picture] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
-    #: D-FActScore's paragraphs with their facts by person (`factaudit.dfactscore.run.merged_paragraphs`).
+    #: D-FActScore's paragraphs with their facts by person (`factaudit.engines.dfactscore.run.merged_paragraphs`).
     merged: list[Row] = field(default_factory=list)
 
 

@@ -27,8 +27,8 @@ import numpy as np
 import pandas as pd
 
 from factaudit.audit import AUDITS
-from factaudit.audit.intervals import Intervals
-from factaudit.audit.judged import Judged
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
 from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
 
 EVALUATORS = 5

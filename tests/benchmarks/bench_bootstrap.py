@@ -15,9 +15,9 @@ import time
 import numpy as np
 import pandas as pd
 
-from factaudit.audit import counts as nine
-from factaudit.audit.intervals import Intervals, tally
-from factaudit.audit.judged import Judged
+from factaudit.audit.core import counts as nine
+from factaudit.audit.core.intervals import Intervals, tally
+from factaudit.audit.core.judged import Judged
 from factaudit.audit.rates import rates
 from factaudit.tables import validate_claims, validate_verdicts
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from factaudit.dfactscore.biographies import read_biographies
-from factaudit.dfactscore.citations import citation_scores, read_alce_scores, summarise_citations
-from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer, Scored
-from factaudit.dfactscore.humans import (
+from factaudit.engines.dfactscore.biographies import read_biographies
+from factaudit.engines.dfactscore.citations import citation_scores, read_alce_scores, summarise_citations
+from factaudit.engines.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer, Scored
+from factaudit.engines.dfactscore.humans import (
     annotator_agreement,
     compare_with_machine,
     human_scores,
@@ -18,8 +18,8 @@ from factaudit.dfactscore.humans import (
     read_annotations,
     read_views,
 )
-from factaudit.dfactscore.published import DATASET, Published, compare_printed, read_printed, read_published
-from factaudit.dfactscore.score import CATEGORIES
+from factaudit.engines.dfactscore.published import DATASET, Published, compare_printed, read_printed, read_published
+from factaudit.engines.dfactscore.score import CATEGORIES
 from factaudit.errors import UsageError
 from factaudit.evaluators.judging import name_evaluator, parts
 from factaudit.files import write_json, write_jsonl
@@ -58,10 +58,11 @@ def score_files(
     ``responses.jsonl``, ``summary.json``, ``results.json``, tables, figures and the report.
 
     Args:
-        sources: files as `factaudit.dfactscore.biographies.read_biographies` reads them, with ``system``, ``limit``.
+        sources: files as `factaudit.engines.dfactscore.biographies.read_biographies` reads them, with ``system``,
+        ``limit``.
         audits: which (`factaudit.results.compare`); None: all where facts have labels.
         citation_judge: an evaluator that judges the citations of biographies with documents (`citation_scores`).
-        annotations: people's annotations (`factaudit.dfactscore.humans.read_annotations`) to compare with.
+        annotations: people's annotations (`factaudit.engines.dfactscore.humans.read_annotations`) to compare with.
         views: a CSV of ``title,views``: does a system tell of the person whom most people look up?
         max_cost: US dollars that all runs into this folder may spend; None leaves the clients' own limits.
         say: gets one line per stage.
@@ -379,7 +380,7 @@ def _published_sections(results: Results, found: Published, folder: Path) -> Non
 def _figure_sections(
     title: str, text: list[str], rows: Sequence[Row], responses: Sequence[Row], folder: Path
 ) -> list[Row]:
-    from factaudit.dfactscore.figures import gap_figure, scores_figure
+    from factaudit.engines.dfactscore.figures import gap_figure, scores_figure
     from factaudit.report.figures import save_figure
 
     scores: Row = {"title": title, "text": text, "table": _scores_table(rows), "figure": None}

@@ -16,8 +16,8 @@ from rank_bm25 import BM25Okapi
 
 from factaudit.datasets.sources import Row as SourceRow
 from factaudit.datasets.sources import read_rows
-from factaudit.dfactscore.biographies import name_of
-from factaudit.dfactscore.candidates import base_name, find_candidates, shares_name
+from factaudit.engines.dfactscore.biographies import name_of
+from factaudit.engines.dfactscore.candidates import base_name, find_candidates, shares_name
 from factaudit.errors import InputError, Problem, UsageError, hint
 from factaudit.files import Journal, write_jsonl
 from factaudit.knowledge.docdb import DocDB
@@ -191,7 +191,9 @@ class Prompt:
     def load(cls, demos: str | Path = "ambiguity") -> Prompt:
         """Our own demonstrations, `ambiguity` or `no-ambiguity`, or a file in ALCE's form (its first two are shown)."""
         if demos in DEMOS:
-            content = json.loads((files("factaudit.dfactscore") / "generate_demos.json").read_text(encoding="utf-8"))
+            content = json.loads(
+                (files("factaudit.engines.dfactscore") / "generate_demos.json").read_text(encoding="utf-8")
+            )
             return cls(content["instruction"], tuple(content["demos"][demos][:SHOTS]))
         source = Path(demos)
         if not source.is_file():
@@ -232,7 +234,7 @@ def generate(
     The documents are the ``k`` passages that BM25 ranks best for "Tell me a bio of NAME" among the pages of the people
     of that name (the name's candidates, else the titles that share it).
 
-    Writes JSONL that `factaudit.dfactscore.biographies.read_biographies` reads: ``{name, system, output, docs,
+    Writes JSONL that `factaudit.engines.dfactscore.biographies.read_biographies` reads: ``{name, system, output, docs,
     candidates}``. A name without a page, or whose call failed, is left out, and said; the same call again asks only
     for those (replies are in the client's cache). Returns the rows.
     """

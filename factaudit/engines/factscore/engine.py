@@ -12,16 +12,14 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.errors import UsageError, hint
-from factaudit.evaluators.judging import check_names, name_evaluator, parts
-from factaudit.factscore import score as scoring
-from factaudit.factscore import verify
-from factaudit.factscore.abstain import DETECTORS, is_abstained
-from factaudit.factscore.decompose import MAX_FACTS, MIN_CHARACTERS, Demonstrations, decompose
-from factaudit.factscore.npm import Npm
-from factaudit.factscore.progress import Bar, Count
-from factaudit.factscore.responses import Response, make_response
-from factaudit.factscore.tabulate import (
+from factaudit.engines.factscore import score as scoring
+from factaudit.engines.factscore import verify
+from factaudit.engines.factscore.abstain import DETECTORS, is_abstained
+from factaudit.engines.factscore.decompose import MAX_FACTS, MIN_CHARACTERS, Demonstrations, decompose
+from factaudit.engines.factscore.npm import Npm
+from factaudit.engines.factscore.progress import Bar, Count
+from factaudit.engines.factscore.responses import Response, make_response
+from factaudit.engines.factscore.tabulate import (
     claims_table,
     evaluator_verdicts,
     facts_of,
@@ -29,6 +27,8 @@ from factaudit.factscore.tabulate import (
     own_verdicts,
     response_rows,
 )
+from factaudit.errors import UsageError, hint
+from factaudit.evaluators.judging import check_names, name_evaluator, parts
 from factaudit.files import Journal
 from factaudit.knowledge.docdb import DocDB, Page, resolve
 from factaudit.knowledge.retrieval import Retriever
@@ -73,7 +73,7 @@ class FactScorer:
         decomposer: another LLM for decomposing.
         demos: a file of demonstrations in place of our own.
         retriever: how passages are chosen.
-        parser: ``original`` or ``strict`` (`factaudit.factscore.verify`).
+        parser: ``original`` or ``strict`` (`factaudit.engines.factscore.verify`).
         abstain: ``generic``, ``perplexity_ai`` or ``none``.
         gamma: the length penalty's; 0 turns it off.
         irrelevant: facts labelled IR: ``exclude`` (no label) or ``unsupported`` (label 0).

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.audit.judged import MISSING
+from factaudit.audit.core.judged import MISSING
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from scipy import stats
 
 from factaudit.datasets.sources import Row as SourceRow
 from factaudit.datasets.sources import read_rows
-from factaudit.factscore.score import bootstrap_mean
+from factaudit.engines.factscore.score import bootstrap_mean
 
 Row = dict[str, Any]
 #: Of the two scores, the name in a machine's response row.
@@ -142,7 +142,8 @@ def compare_with_machine(
     """People's scores beside the machine's over the responses that both scored: a row per system, and ``__all__``.
 
     people: rows of `human_scores` (several annotators of a response are averaged). machine: response rows of
-    `factaudit.dfactscore.engine` or `factaudit.dfactscore.published`. For FActScore and D-FActScore: both means and
+    `factaudit.engines.dfactscore.engine` or `factaudit.engines.dfactscore.published`. For FActScore and D-FActScore:
+    both means and
     Pearson's r over responses with a bootstrap interval; ``gap`` = FActScore - D-FActScore by either, with a paired
     bootstrap. ``__all__`` also has Kendall's τ-b between the systems' means, and ``n_unmatched``: annotated responses
     that the machine did not score.
@@ -171,7 +172,8 @@ def compare_with_machine(
 def popularity(responses: Iterable[Mapping[str, Any]], views: Mapping[str, float]) -> Row:
     """Does a system tell of the person whom most people look up? (MF §5.3)
 
-    responses: rows of `factaudit.dfactscore.engine`; views: page views by title. Over the responses with at least two
+    responses: rows of `factaudit.engines.dfactscore.engine`; views: page views by title. Over the responses with at
+    least two
     candidates, all with views: how often the entity of the largest group is the most viewed candidate, how often it
     would be by chance, and the mean rank from 0 (most viewed) to 1.
     """

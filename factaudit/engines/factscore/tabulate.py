@@ -1,6 +1,7 @@
 """From what was asked about each response to the claims table, the verdicts table and a row per response.
 
-An *entry* is all about one response that cost anything, as plain data (`factaudit.factscore.engine`): ``abstained``,
+An *entry* is all about one response that cost anything, as plain data (`factaudit.engines.factscore.engine`):
+``abstained``,
 ``sentences`` (each a text, a status and its facts), ``page``, ``passages`` and per fact the numbers of its passages
 (``docs``), ``page_status`` and ``reason`` where there is no page, ``verdicts`` per verifier, ``calls``.
 """
@@ -13,9 +14,9 @@ from typing import Any
 
 import pandas as pd
 
+from factaudit.engines.factscore.responses import LABELS, Response
+from factaudit.engines.factscore.score import response_score
 from factaudit.evaluators.judging import NamedEvaluator, judge
-from factaudit.factscore.responses import LABELS, Response
-from factaudit.factscore.score import response_score
 from factaudit.tables import merge_verdicts, validate_claims, validate_verdicts
 
 Row = dict[str, Any]

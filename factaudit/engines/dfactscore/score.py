@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from factaudit.dfactscore.link import NARROW, Link, entity_of_facts
-from factaudit.dfactscore.matrix import Matrix
-from factaudit.factscore.score import GAMMA, bootstrap_mean, response_score
+from factaudit.engines.dfactscore.link import NARROW, Link, entity_of_facts
+from factaudit.engines.dfactscore.matrix import Matrix
+from factaudit.engines.factscore.score import GAMMA, bootstrap_mean, response_score
 
 Row = dict[str, Any]
 

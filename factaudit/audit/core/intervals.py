@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from factaudit.audit.judged import Judged
+from factaudit.audit.core.judged import Judged
 from factaudit.errors import UsageError
 from factaudit.signature import digest
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from factaudit.audit.intervals import Intervals
-from factaudit.audit.judged import Judged
-from factaudit.audit.rows import ratio
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.rows import ratio
 
 Figures = dict[str, np.ndarray]
 Bounds = dict[str, tuple[np.ndarray, np.ndarray]]

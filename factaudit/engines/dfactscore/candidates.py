@@ -123,7 +123,8 @@ def look_for(names: Sequence[str], knowledge: DocDB, way: str | None = None, k: 
 def search(names: Sequence[str], pages: Iterable[Page], k: int = K) -> dict[str, list[str]]:
     """For each name the titles of the pages that its ``k`` best passages are from, the best first.
 
-    Passages are ranked as by `factaudit.dfactscore.ambigbio.top_passages`, over all pages but disambiguation pages; one
+    Passages are ranked as by `factaudit.engines.dfactscore.ambigbio.top_passages`, over all pages but disambiguation
+    pages; one
     that has no word of the name is no find. ``pages`` are read once and not kept.
     """
     queries = {name: normalise(name).lower().split() for name in names}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from factaudit.dfactscore.matrix import Matrix
+from factaudit.engines.dfactscore.matrix import Matrix
 from factaudit.errors import FactauditError, UsageError, hint
 
 RULES = ("argmax", "hungarian", "given")

@@ -87,7 +87,7 @@ class Demonstrations:
         Raises `InputError` where the file is missing or of another form.
         """
         named = path or os.environ.get(ENVIRONMENT)
-        source = Path(named) if named else files("factaudit.factscore") / "demons.json"
+        source = Path(named) if named else files("factaudit.engines.factscore") / "demons.json"
         try:
             found = json.loads(source.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:

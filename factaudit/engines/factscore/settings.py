@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from factaudit.engines.factscore.decompose import MAX_FACTS, MIN_CHARACTERS
+from factaudit.engines.factscore.engine import NO_CONTEXT, RETRIEVAL, FactScorer
+from factaudit.engines.factscore.npm import Npm
+from factaudit.engines.factscore.responses import ANNOTATED
+from factaudit.engines.factscore.run import score_files
+from factaudit.engines.factscore.score import GAMMA
 from factaudit.errors import UsageError
-from factaudit.factscore.decompose import MAX_FACTS, MIN_CHARACTERS
-from factaudit.factscore.engine import NO_CONTEXT, RETRIEVAL, FactScorer
-from factaudit.factscore.npm import Npm
-from factaudit.factscore.responses import ANNOTATED
-from factaudit.factscore.run import score_files
-from factaudit.factscore.score import GAMMA
 from factaudit.knowledge.build import build
 from factaudit.knowledge.docdb import DocDB, resolve
 from factaudit.knowledge.retrieval import K, Retriever

@@ -39,7 +39,7 @@ class Biography:
 
     candidates: titles of the knowledge source; None: still to be found. docs: (title, text) of passages that came with
     the response, as citations number them. facts: None where they are still to be had from a model. category: one of
-    `factaudit.dfactscore.score.CATEGORIES`, where somebody has said.
+    `factaudit.engines.dfactscore.score.CATEGORIES`, where somebody has said.
     """
 
     response_id: str

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from factaudit.factscore.labeled import human_score
+from factaudit.engines.factscore.labeled import human_score
 from factaudit.report.figures import COLUMN, PAGE, styled
 
 Row = dict[str, Any]

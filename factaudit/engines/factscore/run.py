@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from factaudit.engines.factscore.engine import FactScorer, Scored
+from factaudit.engines.factscore.labeled import agreement, calibration, discrimination, thresholds
+from factaudit.engines.factscore.responses import ANNOTATED, read_responses
 from factaudit.errors import UsageError
-from factaudit.factscore.engine import FactScorer, Scored
-from factaudit.factscore.labeled import agreement, calibration, discrimination, thresholds
-from factaudit.factscore.responses import ANNOTATED, read_responses
 from factaudit.files import write_json, write_jsonl
 from factaudit.results import Results, audit_options
 from factaudit.runfolder import audited, checksums, counted, finish, opened, total_cost
@@ -42,7 +42,8 @@ def score_files(
     figures and the report. The audits of `factaudit.audit` are computed where claims have labels.
 
     Args:
-        sources: JSONL files (`factaudit.factscore.responses.read_responses`, with ``facts``, ``system``, ``limit``).
+        sources: JSONL files (`factaudit.engines.factscore.responses.read_responses`, with ``facts``, ``system``,
+        ``limit``).
         audits: which (`factaudit.results.compare`); None means all.
         max_cost: US dollars that all runs into this folder may spend; None leaves the clients' own limits.
         say: gets one line per stage.
@@ -121,7 +122,7 @@ def _flat(summary: Row) -> Row:
 
 
 def _scores_section(scorer: FactScorer, scored: Scored, folder: Path) -> Row:
-    from factaudit.factscore.figures import scores_figure
+    from factaudit.engines.factscore.figures import scores_figure
     from factaudit.report.figures import save_figure
 
     summary = scored.summary
@@ -162,7 +163,7 @@ def _scores_section(scorer: FactScorer, scored: Scored, folder: Path) -> Row:
 
 
 def _people_section(scorer: FactScorer, scored: Scored, rows: list[Row], folder: Path) -> Row:
-    from factaudit.factscore.figures import calibration_figure
+    from factaudit.engines.factscore.figures import calibration_figure
     from factaudit.report.figures import save_figure
 
     convention = (

@@ -150,7 +150,7 @@ class Demonstrations:
 
         Raises `InputError` where the file is missing or of another form.
         """
-        source = Path(path) if path else files("factaudit.dfactscore") / "group_demos.json"
+        source = Path(path) if path else files("factaudit.engines.dfactscore") / "group_demos.json"
         try:
             found = json.loads(source.read_text(encoding="utf-8"))
             examples = tuple((text, *_demonstration(*value)) for text, value in found.items())

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from factaudit.audit.rows import ALL
+from factaudit.audit.core.rows import ALL
 from factaudit.errors import UsageError, hint
 
 

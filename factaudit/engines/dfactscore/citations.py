@@ -19,9 +19,9 @@ import pandas as pd
 from pydantic import BaseModel, Field
 
 from factaudit.datasets.sources import expand, read_json
-from factaudit.dfactscore.biographies import Biography, remove_citations
+from factaudit.engines.dfactscore.biographies import Biography, remove_citations
+from factaudit.engines.factscore.score import bootstrap_mean
 from factaudit.evaluators.judging import NamedEvaluator, judge
-from factaudit.factscore.score import bootstrap_mean
 from factaudit.signature import digest
 from factaudit.tables import validate_claims
 from factaudit.text.sentences import split_sentences

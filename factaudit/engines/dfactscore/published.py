@@ -13,9 +13,9 @@ import pandas as pd
 from pydantic import BaseModel, Field
 
 from factaudit.datasets.sources import expand, read_json
-from factaudit.dfactscore.engine import DFACTSCORE, FACTSCORE
+from factaudit.engines.dfactscore.engine import DFACTSCORE, FACTSCORE
+from factaudit.engines.factscore.score import bootstrap_mean
 from factaudit.errors import InputError, Problem
-from factaudit.factscore.score import bootstrap_mean
 from factaudit.signature import digest
 from factaudit.tables import validate_claims, validate_verdicts
 

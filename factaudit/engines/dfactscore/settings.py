@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-from factaudit.dfactscore.engine import LLM_VERIFIER, DFactScorer
-from factaudit.dfactscore.link import NARROW
-from factaudit.dfactscore.run import published_files, score_files
+from factaudit.engines.dfactscore.engine import LLM_VERIFIER, DFactScorer
+from factaudit.engines.dfactscore.link import NARROW
+from factaudit.engines.dfactscore.run import published_files, score_files
+from factaudit.engines.factscore.decompose import MAX_FACTS
+from factaudit.engines.factscore.score import GAMMA
+from factaudit.engines.factscore.settings import PACKAGES, ModelSettings, open_knowledge
 from factaudit.errors import UsageError
-from factaudit.factscore.decompose import MAX_FACTS
-from factaudit.factscore.score import GAMMA
-from factaudit.factscore.settings import PACKAGES, ModelSettings, open_knowledge
 from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.wikipedia import API
 from factaudit.results import Results

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from factaudit.audit.groups import column_codes, pair_codes
+from factaudit.audit.core.groups import column_codes, pair_codes
 from factaudit.errors import UsageError, hint
 from factaudit.tables import STATUSES, claim_positions
 

@@ -12,21 +12,21 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from factaudit.audit.judged import MISSING
-from factaudit.dfactscore import group as grouping
-from factaudit.dfactscore import score as scoring
-from factaudit.dfactscore.biographies import Biography, Fact, given_groups
-from factaudit.dfactscore.candidates import NOBODY, WAYS, Candidates, look_for
-from factaudit.dfactscore.group import GROUPERS, Grouping, LLMGrouper
-from factaudit.dfactscore.link import NARROW, RULES, Link, entity_of_facts, link
-from factaudit.dfactscore.matrix import Matrix
+from factaudit.audit.core.judged import MISSING
+from factaudit.engines.dfactscore import group as grouping
+from factaudit.engines.dfactscore import score as scoring
+from factaudit.engines.dfactscore.biographies import Biography, Fact, given_groups
+from factaudit.engines.dfactscore.candidates import NOBODY, WAYS, Candidates, look_for
+from factaudit.engines.dfactscore.group import GROUPERS, Grouping, LLMGrouper
+from factaudit.engines.dfactscore.link import NARROW, RULES, Link, entity_of_facts, link
+from factaudit.engines.dfactscore.matrix import Matrix
+from factaudit.engines.factscore import verify
+from factaudit.engines.factscore.abstain import DETECTORS, is_abstained
+from factaudit.engines.factscore.decompose import MAX_FACTS, Demonstrations, decompose, sentences
+from factaudit.engines.factscore.score import GAMMA
+from factaudit.engines.factscore.tabulate import no_claims, no_verdicts
 from factaudit.errors import UsageError, hint
 from factaudit.evaluators.judging import judge, name_evaluator, parts
-from factaudit.factscore import verify
-from factaudit.factscore.abstain import DETECTORS, is_abstained
-from factaudit.factscore.decompose import MAX_FACTS, Demonstrations, decompose, sentences
-from factaudit.factscore.score import GAMMA
-from factaudit.factscore.tabulate import no_claims, no_verdicts
 from factaudit.knowledge.docdb import Page
 from factaudit.knowledge.retrieval import Retriever
 from factaudit.knowledge.topics import Knowledge
@@ -74,15 +74,17 @@ class DFactScorer:
         llm: decomposes, groups and verifies, as far as these need an LLM.
         verifier: ``llm`` (FActScore's prompt, with the name as its topic) or any evaluator (``unigram``,
             ``{"minicheck": {...}}``).
-        groupers: one or several of `factaudit.dfactscore.group.GROUPERS`. The first one's groups are scored; the
+        groupers: one or several of `factaudit.engines.dfactscore.group.GROUPERS`. The first one's groups are scored;
+        the
             others are compared with it, at no further call but their own.
-        rule: how groups are linked to entities (`factaudit.dfactscore.link.link`); the other rules stand beside it.
+        rule: how groups are linked to entities (`factaudit.engines.dfactscore.link.link`); the other rules stand
+        beside it.
         demos, group_demos: files of demonstrations in place of our own.
         candidates: how the candidates of biographies that bring none are found: ``titles`` of the knowledge source that
             share the name, or the pages of the ``retriever.k`` best ``passages`` for the name; None: titles, and for a
-            name that no title shares passages (`factaudit.dfactscore.candidates.look_for`).
+            name that no title shares passages (`factaudit.engines.dfactscore.candidates.look_for`).
         retriever: how the passages of a page are chosen; the query is the name and the fact.
-        parser: ``original`` or ``strict`` (`factaudit.factscore.verify`).
+        parser: ``original`` or ``strict`` (`factaudit.engines.factscore.verify`).
         abstain: ``generic``, ``perplexity_ai`` or ``none``.
         gamma: of the length penalty, which is of the number of facts; 0 turns it off.
         narrow: a link whose margin is at most this is flagged.

@@ -1,0 +1,1 @@
+"""What audits compute on: claims and verdicts as arrays, counts, intervals, groups and rows."""

@@ -1,0 +1,1 @@
+"""What makes claims and verdicts of texts: FActScore and D-FActScore."""
