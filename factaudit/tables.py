@@ -35,7 +35,9 @@ from factaudit.errors import MAX_PROBLEMS, InputError, Problem
 from factaudit.files import atomic
 from factaudit.signature import digest
 
-#: Columns of the claims table, in order. All but `label` hold text; extra columns are kept as they are.
+#: Columns of the claims table, in order. All but `label` and `abstained` hold text; extra columns are kept as they are.
+#: `abstained` is set (1, or 0 where the response answered) on a row that stands for a response without any claim: such
+#: a row has no claim, no label and no verdict, and only what counts responses reads it.
 CLAIM_COLUMNS = (
     "claim_id",
     "dataset",
@@ -46,20 +48,24 @@ CLAIM_COLUMNS = (
     "topic",
     "group",
     "entity",
+    "fact_id",
     "split",
     "claim",
     "doc",
     "label",
+    "abstained",
 )
 #: Columns of the verdicts table, in order.
-VERDICT_COLUMNS = ("claim_id", "evaluator", "score", "prediction", "status", "raw", "chunk_scores")
+VERDICT_COLUMNS = ("claim_id", "evaluator", "repeat", "score", "prediction", "status", "raw", "chunk_scores")
+#: What tells verdicts apart. `repeat` counts from 0 how often the same evaluator was asked before; most audits read 0.
+VERDICT_KEY = ("claim_id", "evaluator", "repeat")
 #: What became of a verdict. Without a prediction, anything but "ok".
 STATUSES = ("ok", "unparsed", "refused", "error", "skipped")
 #: A score above this (strictly) is prediction 1, where no prediction is given.
 DEFAULT_THRESHOLD = 0.5
 
 _CLAIM_REQUIRED = ("dataset", "claim")
-_CLAIM_TEXT = tuple(column for column in CLAIM_COLUMNS if column != "label")
+_CLAIM_TEXT = tuple(column for column in CLAIM_COLUMNS if column not in ("label", "abstained"))
 _SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
 
 
@@ -104,7 +110,7 @@ def merge_claims(tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()) ->
 
 
 def merge_verdicts(tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()) -> pd.DataFrame:
-    """Put validated verdicts tables under each other; the same (claim_id, evaluator) twice is an `InputError`."""
+    """Put validated verdicts tables under each other; the same `VERDICT_KEY` twice is an `InputError`."""
     if len(tables) == 1:
         return tables[0]
     verdicts = pd.concat(tables, ignore_index=True)
@@ -133,10 +139,16 @@ def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "ro
             standard[column] = _text(table[column], column, problems)
         else:
             standard[column] = _no_text(table.index)
+    for column in ("label", "abstained"):
+        standard[column] = _binary(table.get(column), table.index, column, _EXPECTED[column], problems)
+    lone = standard["abstained"].notna()  # rows that stand for a response without claims
     for column in _CLAIM_REQUIRED:
         empty = table[column].isna() | (standard[column].str.strip() == "")
-        problems.mask(empty, column, "expected text, found none")
-    standard["label"] = _binary(table.get("label"), table.index, "label", _LABEL_EXPECTED, problems)
+        problems.mask(empty & ~lone if column == "claim" else empty, column, "expected text, found none")
+    for column in ("claim", "label"):
+        wrong = lone & standard[column].notna()
+        problems.mask(wrong, column, "expected nothing where abstained is set", standard[column])
+    problems.mask(lone & standard["response_id"].isna(), "response_id", "expected text where abstained is set")
     problems.raise_if_any()
 
     claims = pd.DataFrame({column: standard[column] for column in CLAIM_COLUMNS})
@@ -158,8 +170,9 @@ def validate_verdicts(
 ) -> pd.DataFrame:
     """Check a table of verdicts and bring it into the standard form (a new DataFrame, index 0..n-1).
 
-    A missing prediction is ``score > 0.5`` where there is a score and the status is ok. With ``claims``, a verdict of
-    an unknown claim is an error; a claim without a verdict is not (it is *unscored* in every audit).
+    A missing prediction is ``score > 0.5`` where there is a score and the status is ok; a missing repeat is 0. With
+    ``claims``, a verdict of an unknown claim, or of a row that stands for a response without claims, is an error; a
+    claim without a verdict is not (it is *unscored* in every audit).
     """
     problems = _Problems(source, unit, table.attrs.get(_POSITIONS))
     table = _plain_index(table)
@@ -173,8 +186,9 @@ def validate_verdicts(
     evaluators = _text(table["evaluator"], "evaluator", problems)
     for column, values in (("claim_id", ids), ("evaluator", evaluators)):
         problems.mask(table[column].isna() | (values == ""), column, "expected text, found none")
+    repeat = _repeat(table.get("repeat"), table.index, problems)
     score = _score(table.get("score"), table.index, problems)
-    prediction = _binary(table.get("prediction"), table.index, "prediction", _PREDICTION_EXPECTED, problems)
+    prediction = _binary(table.get("prediction"), table.index, "prediction", _EXPECTED["prediction"], problems)
     if "status" in table:
         status = _text(table["status"], "status", problems).fillna("ok")
         problems.mask(~status.isin(STATUSES), "status", f"expected one of {', '.join(STATUSES)}", table["status"])
@@ -193,6 +207,7 @@ def validate_verdicts(
         {
             "claim_id": ids,
             "evaluator": evaluators,
+            "repeat": repeat,
             "score": score,
             "prediction": prediction,
             "status": status,
@@ -202,8 +217,12 @@ def validate_verdicts(
     )
     positions = None if claims is None else claim_positions(claims, ids)
     problems.duplicate_verdicts(verdicts, positions)
-    if positions is not None:
+    if claims is not None and positions is not None:
         problems.mask(positions < 0, "claim_id", "expected the id of a claim, but no claim has it", ids)
+        lone = claims["abstained"].notna().to_numpy()
+        if lone.any():
+            of_none = (positions >= 0) & lone[positions]
+            problems.mask(of_none, "claim_id", "expected the id of a claim, but it is a response without claims", ids)
     problems.raise_if_any()
     return verdicts
 
@@ -289,7 +308,7 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
             frame = pa.Table.from_pandas(_flat(table, lists=False), preserve_index=False)
             pq.write_table(frame, temporary, compression="zstd")
             return
-        full = table.drop(columns=[c for c in table.columns if c not in _ALWAYS and table[c].isna().all()])
+        full = table.drop(columns=[c for c in table.columns if c not in _ALWAYS and _says_nothing(table[c])])
         if kind.startswith(".csv"):
             # A lone carriage return ends a row for most readers, and pandas quotes it only where it quotes everything.
             texts = [column for column in full if not pd.api.types.is_numeric_dtype(full[column].dtype)]
@@ -302,6 +321,11 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
         temporary.write_bytes(gzip.compress(text.encode(), mtime=0) if kind.endswith(".gz") else text.encode())
 
 
+def _says_nothing(values: pd.Series) -> bool:
+    """Nothing but what a reader takes a missing column for."""
+    return bool((values == 0).all() if values.name == "repeat" else values.isna().all())
+
+
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows as plain dictionaries for JSON: missing values are None, numbers are Python's own."""
     columns = {name: [_plain(value) for value in table[name].tolist()] for name in table.columns}
@@ -311,8 +335,11 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
 #: In the ``attrs`` of a table that was read: the line of each row, where blank lines stand between them.
 _POSITIONS = "positions"
 _ALWAYS = ("claim_id", "dataset", "claim", "label", "evaluator", "score", "prediction", "status")
-_LABEL_EXPECTED = "expected 1 (attributable), 0 (unattributable) or nothing"
-_PREDICTION_EXPECTED = "expected 1, 0 or nothing"
+_EXPECTED = {
+    "label": "expected 1 (attributable), 0 (unattributable) or nothing",
+    "abstained": "expected 1 (the response abstained), 0 (it holds no claim) or nothing",
+    "prediction": "expected 1, 0 or nothing",
+}
 
 
 # ---------------------------------------------------------------------------------------------------- reading
@@ -527,11 +554,14 @@ class _Problems:
             ids = pc.dictionary_encode(_arrow(verdicts["claim_id"])).indices.to_numpy(zero_copy_only=False)
         names = pc.dictionary_encode(_arrow(verdicts["evaluator"]))
         key = ids.astype(np.int64) * max(1, len(names.dictionary)) + names.indices.to_numpy(zero_copy_only=False)
-        rows = np.flatnonzero(pd.Series(key).duplicated().to_numpy())
+        repeats = verdicts["repeat"].to_numpy()
+        both = pd.Series(key) if not repeats.any() else pd.DataFrame({"key": key, "repeat": repeats})
+        rows = np.flatnonzero(both.duplicated().to_numpy())
         for row in map(int, rows[:MAX_PROBLEMS]):
             unit, number = self._place(row)
-            claim, evaluator = verdicts["claim_id"].iloc[row], verdicts["evaluator"].iloc[row]
-            message = f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}"
+            claim, evaluator, repeat = (verdicts[column].iloc[row] for column in VERDICT_KEY)
+            of = f" of repeat {repeat}" if repeat else ""
+            message = f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}{of}"
             self.add(message, number, "claim_id", unit)
         self.total += max(0, len(rows) - MAX_PROBLEMS)
 
@@ -595,6 +625,15 @@ def _binary(values: pd.Series | None, index: pd.Index, column: str, expected: st
     good = values.isna() | numbers.isin([0, 1])
     problems.mask(~good, column, expected, values)
     return numbers.where(good).astype("Int8")
+
+
+def _repeat(values: pd.Series | None, index: pd.Index, problems: _Problems) -> pd.Series:
+    if values is None:
+        return pd.Series(0, index=index, dtype="int64")
+    numbers = _numbers(values)
+    good = values.isna() | ((numbers >= 0) & (numbers < 2**31) & (numbers % 1 == 0))
+    problems.mask(~good, "repeat", "expected a whole number from 0 on, or nothing", values)
+    return numbers.where(good).fillna(0).astype("int64")
 
 
 def _score(values: pd.Series | None, index: pd.Index, problems: _Problems) -> pd.Series:

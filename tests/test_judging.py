@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factaudit.errors import FactauditError
+from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator, judge
 from factaudit.files import held
-from factaudit.tables import validate_claims
+from factaudit.tables import validate_claims, validate_verdicts, write_table
 
 
 @pytest.fixture
@@ -83,3 +83,18 @@ def test_a_bad_line_in_a_journal_costs_its_own_claim_only(claims, tmp_path, line
 def test_two_processes_do_not_write_one_journal(claims, tmp_path):
     with held(tmp_path, "j"), pytest.raises(FactauditError, match="another run is writing to this folder"):
         judge(claims, [scripted(score=0.9)], journal=tmp_path)
+
+
+def test_rows_of_responses_without_claims_are_not_judged():
+    rows = pd.DataFrame({"dataset": "D", "response_id": ["1", "2"], "claim": ["x", None], "abstained": [None, 1]})
+    claims = validate_claims(rows)
+    assert judge(claims, ["always-yes"])["claim_id"].tolist() == claims["claim_id"].tolist()[:1]
+    with pytest.raises(UsageError, match="nothing to judge"):
+        judge(claims.iloc[1:], ["always-yes"])
+
+
+def test_stored_verdicts_are_those_of_the_first_time(tmp_path):
+    claims = validate_claims(pd.DataFrame({"claim_id": ["a"], "dataset": "D", "claim": "x"}))
+    verdicts = pd.DataFrame({"claim_id": "a", "evaluator": "e", "repeat": [1, 0], "score": [0.9, 0.2]})
+    write_table(validate_verdicts(verdicts), tmp_path / "v.csv")
+    assert judge(claims, [{"stored": {"path": str(tmp_path / "v.csv")}}])["score"].tolist() == [0.2]

@@ -111,6 +111,60 @@ def test_verdicts_survive_writing_and_reading(claims, tmp_path, suffix):
     assert list(again.columns) == list(VERDICT_COLUMNS)
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_repeats_are_part_of_a_verdicts_key(claims, tmp_path, suffix):
+    rows = {"claim_id": ["a", "a", "b"], "evaluator": "e", "score": 0.7}
+    table = validate_verdicts(pd.DataFrame({**rows, "repeat": [None, 2, "0"]}), claims)
+    assert table["repeat"].tolist() == [0, 2, 0]
+    write_table(table, tmp_path / f"v{suffix}")
+    assert records(read_verdicts(tmp_path / f"v{suffix}", claims=claims)) == records(table)
+    # Files of one evaluator go together where their repeats differ.
+    write_table(table.iloc[:1], tmp_path / f"1{suffix}")
+    write_table(table.iloc[1:], tmp_path / f"2{suffix}")
+    assert read_verdicts(tmp_path / f"1{suffix}", tmp_path / f"2{suffix}")["repeat"].tolist() == [0, 2, 0]
+    with pytest.raises(InputError, match="another on 'a' of repeat 2"):
+        read_verdicts(tmp_path / f"v{suffix}", tmp_path / f"2{suffix}")
+
+
+@pytest.mark.parametrize("wrong", [-1, 0.5, "twice", 1e12])
+def test_a_repeat_is_a_whole_number(wrong):
+    table = pd.DataFrame({"claim_id": "a", "evaluator": "e", "score": [0.7], "repeat": [wrong]}, dtype=object)
+    assert "row 1, column 'repeat': expected a whole number" in message(validate_verdicts, table)
+
+
+def test_without_repeats_a_file_has_no_such_column(claims, tmp_path):
+    verdicts = validate_verdicts(pd.DataFrame({"claim_id": ["a", "b"], "evaluator": "e", "score": 0.7}))
+    write_table(verdicts, tmp_path / "v.csv")
+    assert "repeat" not in (tmp_path / "v.csv").read_text()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_row_can_stand_for_a_response_without_claims(tmp_path, suffix):
+    rows = pd.DataFrame(
+        {
+            "claim_id": ["a", "b", "c"],
+            "dataset": "D",
+            "response_id": ["1", "2", "3"],
+            "fact_id": ["f", None, None],
+            "claim": ["x", None, None],
+            "abstained": [None, 1, 0],
+        }
+    )
+    table = validate_claims(rows)
+    assert table["abstained"].tolist() == [pd.NA, 1, 0]
+    write_table(table, tmp_path / f"c{suffix}")
+    pd.testing.assert_frame_equal(read_claims(tmp_path / f"c{suffix}"), table)
+    verdict = pd.DataFrame({"claim_id": ["b"], "evaluator": "e", "score": 0.7})
+    assert "'claim_id': expected the id of a claim, but it is a response" in message(validate_verdicts, verdict, table)
+    said = message(validate_claims, rows.assign(claim="x", label=1, response_id=["1", None, "3"]))
+    for problem in (
+        "row 2, column 'claim': expected nothing where abstained is set, found 'x'",
+        "row 3, column 'label': expected nothing where abstained is set, found 1",
+        "row 2, column 'response_id': expected text where abstained is set",
+    ):
+        assert problem in said
+
+
 @pytest.mark.parametrize("suffix", [".jsonl.gz", ".csv.gz", ".parquet"])
 def test_the_same_table_gives_the_same_bytes(claims, tmp_path, suffix):
     write_table(claims, tmp_path / f"1{suffix}")

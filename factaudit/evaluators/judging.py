@@ -97,11 +97,14 @@ def judge(
         journal: a folder for the journals, one file per evaluator signature; None keeps nothing on disk.
         progress: show a progress bar (on a terminal only).
 
-    Returns a validated verdicts table: a row per claim and evaluator, in the order of the claims.
+    Returns a validated verdicts table: a row per claim and evaluator, in the order of the claims; none for a row that
+    stands for a response without claims.
     """
     named = [e if isinstance(e, NamedEvaluator) else name_evaluator(e) for e in evaluators]
     check_names(named)
     inputs = _Inputs(claims)
+    if not inputs.ids:
+        raise UsageError("there is nothing to judge: every row stands for a response without claims")
     with nullcontext() if journal is None else held(journal, str(journal)):
         return merge_verdicts([_judge_one(inputs, one, journal, progress) for one in named])
 
@@ -174,7 +177,10 @@ def _checked(verdict: Verdict, inputs: _Inputs, named: NamedEvaluator) -> Verdic
 
 @dataclass
 class _Inputs:
-    """The claims as evaluators see them, made one at a time, and a fingerprint of all that a verdict can depend on."""
+    """The claims as evaluators see them, made one at a time, and a fingerprint of all that a verdict can depend on.
+
+    Rows that stand for a response without claims are left out.
+    """
 
     table: pd.DataFrame
     ids: list[str] = field(init=False)
@@ -183,6 +189,7 @@ class _Inputs:
     order: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.table = self.table[self.table["abstained"].isna()]
         self.ids = self.table["claim_id"].tolist()
         self.known = set(self.ids)
         self._columns = {name: _values(self.table[name]) for name in ("claim", "doc", "topic")}

@@ -18,7 +18,7 @@ class Stored:
     """The verdicts of one evaluator in a verdicts file (Parquet, JSONL or CSV).
 
     path: the file. evaluator: whose verdicts; may be left out where the file has but one evaluator's. A claim that the
-    file has no verdict on is skipped; verdicts on other claims are left out.
+    file has no verdict on is skipped; verdicts on other claims, and repeats, are left out.
 
     Raises `UsageError` where there is no such file or evaluator, `InputError` where the file is no verdicts file.
     """
@@ -50,7 +50,8 @@ class Stored:
             raise UsageError(f"{self.path} holds verdicts of {', '.join(names)}: say which (evaluator=NAME)")
         elif wanted not in names:
             raise UsageError(f"{self.path} holds no verdicts of {wanted!r}{hint(wanted, names)}")
-        rows = records(table[table["evaluator"] == wanted].drop(columns="evaluator"))
+        mine = table[(table["evaluator"] == wanted) & (table["repeat"] == 0)]
+        rows = records(mine.drop(columns=["evaluator", "repeat"]))
         found = {row["claim_id"]: Verdict(**row) for row in rows}
         for claim in claims:
             verdict = found.get(claim.claim_id)
