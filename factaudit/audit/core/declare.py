@@ -1,0 +1,226 @@
+"""What an audit says of itself, once: the report, the tables, the findings, the CLI's list and docs/audits.md read it.
+
+An audit is one file in `factaudit.audit` (or in a package with an entry point in the group ``factaudit.audits``) with
+``AUDIT = Audit(...)``, or ``AUDITS = (Audit(...), ...)`` where several belong together. Text is Markdown where it goes
+to docs/audits.md only (``what``, ``options``, ``Check.says``), and plain elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from factaudit.audit.core.plot import Plot
+from factaudit.audit.core.rows import MACRO, Row
+
+if TYPE_CHECKING:
+    from factaudit.audit.core.judged import Judged
+
+#: percent: a share, shown times 100; points: a difference of shares; p: a p-value; text: as it is (keys, yes and no).
+Unit = Literal["percent", "points", "number", "count", "p", "text"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One key of an audit's rows.
+
+    ``heading`` has no unit: tables and figures add it. Columns next to each other with the same ``what`` share a line
+    of docs/audits.md. The order of columns is that of the report's table: what a row is about (``key``) comes first,
+    then numbers of claims, then figures. Rows are in the order of the evaluators within the keys that stand before
+    theirs.
+    """
+
+    heading: str
+    unit: Unit = "number"
+    #: What the key holds.
+    what: str = ""
+    #: Whether it says what a row is about.
+    key: bool = False
+    #: Whether there are ``_min`` and ``_max``, and (with intervals) ``_low`` and ``_high``.
+    bounds: bool = False
+    interval: bool = False
+    #: Whether the report's table has it ("any": where some row has one that is neither null nor 0). The CSV has it.
+    shown: bool | Literal["any"] = True
+    #: Of a number: decimals; four significant digits by default.
+    digits: int | None = None
+    #: Of points: whether a plus is shown (not for an absolute difference).
+    signed: bool = True
+    #: How values read, where that is not as they are.
+    values: Mapping[str, str] = field(default_factory=dict)
+
+
+#: Keys that many audits have, with one meaning.
+SHARED: dict[str, Column] = {
+    "dataset": Column(
+        "dataset",
+        "text",
+        "a data set; `__macro__` is the unweighted mean over data sets, `__all__` all of them together. An audit with "
+        "the option `by` has its columns here",
+        key=True,
+        values={"__macro__": "mean over datasets", "__all__": "all datasets"},
+    ),
+    **{
+        name: Column(name.replace("_", " "), "text", "names as in the verdicts", key=True)
+        for name in ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
+    },
+    "level": Column(
+        "level", "text", "`claim`, or `response`: a response is attributable when all its claims are", key=True
+    ),
+    **{
+        name: Column(
+            heading,
+            "count",
+            "claims (or responses) behind the figures, and those that the evaluator left without a prediction",
+        )
+        for name, heading in (("n", "n"), ("n_unscored", "unscored"))
+    },
+    "n_unlabelled": Column("unlabelled", "count", "claims without a label: outside of what needs one", shown="any"),
+    "reason": Column(
+        "reason",
+        "text",
+        "which figures are null and why, or what else limits the row; null where nothing does",
+        shown=False,
+    ),
+}
+
+
+def shared(*names: str) -> dict[str, Column]:
+    """Columns of `SHARED` by name, in this order."""
+    return {name: SHARED[name] for name in names}
+
+
+# ------------------------------------------------------------------------------------------------------- findings
+
+#: fail: the interval leaves no doubt; warn: the figure says so, its interval leaves some; ok: looked at, nothing found.
+Severity = Literal["fail", "warn", "ok"]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What checks and sentences read: a run's rows by audit, and what they are ``about`` (as in ``results.json``)."""
+
+    audits: Mapping[str, Sequence[Row]]
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def rows(self, audit: str) -> Sequence[Row]:
+        """The rows of an audit; none where it was not computed."""
+        return self.audits.get(audit, [])
+
+    def per_dataset(self, audit: str, figure: str | None = None) -> Iterator[Row]:
+        """Rows of one dataset (or of all together), not split by other columns, whose ``figure`` is defined."""
+        for row in self.rows(audit):
+            # The columns of ``by`` come first, dataset before all; then one of the audit's own.
+            unsplit = list(row)[1] in ("evaluator", "evaluator_a", "level")
+            if unsplit and row["dataset"] != MACRO and (figure is None or row[figure] is not None):
+                yield row
+
+    @property
+    def floors(self) -> set[str]:
+        """The evaluators that read nothing (``always-yes``, say): what others are measured by, and no candidates."""
+        return {each["name"] for each in self.about.get("evaluators") or [] if each.get("floor")}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found. ``evaluator`` and ``dataset`` are None where it is about all; ``evidence`` is flat."""
+
+    severity: Severity
+    evaluator: str | None
+    dataset: str | None
+    statement: str
+    evidence: Row = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule on the rows of an audit, and by name of others.
+
+    ``title`` heads its findings in the report, ``says`` is its line in docs/audits.md. ``run`` gets rows without those
+    of floors. A figure in the evidence is put in words as the audit's column of that name (with ``_a`` or ``_b`` taken
+    off), else by ``evidence``.
+    """
+
+    id: str
+    title: str
+    says: str
+    run: Callable[[Audited], Iterable[Finding]]
+    evidence: Mapping[str, Column] = field(default_factory=dict)
+
+
+# ---------------------------------------------------------------------------------------------- the report's opening
+
+
+@dataclass(frozen=True)
+class Glance:
+    """Columns of the report's table "at a glance", a line for each evaluator.
+
+    ``figures``: from the audit's rows and an evaluator to a row with the keys of ``columns`` (and ``_low``, ``_high``,
+    ``reason``); None where there is nothing to say. ``note``: a sentence for the caption, from such a row.
+    """
+
+    columns: Mapping[str, Column]
+    figures: Callable[[Sequence[Row], str], Row | None]
+    note: Callable[[Row], str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """May an evaluator be used for a task? With the figure and the sentence that say why."""
+
+    may: Literal["yes", "with a correction", "no", "cannot tell"]
+    figure: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A column of the decision table: a task ("rank systems"), and the answer for an evaluator (None: no answer)."""
+
+    task: str
+    answer: Callable[[Audited, str], Answer | None]
+
+
+# ------------------------------------------------------------------------------------------------------------ audit
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audit: what it asks, how it is computed and what the rest of the project needs to know of it.
+
+    ``name`` is the key in ``results.json`` and the name of the CSV. ``title`` heads its section of the report,
+    ``question`` stands in ``factaudit list audits`` and docs/audits.md, ``text`` under the title, ``formula`` in the
+    captions. ``compute(judged, *, <options>, intervals) -> rows``; its keyword-only arguments are the audit's options,
+    each told of in ``options``. None: a table that an engine writes.
+    """
+
+    name: str
+    title: str
+    question: str
+    columns: Mapping[str, Column]
+    compute: Callable[..., list[Row]] | None
+    #: Paper, section, table or figure.
+    source: str = ""
+    formula: str = ""
+    text: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    plots: tuple[Plot, ...] = ()
+    checks: tuple[Check, ...] = ()
+    #: Where it stands in the report, in lists and among the findings: the lower, the earlier.
+    place: int = 1000
+
+    #: Whether it is computed where nobody asked for audits by name; None: always.
+    applies: Callable[[Judged], bool] | None = None
+    #: The options that a run's evaluators bring: from the options as given and evaluators' signatures by name.
+    complete: Callable[[dict[str, Any], Mapping[str, str]], dict[str, Any]] | None = None
+    #: The rows that the report's table and figures show, and a note on where the others are; None: all.
+    readable: Callable[[Sequence[Row]], tuple[list[Row], str]] | None = None
+    #: Further paragraphs of its section, from its rows and the findings of its checks.
+    remarks: Callable[[Sequence[Row], Sequence[Row]], list[str]] | None = None
+
+    #: The evaluators from the best to the worst, where its rows can say so.
+    best: Callable[[Sequence[Row]], list[str]] | None = None
+    #: What the report's opening says of an evaluator, as sentences; "" for nothing.
+    opening: Callable[[Audited, str], str] | None = None
+    glance: Glance | None = None
+    decides: tuple[Decision, ...] = ()
