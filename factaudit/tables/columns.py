@@ -1,0 +1,120 @@
+"""Single columns brought into their standard form; a value that has none becomes null, and its row is reported.
+
+Each takes the column as it was read, or None where the table lacks it.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from factaudit.tables.plain import plain
+from factaudit.tables.problems import Problems
+
+
+def text(values: pd.Series, column: str, problems: Problems) -> pd.Series:
+    """Text as it is; whole numbers (a doc_id of 15596) as their digits; anything else is a problem."""
+    if isinstance(values.dtype, pd.StringDtype):
+        return values.astype("str")
+    objects = values.astype(object)
+    texts = objects.map(_digits, na_action="ignore")
+    good = texts.notna() | values.isna()
+    problems.mask(~good, column, "expected text", objects)
+    return texts.where(texts.notna(), None).astype("str")
+
+
+def no_text(index: pd.Index) -> pd.Series:
+    """A column of text that holds none."""
+    return pd.Series(None, index=index, dtype="str")
+
+
+def _digits(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | Decimal | np.number):
+        return None
+    # A float has the digits of a whole number only up to 2**53: 15596.0 is what a missing value elsewhere in the
+    # column made of 15596.
+    number: Any = value
+    exact = isinstance(number, int | np.integer) or (abs(number) <= 2**53 and number == int(number))
+    return str(int(number)) if exact else None
+
+
+def binary(values: pd.Series | None, index: pd.Index, column: str, expected: str, problems: Problems) -> pd.Series:
+    """1, 0 or null as Int8; CSV's "1", "1.0" and "True", booleans and 1.0 are understood, "yes" is not."""
+    if values is None:
+        return pd.Series(pd.NA, index=index, dtype="Int8")
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        values = values.replace({"True": True, "False": False, "true": True, "false": False})
+    numbers = _numbers(values)
+    good = values.isna() | numbers.isin([0, 1])
+    problems.mask(~good, column, expected, values)
+    return numbers.where(good).astype("Int8")
+
+
+def repeats(values: pd.Series | None, index: pd.Index, problems: Problems) -> pd.Series:
+    """Whole numbers from 0 on as int64; 0 where there is none."""
+    if values is None:
+        return pd.Series(0, index=index, dtype="int64")
+    numbers = _numbers(values)
+    good = values.isna() | ((numbers >= 0) & (numbers < 2**31) & (numbers % 1 == 0))
+    problems.mask(~good, "repeat", "expected a whole number from 0 on, or nothing", values)
+    return numbers.where(good).fillna(0).astype("int64")
+
+
+def scores(values: pd.Series | None, index: pd.Index, problems: Problems) -> pd.Series:
+    """Numbers from 0 to 1 as float64, NaN where there is none."""
+    if values is None:
+        return pd.Series(np.nan, index=index, dtype="float64")
+    numbers = _numbers(values)
+    good = values.isna() | ((numbers >= 0) & (numbers <= 1))
+    problems.mask(~good, "score", "expected a number from 0 to 1, or nothing", values)
+    return numbers.where(good)
+
+
+def _numbers(values: pd.Series) -> pd.Series:
+    if values.dtype == object:
+        # A JSON list or object is no number; to_numeric would raise on it.
+        values = values.map(lambda v: v if isinstance(v, str | int | float | Decimal | np.number) else None)
+    elif not pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(
+        values.dtype, pd.StringDtype | pd.CategoricalDtype
+    ):
+        values = pd.Series(np.nan, index=values.index)  # times would be numbers of nanoseconds
+    return pd.to_numeric(values, errors="coerce").astype("float64")
+
+
+def chunk_lists(values: pd.Series | None, index: pd.Index, problems: Problems) -> pd.Series:
+    """One list of numbers or nulls per row; CSV holds them as JSON."""
+    if values is None:
+        return pd.Series(None, index=index, dtype="object")
+    lists = values.astype(object).map(_score_list, na_action="ignore")
+    expected = "expected a list of numbers from 0 to 1 ([0.2, null, 0.9]) or nothing"
+    problems.mask(lists.isna() & values.notna(), "chunk_scores", expected, values)
+    return lists.where(lists.notna(), None)
+
+
+def _score_list(value: Any) -> list[float | None] | None:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    items: Any = plain(value)
+    if not isinstance(items, list):
+        return None
+    return items if all(item is None or _is_score(item) for item in items) else None
+
+
+def _is_score(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1
+
+
+def arrow(values: pd.Series) -> pa.Array:
+    """A column of text as one Arrow array."""
+    array = pa.array(values, type=pa.large_string(), from_pandas=True)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -1,0 +1,227 @@
+"""Files read into tables: Parquet, JSONL and CSV. CSV has no null: an empty cell is one."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from factaudit.errors import InputError, Problem
+from factaudit.tables.problems import Problems
+from factaudit.tables.schema import POSITIONS, suffix
+from factaudit.tables.validate import (
+    make_claim_ids,
+    merge_claims,
+    merge_verdicts,
+    validate_claims,
+    validate_verdicts,
+)
+
+
+def read_claims(*paths: str | Path) -> pd.DataFrame:
+    """Read and validate claims from one or several files (concatenated in the order given).
+
+    Returns a DataFrame with all of `CLAIM_COLUMNS` (missing optional ones null), then any extra columns.
+    Raises `InputError` naming file, row and column.
+    """
+    tables, made = [], []
+    for path in paths:
+        table = read_table(path)
+        made.append("claim_id" not in table)
+        tables.append(validate_claims(table, source=str(path), unit=_unit(path)))
+    if len(tables) > 1 and any(made):
+        # Made over all the files together, so that equal rows of two files get two ids.
+        together = pd.concat([table for table, own in zip(tables, made, strict=True) if own], ignore_index=True)
+        ids = iter(make_claim_ids(together))
+        for table in (table for table, own in zip(tables, made, strict=True) if own):
+            table["claim_id"] = pd.Series(list(islice(ids, len(table))), dtype="str")
+    return merge_claims(tables, [str(path) for path in paths])
+
+
+def read_verdicts(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Read and validate verdicts from one or several files; against ``claims`` where given.
+
+    Returns a DataFrame with `VERDICT_COLUMNS`. Raises `InputError` naming file, row and column.
+    """
+    tables = [validate_verdicts(read_table(path), claims=claims, source=str(path), unit=_unit(path)) for path in paths]
+    return merge_verdicts(tables, [str(path) for path in paths])
+
+
+def read_table(path: str | Path) -> pd.DataFrame:
+    """Read a Parquet, JSONL or CSV file as it is, unchecked; `InputError` where it is no whole, readable file.
+
+    CSV cells are text, null where empty. Where a JSONL file has blank lines, ``attrs["positions"]`` has the line number
+    of each row.
+    """
+    path = Path(path)
+    if not path.is_file():
+        message = "this is a folder, expected a file" if path.is_dir() else "no such file"
+        raise InputError(str(path), [Problem(message)])
+    kind = suffix(path)
+    try:
+        if path.stat().st_size == 0:
+            raise InputError(str(path), [Problem("the file is empty")])
+        if kind == ".parquet":
+            return _read_parquet(path)
+        return _read_csv(path, kind) if kind.startswith(".csv") else _read_jsonl(path, kind)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise InputError(str(path), [Problem(f"not a whole gzip file ({_line(error)})")]) from None
+    except OSError as error:
+        raise InputError(str(path), [Problem(f"cannot be read ({error.strerror or _line(error)})")]) from None
+
+
+def _read_parquet(path: Path) -> pd.DataFrame:
+    try:
+        file = pq.ParquetFile(path)
+        _check_header(path, file.schema_arrow.names)
+        # Without pandas' metadata an index that has a name ("claim_id") is the column that it is in the file.
+        table = file.read().to_pandas(ignore_metadata=True)
+    except pa.ArrowException as error:
+        raise InputError(str(path), [Problem(f"not a readable Parquet file ({_line(error)})")]) from None
+    return table.drop(columns=[name for name in table.columns if re.fullmatch(r"__index_level_\d+__", name)])
+
+
+def _read_csv(path: Path, kind: str) -> pd.DataFrame:
+    problems = Problems(str(path), "row")
+    blocks: list[list[pa.Array]] = []
+    with _open(path, kind) as file, _fields_of_any_size():
+        rows = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), strict=True)
+        try:
+            header = next(filter(None, rows), None)
+            if header is None:
+                raise InputError(str(path), [Problem("the file has no header line")])
+            _check_header(path, [name for name in header if name])
+            wrong = f"expected {len(header)} columns, as in the header, found "
+            number = 0
+            for block in _blocks(filter(None, rows), 50_000):
+                for row in block:
+                    number += 1
+                    if len(row) != len(header):
+                        problems.add(f"{wrong}{len(row)}", number)
+                if not problems.total:
+                    blocks.append([_cells(column) for column in zip(*block, strict=True)])
+        except UnicodeDecodeError:
+            raise InputError(str(path), [_undecodable(path, kind)]) from None
+        except csv.Error as error:
+            message = "a quoted cell is not closed" if "end of data" in str(error) else f"not CSV ({error})"
+            raise InputError(str(path), [Problem(message, rows.line_num, unit="line")]) from None
+    problems.raise_if_any()
+    columns = {}
+    for position, name in enumerate(header):
+        values = pa.chunked_array([block[position] for block in blocks], type=pa.large_string())
+        # pandas writes its index, and spreadsheets their empty columns, without a name.
+        if name or values.null_count < len(values):
+            columns[name or f"Unnamed: {position}"] = pd.Series(values, dtype="str")
+    return pd.DataFrame(columns)
+
+
+def _cells(column: Sequence[str]) -> pa.Array:
+    texts = pa.array(column, type=pa.large_string())
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
+
+
+def _blocks(rows: Iterator[list[str]], size: int) -> Iterator[list[list[str]]]:
+    while block := list(islice(rows, size)):
+        yield block
+
+
+@contextmanager
+def _fields_of_any_size() -> Iterator[None]:
+    # Documents are longer than the 131,072 characters that Python's csv allows a field.
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def _check_header(path: Path, names: Sequence[str]) -> None:
+    twice = [Problem("the column is there twice", column=name) for name, n in Counter(names).items() if n > 1]
+    if twice:
+        raise InputError(str(path), twice)
+
+
+def _read_jsonl(path: Path, kind: str) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = []
+    problems = Problems(str(path), "line")
+    positions: list[int] = []
+    with _open(path, kind) as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = _JSON.decode(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                # JSON can escape half a surrogate pair, which is no text and can be written nowhere.
+                if b"\\ud" in line.lower():
+                    json.dumps(row, ensure_ascii=False).encode()
+            except UnicodeDecodeError:
+                problems.add("not UTF-8 text; save the file as UTF-8", number)
+            except UnicodeEncodeError:
+                problems.add("not Unicode text: it has half of a surrogate pair (\\ud800 to \\udfff)", number)
+            except json.JSONDecodeError as error:
+                cut = not line.endswith(b"\n")
+                what = "the last line is cut off (the file was not written to its end)" if cut else "not JSON"
+                problems.add(f"{what}: {error.msg} at character {error.pos + 1}", number)
+            except (ValueError, RecursionError) as error:
+                problems.add(f"not JSON: {_line(error)}", number)
+            else:
+                if isinstance(row, dict):
+                    rows.append(row)
+                    positions.append(number)
+                else:
+                    problems.add(f"expected a JSON object, found {type(row).__name__}", number)
+    problems.raise_if_any()
+    # `object` keeps "007" a text.
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    table = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype="object") for name in names})
+    if rows and positions[-1] != len(rows):
+        table.attrs[POSITIONS] = positions
+    return table
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
+        raise ValueError(f"the key {twice!r} is there twice")
+    return found
+
+
+_JSON = json.JSONDecoder(object_pairs_hook=_object)
+
+
+def _undecodable(path: Path, kind: str) -> Problem:
+    with _open(path, kind) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                byte = line[error.start]
+                return Problem(f"byte 0x{byte:02x} is not UTF-8 text; save the file as UTF-8", number, unit="line")
+    return Problem("not UTF-8 text; save the file as UTF-8")
+
+
+def _open(path: Path, kind: str) -> IO[bytes]:
+    return cast(IO[bytes], gzip.open(path, "rb")) if kind.endswith(".gz") else path.open("rb")
+
+
+def _unit(path: str | Path) -> str:
+    return "line" if suffix(path).startswith(".jsonl") else "row"
+
+
+def _line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

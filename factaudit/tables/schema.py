@@ -1,0 +1,51 @@
+"""The columns of the tables, and the file formats that hold them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from factaudit.errors import InputError, Problem
+
+#: Columns of the claims table, in order. All but `label` and `abstained` hold text; extra columns are kept as they are.
+#: `abstained` is set (1, or 0 where the response answered) on a row that stands for a response without any claim: such
+#: a row has no claim, no label and no verdict, and only what counts responses reads it.
+CLAIM_COLUMNS = (
+    "claim_id",
+    "dataset",
+    "task",
+    "system",
+    "response_id",
+    "doc_id",
+    "topic",
+    "group",
+    "entity",
+    "fact_id",
+    "split",
+    "claim",
+    "doc",
+    "label",
+    "abstained",
+)
+#: Columns of the verdicts table, in order.
+VERDICT_COLUMNS = ("claim_id", "evaluator", "repeat", "score", "prediction", "status", "raw", "chunk_scores")
+#: What tells verdicts apart. `repeat` counts from 0 how often the same evaluator was asked before; most audits read 0.
+VERDICT_KEY = ("claim_id", "evaluator", "repeat")
+#: What became of a verdict. Without a prediction, anything but "ok".
+STATUSES = ("ok", "unparsed", "refused", "error", "skipped")
+#: A score above this (strictly) is prediction 1, where no prediction is given.
+DEFAULT_THRESHOLD = 0.5
+SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
+#: In the ``attrs`` of a table that was read: the line of each row, where blank lines stand between them.
+POSITIONS = "positions"
+
+
+def suffix(path: str | Path) -> str:
+    """The format that a table's file name says: one of .parquet, .jsonl, .jsonl.gz, .csv, .csv.gz, else `InputError`.
+
+    Writers can ask before there is anything to write.
+    """
+    name = Path(path).name.lower()
+    for known in SUFFIXES:
+        if name.endswith(known):
+            return known
+    raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(SUFFIXES)}")])

@@ -1,0 +1,218 @@
+"""Tables brought into the standard form, put together, and matched: what is wrong with one is an `InputError`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.compute as pc
+
+from factaudit.signature import digest
+from factaudit.tables.columns import arrow, binary, chunk_lists, no_text, repeats, scores, text
+from factaudit.tables.problems import Problems, parts
+from factaudit.tables.schema import (
+    CLAIM_COLUMNS,
+    DEFAULT_THRESHOLD,
+    POSITIONS,
+    STATUSES,
+    VERDICT_COLUMNS,
+    VERDICT_KEY,
+)
+
+_CLAIM_REQUIRED = ("dataset", "claim")
+_CLAIM_TEXT = tuple(column for column in CLAIM_COLUMNS if column not in ("label", "abstained"))
+_EXPECTED = {
+    "label": "expected 1 (attributable), 0 (unattributable) or nothing",
+    "abstained": "expected 1 (the response abstained), 0 (it holds no claim) or nothing",
+    "prediction": "expected 1, 0 or nothing",
+}
+
+
+def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "row") -> pd.DataFrame:
+    """Check a table of claims and bring it into the standard form (a new DataFrame, index 0..n-1).
+
+    Where ``claim_id`` is missing, ids are made by `make_claim_ids`. LLM-AggreFact's own columns load as they are.
+    """
+    problems = Problems(source, unit, table.attrs.get(POSITIONS))
+    table = _plain_index(table)
+    problems.columns(table, _CLAIM_REQUIRED)
+    problems.no_rows(table)
+    problems.raise_if_any()
+
+    standard: dict[str, Any] = {}
+    for column in _CLAIM_TEXT:
+        if column in table:
+            standard[column] = text(table[column], column, problems)
+        else:
+            standard[column] = no_text(table.index)
+    for column in ("label", "abstained"):
+        standard[column] = binary(table.get(column), table.index, column, _EXPECTED[column], problems)
+    lone = standard["abstained"].notna()  # rows that stand for a response without claims
+    for column in _CLAIM_REQUIRED:
+        empty = table[column].isna() | (standard[column].str.strip() == "")
+        problems.mask(empty & ~lone if column == "claim" else empty, column, "expected text, found none")
+    for column in ("claim", "label"):
+        wrong = lone & standard[column].notna()
+        problems.mask(wrong, column, "expected nothing where abstained is set", standard[column])
+    problems.mask(lone & standard["response_id"].isna(), "response_id", "expected text where abstained is set")
+    problems.raise_if_any()
+
+    claims = pd.DataFrame({column: standard[column] for column in CLAIM_COLUMNS})
+    for column in table.columns:
+        if column not in claims:
+            claims[column] = table[column].infer_objects()
+    if "claim_id" not in table:
+        claims["claim_id"] = make_claim_ids(claims)
+    else:
+        empty = claims["claim_id"].isna() | (claims["claim_id"] == "")
+        problems.mask(empty, "claim_id", "expected an id, found none")
+        problems.duplicates(claims["claim_id"], "claim_id", "unique ids")
+    problems.raise_if_any()
+    return claims
+
+
+def validate_verdicts(
+    table: pd.DataFrame, claims: pd.DataFrame | None = None, source: str = "verdicts", unit: str = "row"
+) -> pd.DataFrame:
+    """Check a table of verdicts and bring it into the standard form (a new DataFrame, index 0..n-1).
+
+    A missing prediction is ``score > 0.5`` where there is a score and the status is ok; a missing repeat is 0. With
+    ``claims``, a verdict of an unknown claim, or of a row that stands for a response without claims, is an error; a
+    claim without a verdict is not (it is *unscored* in every audit).
+    """
+    problems = Problems(source, unit, table.attrs.get(POSITIONS))
+    table = _plain_index(table)
+    problems.columns(table, ("claim_id", "evaluator"))
+    if "score" not in table and "prediction" not in table:
+        problems.add("expected a column 'score' or a column 'prediction'")
+    problems.no_rows(table)
+    problems.raise_if_any()
+
+    ids = text(table["claim_id"], "claim_id", problems)
+    evaluators = text(table["evaluator"], "evaluator", problems)
+    for column, values in (("claim_id", ids), ("evaluator", evaluators)):
+        problems.mask(table[column].isna() | (values == ""), column, "expected text, found none")
+    repeat = repeats(table.get("repeat"), table.index, problems)
+    score = scores(table.get("score"), table.index, problems)
+    prediction = binary(table.get("prediction"), table.index, "prediction", _EXPECTED["prediction"], problems)
+    if "status" in table:
+        status = text(table["status"], "status", problems).fillna("ok")
+        problems.mask(~status.isin(STATUSES), "status", f"expected one of {', '.join(STATUSES)}", table["status"])
+    else:
+        status = pd.Series("ok", index=table.index, dtype="str")
+    problems.raise_if_any()
+
+    derive = prediction.isna() & score.notna() & (status == "ok")
+    prediction = prediction.mask(derive, (score > DEFAULT_THRESHOLD).astype("Int8"))
+    problems.mask(
+        prediction.isna() & (status == "ok"),
+        "prediction",
+        "no score and no prediction: expected one of them, or a status of unparsed, refused, error or skipped",
+    )
+    verdicts = pd.DataFrame(
+        {
+            "claim_id": ids,
+            "evaluator": evaluators,
+            "repeat": repeat,
+            "score": score,
+            "prediction": prediction,
+            "status": status,
+            "raw": text(table["raw"], "raw", problems) if "raw" in table else no_text(table.index),
+            "chunk_scores": chunk_lists(table.get("chunk_scores"), table.index, problems),
+        }
+    )
+    positions = None if claims is None else claim_positions(claims, ids)
+    _duplicate_verdicts(problems, verdicts, positions)
+    if claims is not None and positions is not None:
+        problems.mask(positions < 0, "claim_id", "expected the id of a claim, but no claim has it", ids)
+        lone = claims["abstained"].notna().to_numpy()
+        if lone.any():
+            of_none = (positions >= 0) & lone[positions]
+            problems.mask(of_none, "claim_id", "expected the id of a claim, but it is a response without claims", ids)
+    problems.raise_if_any()
+    return verdicts
+
+
+def merge_claims(tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()) -> pd.DataFrame:
+    """Put validated claims tables under each other; the same id twice is an `InputError` that names its ``sources``."""
+    if len(tables) == 1:
+        return tables[0]
+    claims = pd.concat(tables, ignore_index=True)
+    problems = Problems("claims", parts=parts(tables, sources))
+    problems.duplicates(claims["claim_id"], "claim_id", "ids that are unique over all the sources")
+    problems.raise_if_any()
+    return claims
+
+
+def merge_verdicts(tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()) -> pd.DataFrame:
+    """Put validated verdicts tables under each other; the same `VERDICT_KEY` twice is an `InputError`."""
+    if len(tables) == 1:
+        return tables[0]
+    verdicts = pd.concat(tables, ignore_index=True)
+    names = [set(table["evaluator"].unique()) for table in tables]
+    if len(set().union(*names)) < sum(map(len, names)):  # else no two tables can have the same pair
+        problems = Problems("verdicts", parts=parts(tables, sources))
+        _duplicate_verdicts(problems, verdicts)
+        problems.raise_if_any()
+    return verdicts
+
+
+def claim_positions(claims: pd.DataFrame, ids: pd.Series) -> np.ndarray:
+    """The row number in ``claims`` of each id, -1 where there is none (int64 array of len(ids))."""
+    wanted, known = arrow(ids), arrow(claims["claim_id"])
+    size = len(known)
+    # Verdicts mostly come in the order of the claims, one evaluator after the other: comparing beats looking up.
+    if (
+        size
+        and len(wanted) % size == 0
+        and all(wanted[at : at + size].equals(known) for at in range(0, len(wanted), size))
+    ):
+        return np.tile(np.arange(size), len(wanted) // size)
+    found = pc.index_in(wanted, value_set=known)
+    return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def make_claim_ids(claims: pd.DataFrame) -> pd.Series:
+    """Stable ids: a hash of (dataset, system, response_id, doc, claim, position among equals), 16 hex digits."""
+    columns = ["dataset", "system", "response_id", "doc", "claim"]
+    rows = list(zip(*(claims[c].astype(object).where(claims[c].notna(), None) for c in columns), strict=True))
+    documents: dict[str | None, str | None] = {}
+    seen: dict[str, int] = {}
+    ids = []
+    for dataset, system, response, doc, claim in rows:
+        # A document is long and shared by many claims: it is hashed once.
+        if doc not in documents:
+            documents[doc] = None if doc is None else digest(doc, length=64)
+        key = digest(dataset, system, response, documents[doc], claim, length=64)
+        position = seen.get(key, 0)
+        seen[key] = position + 1
+        ids.append(digest(key, str(position)))
+    return pd.Series(ids, index=claims.index, dtype="str")
+
+
+def _duplicate_verdicts(problems: Problems, verdicts: pd.DataFrame, ids: np.ndarray | None = None) -> None:
+    """Report verdicts of the same key; ``ids``: what tells the claims apart, where it is known already (their rows)."""
+    if ids is None or (ids < 0).any():
+        ids = pc.dictionary_encode(arrow(verdicts["claim_id"])).indices.to_numpy(zero_copy_only=False)
+    names = pc.dictionary_encode(arrow(verdicts["evaluator"]))
+    key = ids.astype(np.int64) * max(1, len(names.dictionary)) + names.indices.to_numpy(zero_copy_only=False)
+    repeat = verdicts["repeat"].to_numpy()
+    both = pd.DataFrame({"key": key, "repeat": repeat}) if repeat.any() else pd.Series(key)
+
+    def said(row: int) -> str:
+        claim, evaluator, again = (verdicts[column].iloc[row] for column in VERDICT_KEY)
+        of = f" of repeat {again}" if again else ""
+        return f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}{of}"
+
+    problems.each(np.flatnonzero(both.duplicated().to_numpy()), "claim_id", said)
+
+
+def _plain_index(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows as 0..n-1; an index that has the name of a column of ours is that column."""
+    named = [name for name in table.index.names if name in (*CLAIM_COLUMNS, *VERDICT_COLUMNS) and name not in table]
+    table = table.reset_index(level=named) if named else table
+    table = table.reset_index(drop=True)
+    table.attrs = {}  # pandas copies them with every column
+    return table
