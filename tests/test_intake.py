@@ -1,0 +1,378 @@
+"""Tables as users have them: the shapes that are understood, what is asked, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from factaudit.errors import InputError, UsageError
+from factaudit.intake.anyfile import read_any
+from factaudit.intake.mapping import Mapping, apply
+from factaudit.intake.profile import propose
+
+N = 24
+DOCS = [f"Report {i // 2}: the river {i // 2} runs past the old town and its three mills." for i in range(N)]
+CLAIMS = [f"The river {i // 2} runs past {'a town' if i % 2 else 'no town'} of note." for i in range(N)]
+LABELS = [i % 2 for i in range(N)]
+PREDICTIONS = [int(i % 3 > 0) for i in range(N)]
+SCORES = [0.9 - 0.01 * i if prediction else 0.3 - 0.01 * i for i, prediction in enumerate(PREDICTIONS)]
+SYSTEMS = ["gpt-4", "llama", "mistral"] * (N // 3)
+IDS = [f"c{i:02}" for i in range(N)]
+Rows = dict[str, list[Any]]
+
+
+def words(values: list[int], yes: Any, no: Any) -> list[Any]:
+    return [yes if value else no for value in values]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Files as somebody has them, and what they say: the same 24 claims and their verdicts, as far as they are in."""
+
+    files: dict[str, Rows | str]
+    evaluators: tuple[str, ...] = ("judge",)
+    scores: bool = False
+    labels: list[int] | None = field(default_factory=lambda: LABELS)
+    systems: bool = False
+    questions: int = 0
+    claims: bool = True
+
+
+def csv_text(rows: Rows, separator: str) -> str:
+    lines = [separator.join(rows)]
+    lines += [separator.join(f'"{cell}"' for cell in row) for row in zip(*rows.values(), strict=True)]
+    return "\n".join(lines) + "\n"
+
+
+def records(rows: Rows) -> list[dict[str, Any]]:
+    return [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
+
+
+def nested() -> str:
+    rows = [
+        {"id": i, "input": {"text": d, "meta": {"model": s}}, "output": {"text": c}, "label": label, "judge": p}
+        for i, d, s, c, label, p in zip(IDS, DOCS, SYSTEMS, CLAIMS, LABELS, PREDICTIONS, strict=True)
+    ]
+    return json.dumps({"version": 1, "tags": ["x"], "results": rows})
+
+
+LONG: Rows = {
+    "metric": ["judge"] * N + ["nli"] * N,
+    "score": SCORES + [1 - score for score in SCORES],
+}
+TWO = ("judge", "nli")
+SHAPES = {
+    "ours": Shape({"a.csv": {"dataset": ["d"] * N, "doc": DOCS, "claim": CLAIMS, "label": LABELS}}, ()),
+    "document for doc": Shape({"a.csv": {"document": DOCS, "claim": CLAIMS, "label": LABELS}}, ()),
+    "model for system": Shape(
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "model": SYSTEMS}}, (), systems=True
+    ),
+    "supported / not supported": Shape(
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": words(LABELS, "Supported", "Not Supported")}}, ()
+    ),
+    "entailment / contradiction": Shape(
+        {
+            "a.jsonl": {
+                "premise": DOCS,
+                "hypothesis": CLAIMS,
+                "gold_label": words(LABELS, "entailment", "contradiction"),
+            }
+        },
+        (),
+    ),
+    "yes / no": Shape({"a.csv": {"context": DOCS, "answer": CLAIMS, "is_faithful": words(LABELS, "Yes", "No")}}, ()),
+    "true / false in JSON": Shape(
+        {"a.jsonl": {"evidence": DOCS, "statement": CLAIMS, "factual": words(LABELS, True, False)}}, ()
+    ),
+    "PASS / FAIL": Shape({"a.csv": {"passage": DOCS, "answer": CLAIMS, "label": words(LABELS, "PASS", "FAIL")}}, ()),
+    "hallucination: 1 is unsupported": Shape(
+        {"a.csv": {"source": DOCS, "summary": CLAIMS, "hallucination": words(LABELS, 0, 1)}}, (), questions=1
+    ),
+    "hallucinated: yes is unsupported": Shape(
+        {"a.csv": {"context": DOCS, "response": CLAIMS, "hallucinated": words(LABELS, "no", "yes")}}, (), questions=1
+    ),
+    "grades 1 to 5": Shape(
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "human_score": [5 if x else 1 + i % 3 for i, x in enumerate(LABELS)]}},
+        (),
+        questions=1,
+    ),
+    "no labels": Shape({"a.csv": {"context": DOCS, "sentence": CLAIMS, "judge": SCORES}}, scores=True, labels=None),
+    "a column per evaluator, 0 / 1": Shape(
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": PREDICTIONS}}
+    ),
+    "a column per evaluator, scores": Shape(
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": SCORES}}, scores=True
+    ),
+    "a column per evaluator, words": Shape(
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": words(PREDICTIONS, "supported", "refuted")}}
+    ),
+    "judge_score and judge_label": Shape(
+        {
+            "a.csv": {
+                "doc": DOCS,
+                "claim": CLAIMS,
+                "label": LABELS,
+                "judge_score": SCORES,
+                "judge_label": words(PREDICTIONS, "pass", "fail"),
+            }
+        },
+        scores=True,
+    ),
+    "pred_judge": Shape({"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "pred_judge": PREDICTIONS}}),
+    "scores 0 to 100": Shape(
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": words(PREDICTIONS, 90, 10)}}, questions=1
+    ),
+    "scores 1 to 5": Shape(
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": words(PREDICTIONS, 5, 1)}}, questions=1
+    ),
+    "probability of hallucination": Shape(
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "hallucination_judge": [1 - s for s in SCORES]}},
+        ("hallucination_judge",),
+        scores=True,
+        questions=1,
+    ),
+    "two evaluators wide": Shape(
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": SCORES, "nli": [1 - s for s in SCORES]}},
+        TWO,
+        scores=True,
+    ),
+    "long, claims repeated": Shape(
+        {"a.csv": {"doc": DOCS * 2, "claim": CLAIMS * 2, "label": LABELS * 2, **LONG}}, TWO, scores=True
+    ),
+    "long with ids": Shape(
+        {"a.jsonl": {"id": IDS * 2, "document": DOCS * 2, "claim": CLAIMS * 2, "label": LABELS * 2, **LONG}},
+        TWO,
+        scores=True,
+    ),
+    "claims and long verdicts by id": Shape(
+        {
+            "claims.csv": {"id": IDS, "document": DOCS, "claim": CLAIMS, "label": LABELS},
+            "v.csv": {"id": IDS * 2, **LONG},
+        },
+        TWO,
+        scores=True,
+    ),
+    "claims and wide verdicts by id": Shape(
+        {
+            "claims.csv": {"uid": IDS, "doc": DOCS, "claim": CLAIMS, "gold": LABELS},
+            "v.csv": {"uid": IDS, "judge": SCORES},
+        },
+        scores=True,
+    ),
+    "claims and verdicts by text": Shape(
+        {
+            "claims.csv": {"context": DOCS, "statement": CLAIMS, "label": LABELS},
+            "v.jsonl": {"statement": CLAIMS * 2, **LONG},
+        },
+        TWO,
+        scores=True,
+    ),
+    "no evaluator's name: the file's": Shape(
+        {
+            "claims.csv": {"id": IDS, "doc": DOCS, "claim": CLAIMS, "label": LABELS},
+            "judge.csv": {"id": IDS, "score": SCORES},
+        },
+        scores=True,
+    ),
+    "tabs": Shape({"a.tsv": csv_text({"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": PREDICTIONS}, "\t")}),
+    "semicolons": Shape(
+        {"a.csv": csv_text({"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": PREDICTIONS}, ";")}
+    ),
+    "pipes in .txt": Shape(
+        {"a.txt": csv_text({"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": PREDICTIONS}, "|")}
+    ),
+    "a JSON list": Shape(
+        {"a.json": json.dumps(records({"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": PREDICTIONS}))}
+    ),
+    "a JSON object of columns": Shape(
+        {"a.json": json.dumps({"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": PREDICTIONS})}
+    ),
+    "JSON with rows inside, objects in rows": Shape({"a.json": nested()}, systems=True),
+    "ndjson": Shape(
+        {"a.ndjson": "\n".join(map(json.dumps, records({"doc": DOCS, "claim": CLAIMS, "label": LABELS})))}, ()
+    ),
+    "camelCase": Shape(
+        {"a.csv": {"sourceText": DOCS, "claimText": CLAIMS, "goldLabel": LABELS, "modelName": SYSTEMS}},
+        (),
+        systems=True,
+    ),
+    "Capitals and blanks": Shape(
+        {"a.csv": {"Source Document": DOCS, "Claim": CLAIMS, "Human Label": LABELS, "Model": SYSTEMS}}, (), systems=True
+    ),
+    "contexts as lists (ragas)": Shape(
+        {
+            "a.jsonl": {
+                "question": ["Which river?"] * N,
+                "retrieved_contexts": [[doc, "And a mill."] for doc in DOCS],
+                "response": CLAIMS,
+                "faithfulness": SCORES,
+            }
+        },
+        ("faithfulness",),
+        scores=True,
+        labels=None,
+    ),
+    "Parquet": Shape({"a.parquet": {"context": DOCS, "claim": CLAIMS, "label": LABELS, "judge": SCORES}}, scores=True),
+}
+
+
+def write(folder: Path, files: dict[str, Rows | str]) -> list[Path]:
+    paths = []
+    for name, content in files.items():
+        path = folder / name
+        if isinstance(content, str):
+            path.write_text(content, encoding="utf-8")
+        elif name.endswith(".parquet"):
+            pd.DataFrame(content).to_parquet(path)
+        elif name.endswith(".jsonl"):
+            path.write_text("".join(json.dumps(row) + "\n" for row in records(content)), encoding="utf-8")
+        else:
+            path.write_text(csv_text(content, ","), encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def test_there_are_at_least_thirty_shapes() -> None:
+    assert len(SHAPES) >= 30
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_a_shape_is_mapped_rightly(shape: Shape, tmp_path: Path) -> None:
+    tables = [(str(path), read_any(path)) for path in write(tmp_path, shape.files)]
+    proposal = propose(tables)
+    assert len(proposal.questions) == shape.questions, proposal.questions
+    # What is proposed survives being written down and read again.
+    (tmp_path / "mapping.yaml").write_text(proposal.mapping.to_yaml(), encoding="utf-8")
+    mapped = apply(tables, Mapping.of(tmp_path / "mapping.yaml"))
+    claims, verdicts = mapped.claims, mapped.verdicts
+    assert claims is not None
+    assert claims["claim"].tolist() == CLAIMS
+    assert [doc.split("\n\n")[0] for doc in claims["doc"]] == DOCS
+    if shape.labels is None:
+        assert claims["label"].isna().all()
+    else:
+        assert claims["label"].tolist() == shape.labels
+    assert claims["system"].tolist() == SYSTEMS if shape.systems else claims["system"].isna().all()
+    if not shape.evaluators:
+        assert verdicts is None
+        return
+    assert verdicts is not None
+    assert sorted(verdicts["evaluator"].unique()) == sorted(shape.evaluators)
+    first = verdicts[verdicts["evaluator"] == shape.evaluators[0]].set_index("claim_id").loc[claims["claim_id"]]
+    assert first["prediction"].tolist() == PREDICTIONS
+    if shape.scores:
+        assert first["score"].tolist() == pytest.approx(SCORES)
+    assert len(verdicts) == N * len(shape.evaluators)
+    assert (verdicts["status"] == "ok").all()
+
+
+def test_what_is_ours_already_needs_no_mapping() -> None:
+    table = pd.DataFrame({"dataset": ["d"] * N, "doc": DOCS, "claim": CLAIMS, "label": LABELS})
+    assert propose([("a.csv", table)]).is_standard
+
+
+def test_a_word_between_is_asked_about_and_told() -> None:
+    grades = ["supported", "partially supported", "refuted", "supported"] * (N // 4)
+    proposal = propose([("a.csv", pd.DataFrame({"doc": DOCS, "claim": CLAIMS, "label": grades}))])
+    assert proposal.mapping.labels == {"partially supported": 0, "refuted": 0, "supported": 1}
+    assert [("partially supported" in one) for one in proposal.questions] == [True]
+
+
+def test_columns_that_nothing_reads_are_named_with_the_nearest_known_name() -> None:
+    table = pd.DataFrame({"dataset": ["d"] * N, "docs_id": IDS, "claim": CLAIMS, "lable": LABELS, "colour": SYSTEMS})
+    proposal = propose([("a.csv", table)])
+    assert "docs_id (did you mean 'doc_id'?)" in proposal.unread
+    assert "colour" in proposal.unread
+
+
+def test_a_missing_cell_of_an_evaluator_is_an_unscored_claim() -> None:
+    scores: list[float | None] = [*SCORES]
+    scores[3] = None
+    table = pd.DataFrame({"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": scores})
+    verdicts = apply([("a.csv", table)], propose([("a.csv", table)]).mapping).verdicts
+    assert verdicts is not None
+    assert verdicts["status"].tolist().count("skipped") == 1
+    assert pd.isna(verdicts["prediction"][3])
+
+
+WRONG: dict[str, tuple[Rows, dict[str, Any], tuple[str, ...]]] = {
+    "a word that nothing knows": (
+        {"claim": CLAIMS, "label": ["so", "lala"] * (N // 2)},
+        {},
+        ("a.csv", "row 1", "'label'", "'lala'", "24 rows", "--labels"),
+    ),
+    "a score outside its scale": (
+        {"claim": CLAIMS, "judge": [7] * N},
+        {"evaluators": {"judge": {"score": "judge", "scale": [1, 5]}}},
+        ("a.csv", "row 1", "'judge'", "from 1 to 5", "24 rows"),
+    ),
+    "a score that is no number": (
+        {"claim": CLAIMS, "judge": ["0.4", "much"] * (N // 2)},
+        {"evaluators": {"judge": {"score": "judge"}}},
+        ("row 2", "'judge'", "expected a number", "'much'", "12 rows"),
+    ),
+    "nothing that is known": ({"x": CLAIMS, "y": LABELS}, {}, ("a.csv", "nothing in it is mapped", "'claim'")),
+    "verdicts of claims that are nowhere": ({"judge": SCORES}, {"wide": ["judge"]}, ("a.csv", "'claim_id'")),
+    "two columns for one": (
+        {"claim": CLAIMS, "a": DOCS, "b": DOCS},
+        {"columns": {"doc": ["a", "b"]}},
+        ("'doc'", "the table has both"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("rows", "mapping", "said"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_mapped_is_one_message(rows: Rows, mapping: dict[str, Any], said: tuple[str, ...]) -> None:
+    with pytest.raises(InputError) as error:
+        apply([("a.csv", pd.DataFrame(rows))], Mapping.of(mapping))
+    assert error.value.total == 1
+    for text in said:
+        assert text in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"colums": {}}, "did you mean 'columns'?"),
+        ({"columns": {"cliam": "x"}}, "did you mean 'claim'?"),
+        ({"labels": {"maybe": 2}}, "expected 1, 0 or null"),
+        ({"scale": [1, 1]}, "differ"),
+        ([1], "expected keys"),
+    ],
+)
+def test_a_wrong_mapping_names_its_key(given: Any, said: str) -> None:
+    with pytest.raises(UsageError, match="mapping") as error:
+        Mapping.of(given)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", b"", "empty"),
+        ("a.tsv", b"a\tb\n1\t2\t3\n", "expected 2 cells"),
+        ("a.tsv", b"a\tb\n\xff\t2\n", "not UTF-8"),
+        ("a.json", b'{"a": ', "not JSON"),
+        ("a.json", b'{"a": {"b": 3}}', "expected a list of objects"),
+        ("a.json", b"[" * 100_000, "nested too deep"),
+        ("a.ndjson", b"[1]\n", "expected a JSON object"),
+        ("a.docx", b"x", "expected a name that ends in"),
+        ("a.tsv.gz", b"\x1f\x8b\x08broken", "cannot be read"),
+    ],
+)
+def test_a_file_that_is_no_table_is_named(name: str, content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError) as error:
+        read_any(tmp_path / name)
+    assert said in str(error.value)
+    assert name in str(error.value)
+
+
+def test_utf_16_as_excel_writes_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("claim\tlabel\nDie Brücke steht.\t1\n", encoding="utf-16")
+    assert read_any(tmp_path / "a.txt").to_dict("records") == [{"claim": "Die Brücke steht.", "label": "1"}]
