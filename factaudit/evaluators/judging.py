@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
+from factaudit.evaluators.own import as_evaluator
 from factaudit.evaluators.registry import make_evaluator, parse_spec
 from factaudit.files import Journal, held
 from factaudit.signature import digest
@@ -42,8 +43,10 @@ class NamedEvaluator:
         return own if self.threshold == DEFAULT_THRESHOLD else f"{own}|threshold:{self.threshold:g}"
 
 
-def name_evaluator(spec: str | Mapping[str, Any]) -> NamedEvaluator:
+def name_evaluator(spec: Any) -> NamedEvaluator:
     """Make an evaluator from ``"NAME[:key=value,...]"`` or, as in a YAML, ``{NAME: {key: value}}``.
+
+    Also from an evaluator itself, or a function of (claim, doc): see `factaudit.evaluators.own`.
 
     Two options belong to every evaluator: ``name`` (what the verdicts table calls it; by default the evaluator's own
     `verdict_name`, else the spec) and ``threshold``. Raises `UsageError`.
@@ -51,6 +54,9 @@ def name_evaluator(spec: str | Mapping[str, Any]) -> NamedEvaluator:
     if isinstance(spec, str):
         kind, given = parse_spec(spec)
         options: dict[str, Any] = dict(given)
+    elif not isinstance(spec, Mapping):
+        evaluator = as_evaluator(spec)
+        return NamedEvaluator(getattr(evaluator, "verdict_name", None) or type(evaluator).__name__, evaluator)
     else:
         if len(spec) != 1:
             raise UsageError(f"evaluator: expected one NAME: {{options}}, found {dict(spec)!r}")
@@ -84,7 +90,7 @@ def check_names(evaluators: Iterable[NamedEvaluator], taken: Iterable[str] = ())
 
 def judge(
     claims: pd.DataFrame,
-    evaluators: Iterable[str | Mapping[str, Any] | NamedEvaluator],
+    evaluators: Iterable[Any],
     *,
     journal: str | Path | None = None,
     progress: bool = False,
@@ -93,7 +99,7 @@ def judge(
 
     Args:
         claims: a validated claims table (`factaudit.tables.read_claims`).
-        evaluators: specs (`name_evaluator`).
+        evaluators: specs, evaluators or functions of (claim, doc), as `name_evaluator` takes them; or named ones.
         journal: a folder for the journals, one file per evaluator signature; None keeps nothing on disk.
         progress: show a progress bar (on a terminal only).
 

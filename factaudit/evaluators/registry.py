@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -12,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from factaudit.errors import UsageError, hint
 from factaudit.evaluators.base import Evaluator
+from factaudit.evaluators.own import as_evaluator, load
 
 #: Distributions add evaluators of their own under this entry point group: ``name = "package.module:Class"``.
 ENTRY_POINTS = "factaudit.evaluators"
@@ -130,12 +132,15 @@ def entries() -> dict[str, Entry]:
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     """``NAME[:key=value,...]`` as a name and its options; a value may hold ``:`` and ``=``, not a comma.
 
-    Only ``evaluator=SPEC`` may hold commas: it comes last and takes the rest of the text.
+    ``MODULE:ATTRIBUTE[:key=value,...]`` names an evaluator of the user's own (`factaudit.evaluators.own`). Only
+    ``evaluator=SPEC`` may hold commas: it comes last and takes the rest of the text.
 
     >>> parse_spec("llm:model=llama3,base_url=http://localhost:11434/v1")
     ('llm', {'model': 'llama3', 'base_url': 'http://localhost:11434/v1'})
     """
     name, _, rest = spec.strip().partition(":")
+    if own := re.match(r"(\w+)\s*(?:[:,]|$)", rest):  # MODULE:ATTRIBUTE of the user's: what follows has no equals sign
+        name, rest = f"{name}:{own[1]}", rest[own.end() :]
     options: dict[str, str] = {}
     while rest := rest.lstrip(", "):
         part, _, after = rest.partition(",")
@@ -155,14 +160,11 @@ def make_evaluator(name: str, options: Mapping[str, Any] | None = None) -> Evalu
 
     Raises `UsageError` for an unknown name or option (with the nearest known one) or a value of the wrong type.
     """
-    known = entries()
-    if name not in known:
-        raise UsageError(f"unknown evaluator {name!r}{hint(name, list(known))}")
-    module, _, attribute = known[name].target.partition(":")
-    try:
-        cls = getattr(import_module(module), attribute)
-    except ImportError as error:
-        raise UsageError(f"evaluator {name!r} needs {known[name].needs}: {error}") from error
+    cls = _class(name)
+    if not isinstance(cls, type):  # an object of the user's, or a function
+        if options:
+            raise UsageError(f"evaluator {name!r} is no class, so it has no option {next(iter(options))!r}")
+        return as_evaluator(cls)
     fields = [field for field in getattr(cls, "__dataclass_fields__", {}) if not field.startswith("_")]
     for key in options or {}:
         if key not in fields:
@@ -173,3 +175,19 @@ def make_evaluator(name: str, options: Mapping[str, Any] | None = None) -> Evalu
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "options"
         raise UsageError(f"evaluator {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}") from None
+
+
+def _class(name: str) -> Any:
+    """What a name stands for: a registered evaluator's class, or what ``MODULE:ATTRIBUTE`` is."""
+    module, own, attribute = name.partition(":")
+    if own:
+        return load(module, attribute)
+    known = entries()
+    if name not in known:
+        files = f"; or MODULE:CLASS, if {name}.py is yours" if re.fullmatch(r"\w+", name) else ""
+        raise UsageError(f"unknown evaluator {name!r}{hint(name, list(known))}{files}")
+    module, _, attribute = known[name].target.partition(":")
+    try:
+        return getattr(import_module(module), attribute)
+    except ImportError as error:
+        raise UsageError(f"evaluator {name!r} needs {known[name].needs}: {error}") from error
