@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -97,15 +98,49 @@ def test_the_registry_has_the_benchmarks_datasets() -> None:
         "RAGTruth-Summary",
         "RAGTruth-QA",
         "RAGTruth-Data2txt",
+        "RAGTruth-CNN/DM",
+        "RAGTruth-News",
+        "RAGTruth-MARCO",
+        "RAGTruth-Yelp",
     }
     for row in rows.values():
         assert all(registry.find(name) is row for name in (row.dataset, *row.aliases)), row.dataset
     for row in rows.values():
         assert row.source, row.dataset
         assert bool(row.systems) == bool(row.systems_source), row.dataset
-        assert (row.task is None) == (row.task_source is None), row.dataset
-        assert row.task in {"summarization", "long-form QA", "response verification", "data-to-text", None}
+        assert (row.task is None) == (row.dataset == "RAGTruth"), "as a whole it has three"
     assert len({row.label for row in rows.values()}) == len(rows)
+
+
+def test_the_registry_has_table_2_of_vc() -> None:
+    rows = {name: row for name, row in registry.subsets().items() if row.in_vc}
+    tasks: dict[str | None, list[str]] = {}
+    for name, row in rows.items():
+        tasks.setdefault(row.task, []).append(name)
+    assert tasks == {
+        "summarization": [
+            *("AggreFact-CNN", "AggreFact-XSum", "TofuEval-MediaSum", "TofuEval-MeetingBank"),
+            *("RAGTruth-CNN/DM", "RAGTruth-News"),
+        ],
+        "Wikipedia verification": ["WiCE"],
+        "response verification": ["REVEAL", "ClaimVerify", "FactCheck-GPT"],
+        "long-form QA": ["ExpertQA", "LFQA", "RAGTruth-MARCO"],
+        "data-to-text": ["RAGTruth-Yelp"],
+    }
+    assert sum(map(len, tasks.values())) == 14
+    assert all(row.claim_source for row in rows.values())
+    # Of 12 the systems are known; 10 of these (VC §2.1) have longer responses.
+    assert [name for name, row in rows.items() if not row.systems] == ["WiCE", "FactCheck-GPT"]
+    alone = [name for name, row in rows.items() if not row.longer_responses]
+    assert alone == ["AggreFact-CNN", "AggreFact-XSum", "WiCE", "FactCheck-GPT"]
+
+
+def test_the_registry_knows_every_dataset_of_vcs_tables() -> None:
+    with (Path(__file__).parents[1] / "data" / "published" / "vc_tables.csv").open(encoding="utf-8") as file:
+        names = {row["dataset"] for row in csv.DictReader(file) if not row["dataset"].startswith("__")}
+    found = [registry.find(name) for name in names]
+    assert len(found) == 14
+    assert all(subset is not None and subset.in_vc for subset in found)
 
 
 def test_the_registry_finds_by_alias_whatever_the_case() -> None:
@@ -252,6 +287,7 @@ def test_wice_supported_is_1_and_partly_supported_0(write: Write) -> None:
     converted = convert("wice", [write("dev.jsonl", rows)])
     assert converted.claims["label"].tolist() == [1, 0, 0]
     assert (converted.claims["doc"] == "One.\nTwo.").all()
+    assert converted.claims["task"].eq("Wikipedia verification").all()
     assert converted.claims["split"].eq("dev").all()
     assert converted.notes == ["dev.jsonl: 3 claims, 1 partially supported (label 0)"]
 
@@ -287,7 +323,12 @@ def span(start: int, end: int) -> dict[str, Any]:
 
 SOURCES: list[dict[str, Any]] = [
     {"source_id": "10", "task_type": "Summary", "source": "CNN/DM", "source_info": "An article.", "prompt": "p"},
-    {"source_id": "11", "task_type": "QA", "source_info": {"question": "Who?", "passages": "passage 1: He."}},
+    {
+        "source_id": "11",
+        "task_type": "QA",
+        "source": "MARCO",
+        "source_info": {"question": "Who?", "passages": "passage 1: He."},
+    },
     {"source_id": "12", "task_type": "Data2txt", "source_info": {"name": "Café", "stars": 3.0}},
 ]
 
@@ -303,7 +344,8 @@ def test_ragtruth_responses_with_their_sources(write: Write, tmp_path: Path) -> 
     write("source_info.jsonl", SOURCES)
     converted = convert("ragtruth", [tmp_path])
     claims = converted.claims.set_index("response_id")
-    assert claims["dataset"].to_dict() == {"1": "RAGTruth-Summary", "2": "RAGTruth-QA", "3": "RAGTruth-Data2txt"}
+    # The third source does not say where it is from.
+    assert claims["dataset"].to_dict() == {"1": "RAGTruth-CNN/DM", "2": "RAGTruth-MARCO", "3": "RAGTruth-Data2txt"}
     assert claims["doc"].to_dict() == {
         "1": "An article.",
         "2": "passage 1: He.",
@@ -321,6 +363,27 @@ def test_ragtruth_responses_with_their_sources(write: Write, tmp_path: Path) -> 
     only = convert("ragtruth", [tmp_path], split="test")
     assert only.claims["response_id"].tolist() == ["1", "2"]
     assert "1 response left out: not of split 'test'" in only.notes
+
+
+@pytest.mark.parametrize(
+    ("task", "source", "dataset", "meaning"),
+    [
+        ("Summary", "CNN/DM", "RAGTruth-CNN/DM", "summarization"),
+        ("Summary", "Recent News", "RAGTruth-News", "summarization"),
+        ("QA", "MARCO", "RAGTruth-MARCO", "long-form QA"),
+        ("Data2txt", "Yelp", "RAGTruth-Yelp", "data-to-text"),
+        ("Summary", None, "RAGTruth-Summary", "summarization"),
+        ("QA", "A new source", "RAGTruth-A new source", "long-form QA"),
+    ],
+)
+def test_ragtruth_subsets_are_by_source(
+    write: Write, tmp_path: Path, task: str, source: str | None, dataset: str, meaning: str
+) -> None:
+    write("response.jsonl", [response()])
+    write("source_info.jsonl", [{"source_id": "10", "task_type": task, "source": source, "source_info": "Text."}])
+    (row,) = convert("ragtruth", [tmp_path]).claims.to_dict("records")
+    assert (row["dataset"], row["task"]) == (dataset, meaning)
+    assert registry.whole("RAGTruth-Recent News") == "RAGTruth"
 
 
 @pytest.mark.parametrize(
@@ -507,7 +570,7 @@ def test_aggrefact_files_load_with_tasks_and_splits(write: Write, tmp_path: Path
     converted = convert("aggrefact", [path, other])
     assert converted.claims["task"].fillna("").tolist() == [
         "summarization",
-        "",
+        "Wikipedia verification",
         "response verification",
         "summarization",
     ]

@@ -42,7 +42,15 @@ class Response(Row):
 class SourceInfo(Row):
     source_id: str
     task_type: Literal["QA", "Summary", "Data2txt"]
+    source: str | None = None
     source_info: str | dict[str, Any]
+
+    @property
+    def dataset(self) -> str:
+        """The subset by the source's own name (VC's four), by the task where the file does not say the source."""
+        if self.source is not None and (subset := registry.find(f"RAGTruth-{self.source}")) is not None:
+            return subset.dataset
+        return f"RAGTruth-{self.source or self.task_type}"
 
     @property
     def document(self) -> str:
@@ -62,8 +70,10 @@ class SourceInfo(Row):
 def convert(
     sources: Sequence[Path], *, level: Literal["response", "sentence"] = "response", split: str | None = None
 ) -> Conversion:
-    """Whole responses, or their sentences, as claims of RAGTruth-QA, RAGTruth-Summary and RAGTruth-Data2txt.
+    """Whole responses, or their sentences, as claims.
 
+    The datasets are RAGTruth-CNN/DM, RAGTruth-News, RAGTruth-MARCO and RAGTruth-Yelp, by the sources' field ``source``
+    (VC's four subsets); RAGTruth-Summary, RAGTruth-QA and RAGTruth-Data2txt, by the task, where it is missing.
     A response is attributable (1) when no span of it is marked; a sentence, when no marked span overlaps it by a
     character. Spans that RAGTruth calls ``implicit_true`` (true, but not in the source) count: they are unattributable.
     A response's ``claim_id`` is ``ragtruth:ID``, a sentence's ``ragtruth:ID:NUMBER``; ``question`` is an extra column.
@@ -149,10 +159,9 @@ def read_responses(sources: Iterable[Path]) -> tuple[list[tuple[Response, Source
 
 def describe(response: Response, info: SourceInfo) -> dict[str, object]:
     """What all claims of a response share."""
-    dataset = f"RAGTruth-{info.task_type}"
     return {
-        "dataset": dataset,
-        "task": registry.task(dataset),
+        "dataset": info.dataset,
+        "task": registry.task(info.dataset) or registry.task(f"RAGTruth-{info.task_type}"),
         "system": response.system,
         "response_id": response.response_id,
         "doc_id": response.source_id,

@@ -1,10 +1,10 @@
-"""What is known of LLM-AggreFact's datasets (Tang et al. 2024, MiniCheck): task, systems, the kind of claims.
+"""What is known of LLM-AggreFact's datasets (Tang et al. 2024, MiniCheck): task, who wrote the claims, the systems.
 
-``registry.csv`` has a row for each of the benchmark's 11 datasets and one for each of RAGTruth's three tasks. VC counts
-14 subsets of the 11 datasets; its Table 2, which says how they are cut, was not at hand when this file was written, so
-each row rests on the public documentation that its ``source`` columns name. An empty cell is unknown, not "none".
-``task_source`` tells the dataset's own word for its task (``paper``) from our reading of it (``ours``). ``test_claims``
-counts LLM-AggreFact's test split of August 2024 (29,320 claims).
+``registry.csv`` has a row for each of the benchmark's 11 datasets, for each of RAGTruth's four sources, and for each of
+its three tasks (for files that do not say the source). ``in_vc`` marks the 14 subsets of VC's Table 2, which is where
+``task``, ``claim_source`` and ``longer_responses`` are from; the systems rest on the public documentation that
+``systems_source`` names. An empty cell is unknown, not "none". ``test_claims`` counts LLM-AggreFact's test split of
+August 2024 (29,320 claims).
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ from importlib.resources import files
 class Subset:
     """One row of ``registry.csv``; None and ``()`` where the cell is empty, that is, unknown.
 
-    ``longer_responses``: the claims are parts (sentences, facts) of longer responses. ``part_of``: the LLM-AggreFact
-    dataset of which this is a part. ``label`` is the name for tables and figures.
+    ``part_of``: the LLM-AggreFact dataset of which this is a part. ``label`` is the name for tables and figures.
+    ``claim_source``: who wrote the claims, as VC's Table 2 says it. ``longer_responses``: the claims are parts
+    (sentences, facts) of longer responses, so that there is a response level. ``systems``: their names in the claims
+    table, empty where the claims cannot be told apart by system (WiCE: people wrote them; FactCheck-GPT: one system).
     """
 
     dataset: str
     aliases: tuple[str, ...]
     part_of: str | None
     label: str
+    in_vc: bool
     task: str | None
-    task_source: str | None
+    claim_source: tuple[str, ...]
+    longer_responses: bool | None
     systems: tuple[str, ...]
     systems_source: str | None
-    longer_responses: bool | None
     test_claims: int | None
     source: str
 
@@ -76,14 +79,19 @@ def _names() -> dict[str, Subset]:
 def _subset(row: dict[str, str]) -> Subset:
     return Subset(
         dataset=row["dataset"],
-        aliases=tuple(filter(None, row["aliases"].split(";"))),
+        aliases=_listed(row["aliases"]),
         part_of=row["part_of"] or None,
         label=row["label"],
+        in_vc=row["in_vc"] == "yes",
         task=row["task"] or None,
-        task_source=row["task_source"] or None,
-        systems=tuple(filter(None, row["systems"].split(";"))),
-        systems_source=row["systems_source"] or None,
+        claim_source=_listed(row["claim_source"]),
         longer_responses={"yes": True, "no": False}.get(row["longer_responses"]),
+        systems=_listed(row["systems"]),
+        systems_source=row["systems_source"] or None,
         test_claims=int(row["test_claims"]) if row["test_claims"] else None,
         source=row["source"],
     )
+
+
+def _listed(cell: str) -> tuple[str, ...]:
+    return tuple(filter(None, cell.split(";")))

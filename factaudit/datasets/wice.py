@@ -12,6 +12,7 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
+from factaudit.datasets import registry
 from factaudit.datasets.sources import Conversion, Row, count, expand, read_rows, split_of
 from factaudit.tables import validate_claims
 
@@ -49,6 +50,7 @@ def _claim(entry: Entry, level: str, split: str | None) -> dict[str, object]:
     return {
         "claim_id": f"wice:{entry.meta.id}",
         "dataset": "WiCE",
+        "task": registry.task("WiCE"),
         "response_id": response,
         "doc_id": response,
         "topic": entry.meta.claim_title,
