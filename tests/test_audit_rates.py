@@ -5,15 +5,18 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
-from audit_tables import find, judged
+from audit_tables import find, judged, tables
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_score, recall_score
 
 from factaudit.audit.consistency import consistency
 from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
 from factaudit.audit.differences import differences
 from factaudit.audit.rates import rates
 from factaudit.errors import UsageError
+from factaudit.tables import validate_claims, validate_verdicts
 
 RATES = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
 
@@ -229,3 +232,14 @@ def test_equal_evaluators_have_no_difference():
     row = find(differences(judged(rows, "a", "b"), intervals=Intervals(200)), dataset="d", key="bacc")
     ends = row["difference_low"], row["difference_high"]
     assert (row["difference"], *ends, row["p_permutation"]) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_repeats_and_responses_without_a_claim_change_no_figure() -> None:
+    claims, verdicts = tables([{"label": 1, "e": 1}, {"label": 0, "e": 0}], ["e"])
+    before = rates(Judged.join(claims, verdicts))
+    lone = {"claim_id": "r", "dataset": "other", "response_id": "r", "abstained": 1, "claim": None}
+    more = validate_claims(pd.concat([claims, pd.DataFrame([lone])], ignore_index=True))
+    again = validate_verdicts(pd.concat([verdicts, verdicts.assign(repeat=1, prediction=[0, 1])]))
+    joined = Judged.join(more, again)
+    assert rates(joined) == before
+    assert joined.silent["claim_id"].tolist() == ["r"]

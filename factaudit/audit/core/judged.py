@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -29,6 +29,7 @@ class Judged:
     prediction: int8 (E, n), 1, 0 or -1 for unscored (a verdict without a prediction, or no verdict at all).
     score: float64 (E, n), NaN where the evaluator gave none.
     status: int8 (E, n), an index into `factaudit.tables.STATUSES`; -1 where there is no verdict at all.
+    silent: the rows of the claims table that stand for responses without any claim; they are in no array.
     """
 
     claims: pd.DataFrame
@@ -37,10 +38,20 @@ class Judged:
     prediction: np.ndarray
     score: np.ndarray
     status: np.ndarray
+    silent: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @classmethod
     def join(cls, claims: pd.DataFrame, verdicts: pd.DataFrame) -> Judged:
-        """Join validated tables (`factaudit.tables`); a verdict of a claim that isn't in ``claims`` is left out."""
+        """Join validated tables (`factaudit.tables`); a verdict of a claim that isn't in ``claims`` is left out.
+
+        Of repeats the first (repeat 0) is read. Rows of responses without any claim are set apart (``silent``).
+        """
+        lone = claims["abstained"].notna()
+        silent = claims[lone]
+        if lone.any():
+            claims = claims[~lone].reset_index(drop=True)
+        if verdicts["repeat"].any():
+            verdicts = verdicts[verdicts["repeat"] == 0]
         rows = claim_positions(claims, verdicts["claim_id"])
         codes, names = column_codes(verdicts, "evaluator")
         known = rows >= 0
@@ -53,7 +64,7 @@ class Judged:
         score[at] = verdicts["score"].to_numpy(dtype=np.float64)[known]
         status[at] = pd.Categorical(verdicts["status"], categories=list(STATUSES)).codes[known]
         label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
-        return cls(claims, tuple(map(str, names)), label, prediction, score, status)
+        return cls(claims, tuple(map(str, names)), label, prediction, score, status, silent)
 
     def check_evaluators(self, names: Iterable[str]) -> None:
         """Raise `UsageError` for a name that no verdict has."""
