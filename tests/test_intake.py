@@ -12,6 +12,7 @@ import pytest
 
 from factaudit.errors import InputError, UsageError
 from factaudit.intake.anyfile import read_any
+from factaudit.intake.load import is_standard, load, parse_settings
 from factaudit.intake.mapping import Mapping, apply
 from factaudit.intake.profile import propose
 
@@ -376,3 +377,70 @@ def test_a_file_that_is_no_table_is_named(name: str, content: bytes, said: str, 
 def test_utf_16_as_excel_writes_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("claim\tlabel\nDie Brücke steht.\t1\n", encoding="utf-16")
     assert read_any(tmp_path / "a.txt").to_dict("records") == [{"claim": "Die Brücke steht.", "label": "1"}]
+
+
+WIDE: Rows = {
+    "context": DOCS,
+    "answer": CLAIMS,
+    "rating": words(LABELS, 5, 2),
+    "judge_a": words(PREDICTIONS, 9, 2),
+    "judge_b": words(PREDICTIONS, 8, 1),
+    "note": SYSTEMS,
+}
+
+
+def test_settings_of_the_user_go_before_what_is_proposed(tmp_path: Path) -> None:
+    (path,) = write(tmp_path, {"a.csv": WIDE})
+    said: list[str] = []
+    settings = parse_settings(
+        columns=["label=rating", "system=note"], scale="0:10", threshold=8.5, label_threshold=3, wide=["judge_*"]
+    )
+    loaded = load([path], settings=settings, say=said.append)
+    assert loaded.claims is not None
+    assert loaded.verdicts is not None
+    assert loaded.claims["label"].tolist() == LABELS
+    assert loaded.claims["system"].tolist() == SYSTEMS
+    by_name = {str(name): part for name, part in loaded.verdicts.groupby("evaluator")}
+    assert by_name["judge_a"]["prediction"].tolist() == PREDICTIONS
+    assert by_name["judge_b"]["prediction"].tolist() == [0] * N  # 8 is not above 8.5
+    assert by_name["judge_b"]["score"].tolist() == pytest.approx(words(PREDICTIONS, 0.8, 0.1))
+    assert "context → doc" in said[0]
+
+
+def test_what_was_taken_for_what_is_said_before_anything_goes_wrong(tmp_path: Path) -> None:
+    (path,) = write(tmp_path, {"a.csv": {**WIDE, "judge_a": ["5", "x"] * (N // 2)}})
+    said: list[str] = []
+    with pytest.raises(InputError, match="'x'"):
+        load([path], settings=parse_settings(wide=["judge_a"], scale="0:10"), say=said.append)
+    assert said
+
+
+def test_files_of_ours_are_read_as_they_are(tmp_path: Path) -> None:
+    claims: Rows = {"claim_id": IDS, "dataset": ["d"] * N, "doc": DOCS, "claim": CLAIMS, "label": LABELS}
+    verdicts: Rows = {"claim_id": IDS, "evaluator": ["judge"] * N, "score": SCORES}
+    paths = write(tmp_path, {"v.jsonl": verdicts, "c.csv": claims})
+    said: list[str] = []
+    loaded = load(paths, say=said.append)
+    assert (loaded.mapping, said) == (None, [])
+    assert loaded.verdicts is not None
+    assert loaded.verdicts["prediction"].tolist() == PREDICTIONS
+    (model,) = write(tmp_path, {"m.csv": {**claims, "model": SYSTEMS}})
+    assert not is_standard(model)  # else all audits of systems would be left out without a word
+    loaded = load([model])
+    assert loaded.claims is not None
+    assert loaded.claims["system"].tolist() == SYSTEMS
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"columns": ["cliam=x"]}, "did you mean 'claim'?"),
+        ({"columns": ["claim"]}, "expected OURS=THEIRS"),
+        ({"labels": "good=2"}, "expected WORD=1"),
+        ({"scale": "five"}, "expected LOW:HIGH"),
+    ],
+)
+def test_a_wrong_setting_is_a_usage_error(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_settings(**given)
+    assert said in str(error.value)
