@@ -246,10 +246,10 @@ def ambigbio_generate(
 ) -> None:
     """Write biographies of ambiguous names by retrieval-augmented generation (MF Table 1)."""
     from factaudit.engines.dfactscore.ambigbio import generate, read_names
-    from factaudit.engines.factscore.settings import ModelSettings
     from factaudit.knowledge.docdb import DocDB
+    from factaudit.llm.settings import LLMSettings
 
-    client = ModelSettings.of(llm).client(max_cost)
+    client = LLMSettings.of(llm).client(max_cost)
     with DocDB(knowledge) as source:
         rows = generate(read_names(names), source, client, out, demos=demos, k=k, system=system, say=click.echo)
     click.echo(f"{out}: {len(rows):,} biographies")

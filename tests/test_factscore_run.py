@@ -22,7 +22,7 @@ from scripted_llm import ScriptedLLM
 from factaudit.cli import main
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.factscore.run import score_files
-from factaudit.engines.factscore.settings import ModelSettings, load, open_knowledge, run
+from factaudit.engines.factscore.settings import load, open_knowledge, run
 from factaudit.errors import InputError, UsageError
 from factaudit.tables import read_claims, read_verdicts
 
@@ -221,15 +221,6 @@ def test_a_wrong_yaml_is_named_by_its_line(bios: Path, tmp_path: Path, text: str
 def test_the_shipped_experiment_is_whole(root: Path, shared: Path) -> None:
     found = load(root / "experiments/factscore_labeled.yaml", {"data": str(shared)})
     assert len(found.factscore.responses) == 2
-
-
-def test_a_model_is_named_on_one_line() -> None:
-    found = ModelSettings.of("gpt-4o-mini,base_url=http://localhost:1/v1,concurrency=64")
-    assert (found.model, found.base_url, found.concurrency) == ("gpt-4o-mini", "http://localhost:1/v1", 64)
-    with pytest.raises(UsageError, match="expected NAME"):
-        ModelSettings.of("gpt-4o-mini,concurrency")
-    with pytest.raises(UsageError, match="unknown key 'concurency'"):
-        ModelSettings.of("gpt-4o-mini,concurency=3")
 
 
 # ---------------------------------------------------------------------------------------------- the real client

@@ -16,8 +16,9 @@ import pytest
 from llm_server import LASTING, TRANSIENT, FaultServer, Plan
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.llm.client import MALFORMED_RETRIES, Client, Failure
+from factaudit.llm.client import MALFORMED_RETRIES, Client
 from factaudit.llm.cost import Budget, Price
+from factaudit.llm.errors import Failure
 from factaudit.llm.types import Reply, Request
 
 KEY = "sk-secret-0123456789"
@@ -301,11 +302,11 @@ def test_the_signature_holds_what_changes_a_reply_and_not_where_it_comes_from() 
     assert one.key(request()) != Client("m", base_url="http://a/v1", revision="r").key(request())
 
 
-def test_params_of_the_client_are_sent_and_a_request_may_override_them() -> None:
+def test_params_that_the_user_sets_go_before_what_a_request_asks_for() -> None:
     with FaultServer() as server:
-        ask(server, request("a"), request("b", temperature=1.0), params={"temperature": 0.0, "max_tokens": 5})
+        ask(server, request("a"), request("b", temperature=0.5), params={"temperature": 1.0, "max_tokens": 5})
         sent = {body["messages"][0]["content"]: body for body in server.bodies}
-    assert sent["a"]["temperature"] == 0.0
+    assert sent["a"]["temperature"] == 1.0
     assert sent["b"] == {
         "model": "m",
         "messages": [{"role": "user", "content": "b"}],

@@ -20,7 +20,8 @@ from llm_server import LASTING, TRANSIENT, FaultServer, Plan, completion, finger
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators import llm
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
-from factaudit.evaluators.llm import BespokeMiniCheck, LLMJudge, NoContext, Template
+from factaudit.evaluators.llm import BespokeMiniCheck, LLMJudge, NoContext
+from factaudit.evaluators.prompt import Template
 from factaudit.evaluators.registry import entries, make_evaluator
 from factaudit.llm.client import MALFORMED_RETRIES, Client
 from factaudit.llm.types import Token

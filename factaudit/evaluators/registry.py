@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from factaudit.errors import UsageError, hint
 from factaudit.evaluators.base import Evaluator
 from factaudit.evaluators.own import as_evaluator, load
+from factaudit.llm.settings import nest_params
 
 #: Distributions add evaluators of their own under this entry point group: ``name = "package.module:Class"``.
 ENTRY_POINTS = "factaudit.evaluators"
@@ -166,11 +167,12 @@ def make_evaluator(name: str, options: Mapping[str, Any] | None = None) -> Evalu
             raise UsageError(f"evaluator {name!r} is no class, so it has no option {next(iter(options))!r}")
         return as_evaluator(cls)
     fields = [field for field in getattr(cls, "__dataclass_fields__", {}) if not field.startswith("_")]
-    for key in options or {}:
+    options = nest_params(options or {})
+    for key in options:
         if key not in fields:
             raise UsageError(f"evaluator {name!r} has no option {key!r}" + (hint(key, fields) if fields else ""))
     try:
-        return TypeAdapter(cls).validate_python(dict(options or {}))
+        return TypeAdapter(cls).validate_python(options)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "options"

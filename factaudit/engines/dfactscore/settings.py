@@ -13,10 +13,11 @@ from factaudit.engines.dfactscore.link import NARROW
 from factaudit.engines.dfactscore.run import published_files, score_files
 from factaudit.engines.factscore.decompose import MAX_FACTS
 from factaudit.engines.factscore.score import GAMMA
-from factaudit.engines.factscore.settings import PACKAGES, ModelSettings, open_knowledge
+from factaudit.engines.factscore.settings import PACKAGES, open_knowledge
 from factaudit.errors import UsageError
 from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.wikipedia import API
+from factaudit.llm.settings import LLMField
 from factaudit.results import Results
 from factaudit.runfolder import RunSettings, check_audits, resolve_evaluator, write_lock
 from factaudit.yamlfile import Paths, YamlFile, check
@@ -69,7 +70,7 @@ class DScoreSettings(BaseModel):
     wikipedia_api: str = API
     system: str | None = None
     limit: int | None = Field(default=None, ge=1)
-    llm: str | ModelSettings | None = None
+    llm: LLMField | None = None
     verifier: str | dict[str, dict[str, Any] | None] = LLM_VERIFIER
     groupers: list[Literal["heuristic", "llm", "one-group", "given"]] = Field(default=["llm"], min_length=1)
     rule: Literal["argmax", "hungarian", "given"] = "argmax"
@@ -192,7 +193,7 @@ def make_scorer(experiment: DScoreExperiment, out: str | Path) -> DFactScorer:
     block = experiment.dfactscore
     if not isinstance(block, DScoreSettings):
         raise UsageError("published outputs are read, not scored")
-    llm = None if block.llm is None else ModelSettings.of(block.llm).client()
+    llm = None if block.llm is None else block.llm.client()
     knowledge = None
     if block.knowledge is not None:
         knowledge = open_knowledge(block.knowledge, block.missing, out, block.wikipedia_api)

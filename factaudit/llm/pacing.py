@@ -1,0 +1,65 @@
+"""How fast requests go out: so many a minute, and not before the server wants them again."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+
+class Pace:
+    """So many units per minute, evenly spaced: no window of a minute ever holds more."""
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._interval = None if per_minute is None else 60.0 / per_minute
+        self._next = 0.0
+
+    async def wait(self, units: float) -> None:
+        """Wait until ``units`` more may be used; who asks first goes first."""
+        if self._interval is not None:
+            now = asyncio.get_running_loop().time()
+            start = max(now, self._next)
+            self._next = start + units * self._interval
+            if start > now:
+                await asyncio.sleep(start - now)
+
+
+class Pacing:
+    """The limits of one account at one server, and the pauses that the server asks for.
+
+    Attempts are repeated after an exponential backoff with jitter, between ``backoff`` and ``max_backoff`` seconds.
+    """
+
+    def __init__(
+        self,
+        requests_per_minute: float | None,
+        tokens_per_minute: float | None,
+        backoff: float,
+        max_backoff: float,
+        seed: int | None,
+    ) -> None:
+        self._requests = Pace(requests_per_minute)
+        self._tokens = Pace(tokens_per_minute)
+        self._backoff, self._max_backoff = backoff, max_backoff
+        self._random = random.Random(seed)
+        self._paused_until = 0.0
+
+    async def before(self, tokens: int) -> None:
+        """Wait until a request of so many tokens may be sent."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            while (pause := self._paused_until - clock()) > 0:
+                await asyncio.sleep(pause)
+            await self._requests.wait(1)
+            await self._tokens.wait(tokens)
+            # A pause that began meanwhile: when it ends, those that waited for it keep their distance too.
+            if self._paused_until <= clock():
+                return
+
+    async def after(self, attempt: int, told: float | None) -> None:
+        """Wait after a failed attempt (counted from 0), ``told`` seconds where the server says so."""
+        delay = min(self._max_backoff, self._backoff * 2**attempt) * self._random.uniform(0.5, 1.0)
+        if told is not None:
+            # Every request to this server must wait, not only the one that was told so.
+            self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + told)
+            delay = told + delay * 0.1
+        await asyncio.sleep(delay)

@@ -1,0 +1,252 @@
+"""What may be said of a language model, wherever one is asked: by engines, evaluators and the command line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
+
+from factaudit.errors import FactauditError, UsageError, hint
+from factaudit.llm.local import LOCAL, LocalModel
+from factaudit.signature import signature
+
+if TYPE_CHECKING:
+    from factaudit.llm.client import Client
+    from factaudit.llm.cost import Budget, Price
+
+#: Parameters that would change what comes back, not how the model is sampled.
+_OURS = ("model", "messages", "stream", "n")
+_SECRET = re.compile(r"api.?key|authorization|password|secret|bearer|credential|access.?token|cookie", re.IGNORECASE)
+_KEY_LIKE = re.compile(r"(?:\b(?:sk|hf|gsk|xai)[-_][\w-]{16,}|\bBearer\s+\S{8,})")
+#: OpenAI's reasoning models answer 400 to ``max_tokens``, to any temperature but 1 and to log-probabilities
+#: (platform.openai.com/docs/guides/reasoning).
+_REASONING = re.compile(r"(?:^|/)(?:o[134]|gpt-5)(?![0-9])(?!.*chat)", re.IGNORECASE)
+_REFUSED = ("temperature", "top_p", "max_tokens", "logprobs", "top_logprobs")
+
+
+@dataclass(kw_only=True)
+class LLMSettings:
+    """One model of one server, how it is asked, and what it costs.
+
+    In a text ``NAME,key=value,...`` (``gpt-4o-mini,concurrency=64,params.seed=1``), in YAML a mapping.
+
+    Args:
+        model: its name, as the server has it.
+        base_url: the server; by default ``OPENAI_BASE_URL``, else OpenAI's. ``local`` starts a llama.cpp server.
+        api_key_env: the variable that holds the key. The key itself is written nowhere.
+        params: any parameters of the request. They go before what a caller asks for by default, and a null takes that
+            away: ``{temperature: null}``. ``max_completion_tokens`` takes the place of ``max_tokens``. A model that
+            refuses ``max_tokens``, temperatures and log-probabilities (OpenAI's o1 to gpt-5) is sent none of them
+            unless they stand here.
+        revision: tells apart models that have the same name and give other replies; part of every cache key.
+        batch: use the Batch API.
+        concurrency: requests under way at a time.
+        requests_per_minute, tokens_per_minute: limits of the account.
+        timeout: seconds, of each attempt.
+        max_retries: further attempts after one that failed in a way that may pass.
+        prices: a price table (CSV), or this model's: ``{input: 0.15, output: 0.6}``, US dollars per million tokens.
+        cache: ``default``, ``none``, or a path.
+
+    Raises `UsageError` for what cannot be.
+    """
+
+    #: In a YAML a model or a revision may look like a number.
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"coerce_numbers_to_str": True, "extra": "forbid"}
+
+    model: str = ""
+    base_url: str | None = None
+    api_key_env: str = "OPENAI_API_KEY"
+    params: dict[str, Any] = field(default_factory=dict)
+    revision: str = ""
+    batch: bool = False
+    concurrency: int = 16
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    timeout: float = 60.0
+    max_retries: int = 6
+    prices: str | dict[str, float] | None = None
+    cache: str = "default"
+
+    def __post_init__(self) -> None:
+        check_url(self.base_url)
+        if not self.model and self.base_url != LOCAL:
+            raise UsageError("option model: expected the name of a model")
+        for name in ("concurrency", "timeout", "requests_per_minute", "tokens_per_minute"):
+            if (value := getattr(self, name)) is not None and not value > 0:
+                raise UsageError(f"{name}: expected more than 0, found {value!r}")
+        if self.max_retries < 0:
+            raise UsageError(f"max_retries: expected 0 or more, found {self.max_retries!r}")
+        check_params(self.params)
+        if isinstance(self.prices, dict) and (
+            set(self.prices) != {"input", "output"} or not all(value >= 0 for value in self.prices.values())
+        ):
+            raise UsageError("prices: expected a CSV's path, or {input, output} in US dollars per million tokens")
+        if self.batch and self.base_url == LOCAL:
+            raise UsageError("option batch: the local server has no Batch API")
+        if self.batch and self.cache_path() is None:
+            raise UsageError("option batch: needs the cache, which is how a killed run finds its batches again")
+
+    @classmethod
+    def of(cls, given: str | Mapping[str, Any] | LLMSettings) -> LLMSettings:
+        """From a text or a mapping. Raises `UsageError`."""
+        if isinstance(given, LLMSettings):
+            return given
+        if isinstance(given, str):
+            model, *rest = (part.strip() for part in given.split(","))
+            pairs = [part.partition("=") for part in rest]
+            if not model or "=" in model or not all(key and equals for key, equals, _ in pairs):
+                raise UsageError(f"llm {given!r}: expected NAME[,key=value,...]")
+            given = {"model": model, **{key.strip(): value for key, _, value in pairs}}
+        if not isinstance(given, Mapping):
+            raise UsageError(f"llm: expected a model's name or settings, found {type(given).__name__}")
+        options = nest_params(given)
+        known = [one.name for one in fields(cls)]
+        for key in options:
+            if key not in known:
+                where = f"; a parameter of the request is params.{key}" if key not in _OURS else ""
+                raise UsageError(f"llm: unknown key {key!r}{hint(str(key), known)}{where}")
+        try:
+            return TypeAdapter(cls).validate_python(options)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise UsageError(f"llm: {first['loc'][0]}: {first['msg']}, found {first.get('input')!r}") from None
+
+    def told(self) -> dict[str, Any]:
+        """The settings that are not as they are by default, for lock files."""
+        shown = {}
+        for one in fields(self):
+            default = one.default if one.default_factory is MISSING else one.default_factory()
+            if (value := getattr(self, one.name)) != default:
+                shown[one.name] = value
+        return shown
+
+    def client(self, budget: Budget | float | None = None) -> Client:
+        """The client (`factaudit.llm.client`). ``budget``: shared with other clients, or US dollars of its own."""
+        from factaudit.llm.client import Client
+        from factaudit.llm.cost import Budget
+
+        return Client(self, cache=self.cache_path(), budget=budget if isinstance(budget, Budget) else Budget(budget))
+
+    def client_key(self) -> tuple[str, str]:
+        """Model and revision as cache keys and signatures have them: a local model's are its name and its weights."""
+        if (local := self.local_model) is None:
+            return self.model, self.revision
+        return local.name, " ".join(filter(None, (local.checksum, self.revision)))
+
+    @property
+    def signature(self) -> str:
+        """Model, revision and parameters; not where the model is served, nor how fast it is asked."""
+        model, revision = self.client_key()
+        return signature("llm", {"model": model, "revision": revision, **self.params})
+
+    @cached_property
+    def local_model(self) -> LocalModel | None:
+        """What ``base_url: local`` starts."""
+        return LocalModel.find(self.model, self.concurrency) if self.base_url == LOCAL else None
+
+    def cache_path(self) -> Path | None:
+        """The cache's file; None where it is turned off."""
+        from factaudit.llm.cache import default_path
+
+        if self.cache == "none":
+            return None
+        return default_path() if self.cache == "default" else Path(self.cache)
+
+    def request_params(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
+        """What is sent where a caller wants ``wanted`` by default.
+
+        >>> LLMSettings(model="m", params={"max_completion_tokens": 9}).request_params({"max_tokens": 5, "seed": 1})
+        {'seed': 1, 'max_completion_tokens': 9}
+        """
+        sent = dict(wanted)
+        if self.base_url != LOCAL and _REASONING.search(self.model):
+            sent = {key: value for key, value in sent.items() if key not in _REFUSED}
+        if "max_completion_tokens" in self.params:
+            sent.pop("max_tokens", None)
+        return {key: value for key, value in {**sent, **self.params}.items() if value is not None}
+
+    def price(self) -> Price | None:
+        """The price that these settings give, if any; a model that runs here costs nothing."""
+        from factaudit.llm.cost import Price, load_prices, price_of
+
+        if self.base_url == LOCAL:
+            return Price(0.0, 0.0)
+        if isinstance(self.prices, dict):
+            return Price(self.prices["input"], self.prices["output"])
+        return None if self.prices is None else price_of(self.model, load_prices(self.prices))
+
+
+def nest_params(options: Mapping[str, Any]) -> dict[str, Any]:
+    """``{"params.seed": "1"}`` as ``{"params": {"seed": 1}}``: of a text, the values are read as YAML's."""
+    nested = {key: value for key, value in options.items() if not key.startswith("params.")}
+    dotted = {key.removeprefix("params."): value for key, value in options.items() if key.startswith("params.")}
+    if dotted:
+        inner = nested.get("params") or {}
+        if not isinstance(inner, Mapping):
+            raise UsageError(f"params: expected keys and values, found {inner!r}")
+        nested["params"] = {**inner, **{key: _yaml(key, value) for key, value in dotted.items()}}
+    return nested
+
+
+def _yaml(key: str, value: Any) -> Any:
+    try:
+        return yaml.safe_load(value) if isinstance(value, str) else value
+    except yaml.YAMLError:
+        raise UsageError(f"params.{key}: the value is not YAML") from None
+
+
+def check_params(params: Mapping[str, Any]) -> None:
+    """Refuse what would be a secret in lock files, caches and reports, and what is not the user's to set."""
+    for key in params:
+        if key in _OURS:
+            raise UsageError(f"params: {key!r} is not a parameter to set here")
+    for place, value in _leaves(params, ""):
+        if _SECRET.search(place) or (isinstance(value, str) and _KEY_LIKE.search(value)):
+            name = place if _SECRET.search(place) else place.split(".")[0]
+            raise UsageError(f"params: {name!r} looks like a secret, and settings are written down: use api_key_env")
+
+
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{place}.{key}" if place else str(key))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _leaves(inner, place)
+    else:
+        yield place, value
+
+
+def check_url(base_url: str | None) -> None:
+    """Raise `UsageError` where a configured address is none, or has what must not stand in a lock file."""
+    if base_url is None or base_url == LOCAL:
+        return
+    try:
+        parts = urlsplit(base_url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        known = False
+    if not known:
+        raise UsageError("base_url: expected 'local' or an address like http://localhost:8000/v1")
+    if "@" in parts.netloc or parts.query:
+        # Not shown: settings, and so addresses, are written into lock files and messages.
+        raise UsageError("base_url: expected an address without password or query; OPENAI_BASE_URL may have a password")
+
+
+def _field(given: Any) -> Any:
+    # Inside a settings model, what is wrong is a problem like others, told with the line of its key.
+    try:
+        return LLMSettings.of(given)
+    except FactauditError as error:
+        raise ValueError(str(error)) from None
+
+
+#: A field of a settings model that names a language model, in any form that `LLMSettings.of` takes.
+LLMField = Annotated[LLMSettings, BeforeValidator(_field), PlainSerializer(LLMSettings.told)]

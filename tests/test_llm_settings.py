@@ -1,0 +1,154 @@
+"""What may be said of a language model: one object for engines, evaluators and the command line."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import FaultServer
+from pydantic import BaseModel
+
+from factaudit.engines.factscore import decompose, settings, verify
+from factaudit.errors import InputError, UsageError
+from factaudit.evaluators.base import Claim
+from factaudit.evaluators.llm import LLMJudge
+from factaudit.evaluators.registry import make_evaluator, parse_spec
+from factaudit.llm.client import Client
+from factaudit.llm.cost import Budget, Price
+from factaudit.llm.settings import LLMField, LLMSettings
+
+
+def test_a_model_is_named_on_one_line() -> None:
+    found = LLMSettings.of("gpt-4o-mini,base_url=http://localhost:1/v1,concurrency=64,params.seed=7,params.stop=null")
+    assert (found.model, found.base_url, found.concurrency) == ("gpt-4o-mini", "http://localhost:1/v1", 64)
+    assert found.params == {"seed": 7, "stop": None}
+    assert LLMSettings.of(found) is found
+    assert LLMSettings.of({"model": 4, "params": {"a": 1}, "params.b": "[x, y]"}).params == {"a": 1, "b": ["x", "y"]}
+    for text, message in (
+        ("gpt-4o-mini,concurrency", "expected NAME"),
+        ("gpt-4o-mini,=3", "expected NAME"),
+        ("gpt-4o-mini,concurency=3", "unknown key 'concurency' .did you mean 'concurrency'"),
+        ("gpt-4o-mini,temperature=1", "a parameter of the request is params.temperature"),
+        ("gpt-4o-mini,concurrency=many", "llm: concurrency: .*found 'many'"),
+        ("gpt-4o-mini,concurrency=0", "concurrency: expected more than 0"),
+        ("gpt-4o-mini,base_url=ftp://x", "base_url: expected"),
+        ("gpt-4o-mini,params.x=[", "params.x: the value is not YAML"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            LLMSettings.of(text)
+
+
+SECRETS: list[dict[str, Any]] = [
+    {"api_key": "abc"},
+    {"OPENAI_API_KEY": "abc"},
+    {"extra_headers": {"Authorization": "Bearer abc"}},
+    {"headers": [{"x-api-key": "abc"}]},
+    {"user": "sk-abcdefghijklmnopqrstuvwx"},
+    {"metadata": {"note": "Bearer abcdefghijklm"}},
+]
+
+
+@pytest.mark.parametrize("params", SECRETS, ids=str)
+def test_secrets_are_refused_among_the_parameters_and_not_repeated(params: dict[str, Any]) -> None:
+    for make in (lambda: LLMSettings(model="m", params=params), lambda: LLMJudge(model="m", params=params)):
+        with pytest.raises(UsageError, match="api_key_env") as told:
+            make()
+        assert "abc" not in str(told.value)
+
+
+@pytest.mark.parametrize("name", ["model", "messages", "stream", "n"])
+def test_parameters_that_would_change_what_comes_back_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=f"params: '{name}'"):
+        LLMSettings(model="m", params={name: 2})
+
+
+def test_ordinary_parameters_are_not_taken_for_secrets() -> None:
+    params = {"max_completion_tokens": 9, "reasoning_effort": "low", "logit_bias": {"5": 1}, "top_k": 3, "user": "me"}
+    assert LLMSettings(model="m", params=params).params == params
+
+
+def sent_by(model: str, params: dict[str, Any]) -> list[dict[str, Any]]:
+    """What decomposing, verifying and judging each send, without the messages."""
+    requests = [
+        decompose.Demonstrations.load().request("One."),
+        verify.request("Two?"),
+    ]
+    with FaultServer() as server:
+
+        async def ask() -> None:
+            options = {"model": model, "base_url": server.url, "params": params, "cache": "none"}
+            async with LLMSettings.of(options).client() as client:
+                for request in requests:
+                    await client.ask(request)
+
+        asyncio.run(ask())
+        list(LLMJudge(model=model, base_url=server.url, params=params, cache="none").judge([Claim("a", "b", "c")]))
+        return [{k: v for k, v in body.items() if k not in ("messages", "model")} for body in server.bodies]
+
+
+def test_every_caller_can_set_any_parameter() -> None:
+    before = sent_by("m", {})
+    assert [body["max_tokens"] for body in before] == [800, 50, 8]
+    assert all(body["temperature"] == 0.0 for body in before)
+    params = {"max_completion_tokens": 2000, "reasoning_effort": "low", "temperature": None, "seed": 3}
+    for body, old in zip(sent_by("m", params), before, strict=True):
+        kept = {key: value for key, value in old.items() if key not in ("max_tokens", "temperature")}
+        assert body == {**kept, "max_completion_tokens": 2000, "reasoning_effort": "low", "seed": 3}
+
+
+@pytest.mark.parametrize("model", ["o1", "o3-mini", "openai/o4-mini-2025-04-16", "gpt-5", "gpt-5-mini", "gpt-5.1"])
+def test_what_reasoning_models_refuse_is_sent_only_when_asked_for(model: str) -> None:
+    assert sent_by(model, {}) == [{}, {}, {}]
+    asked = {"temperature": 1, "max_completion_tokens": 900}
+    assert sent_by(model, asked) == [asked] * 3
+    assert next(LLMJudge(model=model, max_tokens=70).requests([Claim("a", "b", "c")])).params == {
+        "max_completion_tokens": 70
+    }
+
+
+@pytest.mark.parametrize("model", ["gpt-4o", "gpt-50", "o11", "gpt-5-chat-latest", "foo1", "qwen3"])
+def test_other_models_are_sent_the_published_parameters(model: str) -> None:
+    assert LLMSettings(model=model).request_params({"temperature": 0.0}) == {"temperature": 0.0}
+
+
+def test_a_parameter_the_model_refuses_is_told_with_the_way_out() -> None:
+    with pytest.raises(Exception, match="a parameter set to null under 'params' is not sent"):
+        Client("m", base_url="http://x").read(400, {}, '{"error": {"message": "no", "code": "unsupported_parameter"}}')
+
+
+def test_the_price_may_stand_beside_the_model(tmp_path: Path) -> None:
+    table = tmp_path / "prices.csv"
+    table.write_text("model,input,output\nmine,1,2\n")
+    for prices in (str(table), {"input": 1.0, "output": 2.0}):
+        client = Client(LLMSettings(model="mine", prices=prices), budget=Budget(1.0, {}))
+        assert (client.price().input, client.price().output) == (1.0, 2.0)  # type: ignore[union-attr]
+    assert Client("mine", budget=Budget(None, {"mine": Price(3, 4)})).price() == Price(3, 4)
+    for wrong in ({"input": 1.0}, {"input": -1.0, "output": 1.0}):
+        with pytest.raises(UsageError, match="prices: expected"):
+            LLMSettings(model="mine", prices=wrong)
+
+
+def test_evaluators_take_the_same_settings() -> None:
+    spec = "llm:model=o3,params.reasoning_effort=low,params.max_completion_tokens=500,timeout=5"
+    evaluator = make_evaluator(*parse_spec(spec))
+    assert isinstance(evaluator, LLMSettings)
+    assert evaluator.params == {"reasoning_effort": "low", "max_completion_tokens": 500}
+    assert evaluator.timeout == 5.0
+
+
+def test_inside_an_experiment_a_model_is_checked_with_its_line(tmp_path: Path) -> None:
+    class Model(BaseModel):
+        llm: LLMField | None = None
+
+    assert Model.model_validate({"llm": {"model": "m", "timeout": 3}}).model_dump()["llm"] == {
+        "model": "m",
+        "timeout": 3.0,
+    }
+    (tmp_path / "responses.jsonl").write_text("{}\n")
+    path = tmp_path / "experiment.yaml"
+    path.write_text("title: x\nfactscore:\n  responses: [responses.jsonl]\n  llm: {model: m, params: {api_key: abc}}\n")
+    with pytest.raises(InputError, match=r"line 4: factscore\.llm: params: 'api_key' looks like a secret") as told:
+        settings.load(path)
+    assert "abc" not in str(told.value)
