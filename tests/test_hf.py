@@ -149,6 +149,22 @@ def test_published_sizes_are_the_defaults(folders):
 
 
 @pytest.mark.hf
+def test_a_chunk_is_counted_in_the_models_own_tokens_where_asked(folders):
+    doc = sentences(random.Random(3), 60)
+    found = {}
+    for unit in ("published", "tokens", "words"):
+        evaluator = MiniCheck(str(folders["t5"]), size=100, unit=unit)
+        found[unit] = judged(evaluator, [Claim("a", "The mill.", doc)])["a"].chunk_scores
+        count = evaluator._loaded.model.count if unit == "tokens" else words
+        assert len(found[unit]) == len(published_chunks(doc, 100, count)) > 1
+        assert ("unit" in evaluator.signature) == (unit != "published")
+    assert found["published"] == found["words"]
+    assert len(found["tokens"]) > len(found["words"])
+    with pytest.raises(UsageError, match="evaluator 'minicheck', option unit"):
+        make_evaluator("minicheck", {"unit": "letters"})
+
+
+@pytest.mark.hf
 def test_support_tokens_are_looked_up_and_checked(folders, tmp_path):
     evaluator = MiniCheck(str(folders["t5"]))
     judged(evaluator, [Claim("a", "The mill.", "The mill.")])

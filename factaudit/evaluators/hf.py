@@ -70,7 +70,7 @@ def load(name: str, revision: str | None, device: str, auto: Callable[[Any], str
         import transformers
     except ImportError as error:
         raise UsageError(f"the model {name!r} needs the [hf] extra: pip install 'factaudit[hf]' ({error})") from error
-    chosen = _device(device)
+    chosen = pick_device(device)
     if name.startswith(("/", ".", "~")) and not Path(name).is_dir():
         raise FactauditError(f"no model at {name!r}: no such folder")
     try:
@@ -158,7 +158,8 @@ def _verdict(claim_id: str, scores: list[float | None]) -> Verdict:
     return Verdict(claim_id, max(known), chunk_scores=scores)
 
 
-def _device(name: str) -> str:
+def pick_device(name: str) -> str:
+    """A torch device by its name; ``auto``: CUDA, else MPS, else the CPU. Raises `UsageError`."""
     import torch
 
     if name == "auto":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators import hf
@@ -36,6 +36,7 @@ class MiniCheck:
         revision: the commit, tag or branch on the hub; a commit pins the weights.
         device: ``auto`` (CUDA, else MPS, else the CPU) or a torch device. batch_size: chunks per batch.
         size: of a chunk; by default 400 tokens for a classifier, 500 words for a sequence-to-sequence model.
+        unit: what ``size`` counts, as published by default; ``tokens`` are the model's own, ``words`` between blanks.
         max_length: tokens that the model reads at once; by default what its positions allow, at most 2048.
 
     As the authors' code (github.com/Liyan06/MiniCheck), but where an input is longer than ``max_length``: that code
@@ -47,6 +48,7 @@ class MiniCheck:
     device: str = "auto"
     batch_size: int = 16
     size: int | None = None
+    unit: Literal["published", "tokens", "words"] = "published"
     max_length: int | None = None
 
     def __post_init__(self) -> None:
@@ -59,8 +61,9 @@ class MiniCheck:
 
     @property
     def signature(self) -> str:
-        """The model (a folder by its checksum), and ``size`` and ``max_length`` where they are not the published."""
-        given = {"size": self.size, "max_length": self.max_length}
+        """The model (a folder by its checksum), and ``size``, ``unit``, ``max_length`` where they are not published."""
+        unit = None if self.unit == "published" else self.unit
+        given = {"size": self.size, "unit": unit, "max_length": self.max_length}
         return signature("minicheck", hf.settings(self._name, self.revision) | {k: v for k, v in given.items() if v})
 
     @property
@@ -71,7 +74,7 @@ class MiniCheck:
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim, in any order; claims of one document are best given one after the other."""
         if self._loaded is None:
-            self._loaded = _Loaded.of(self._name, self.revision, self.device, self.size, self.max_length)
+            self._loaded = _Loaded.of(self._name, self.revision, self.device, self.size, self.unit, self.max_length)
         yield from hf.judge(claims, self._loaded.encode, self._loaded.support, self.batch_size)
 
 
@@ -86,7 +89,9 @@ class _Loaded:
     chunks: Callable[[str], list[str]]
 
     @classmethod
-    def of(cls, name: str, revision: str | None, device: str, size: int | None, max_length: int | None) -> _Loaded:
+    def of(
+        cls, name: str, revision: str | None, device: str, size: int | None, unit: str, max_length: int | None
+    ) -> _Loaded:
         model = hf.load(name, revision, device, _loader)
         tokenizer, config = model.tokenizer, model.model.config
         positions = model.positions or MAX_LENGTH
@@ -101,6 +106,7 @@ class _Loaded:
             answers, count, published = None, model.count, CLASSIFIER_TOKENS
         else:
             answers, count, published = _answers(name, tokenizer), words, SEQ2SEQ_WORDS
+        count = {"published": count, "tokens": model.count, "words": words}[unit]
 
         # Claims come document by document.
         @lru_cache(maxsize=8)

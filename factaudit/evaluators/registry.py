@@ -96,6 +96,14 @@ _OURS = (
         example="minicheck:model=flan-t5-large",
     ),
     Entry(
+        "alignscore",
+        "factaudit.evaluators.alignscore:AlignScore",
+        "AlignScore: P(aligned) for each sentence of the claim over chunks of the document, then the mean",
+        needs="the [hf] extra",
+        source="Zha et al. 2023, AlignScore",
+        example="alignscore:model=large",
+    ),
+    Entry(
         "nli",
         "factaudit.evaluators.nli:NLI",
         "an NLI cross-encoder: the probability that the document entails the claim",
