@@ -5,14 +5,21 @@
 >>> verdicts = factaudit.judge(claims, ["rouge2", "tfidf"])  # doctest: +SKIP
 >>> results = factaudit.compare(claims, verdicts)  # doctest: +SKIP
 >>> results.save("runs/mine")  # doctest: +SKIP
+
+Importing the package reads nothing else: each name is imported when it is first used (PEP 562).
 """
 
-from factaudit.datasets import convert
-from factaudit.evaluators.judging import judge
-from factaudit.experiment import run
-from factaudit.results import Results, compare
-from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from factaudit.version import __version__
+
+if TYPE_CHECKING:
+    from factaudit.datasets import convert
+    from factaudit.evaluators.judging import judge
+    from factaudit.experiment import run
+    from factaudit.results import Results, compare
+    from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
 
 __all__ = [
     "Results",
@@ -27,3 +34,27 @@ __all__ = [
     "validate_verdicts",
     "write_table",
 ]
+
+_MODULES = {
+    "Results": "factaudit.results",
+    "compare": "factaudit.results",
+    "convert": "factaudit.datasets",
+    "judge": "factaudit.evaluators.judging",
+    "read_claims": "factaudit.tables",
+    "read_verdicts": "factaudit.tables",
+    "run": "factaudit.experiment",
+    "validate_claims": "factaudit.tables",
+    "validate_verdicts": "factaudit.tables",
+    "write_table": "factaudit.tables",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'factaudit' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -164,7 +164,7 @@ def engine_of(path: str | Path) -> ModuleType | None:
     return None
 
 
-def estimate(experiment: Experiment, prices: str | Path | None = None) -> list[Row]:
+def expected_cost(experiment: Experiment, prices: str | Path | None = None) -> list[Row]:
     """What the calls of an experiment would cost at the most, a row per evaluator that asks a language model.
 
     Nothing is sent. ``prices`` is a price table of the user's; the rows are those of `factaudit.llm.cost.estimate`.

@@ -43,11 +43,15 @@ def call(capsys):
 
 
 def test_every_command_has_help_with_an_example(call):
-    for name, command in cli.commands.items():
-        code, out, _ = call(name, "--help")
+    waiting = [([name], command) for name, command in cli.commands.items()]
+    while waiting:
+        names, command = waiting.pop()
+        code, out, _ = call(*names, "--help")
         assert code == 0
-        if not hasattr(command, "commands"):
-            assert "Example:\n    factaudit" in out, name
+        if hasattr(command, "commands"):
+            waiting += [([*names, name], inner) for name, inner in command.commands.items()]
+        else:
+            assert f"Example:\n    factaudit {' '.join(names)}" in out, names
 
 
 def test_judge_then_validate_then_audit(call, claims, tmp_path):
@@ -95,6 +99,20 @@ def test_wrong_usage_and_failed_work(call, claims, tmp_path, monkeypatch, argume
     assert found == code
     assert said in err
     assert "Traceback" not in err
+
+
+@pytest.mark.filterwarnings("ignore:Glyph")
+def test_what_a_terminal_would_obey_is_shown_and_not_sent(call, claims, tmp_path):
+    rows = claims.read_text(encoding="utf-8").replace('"D"', '"D\\u001b]0;owned\\u0007"')
+    verdicts = tmp_path / "v\x1b[31m.jsonl"
+    verdicts.write_text('{"claim_id": "c1", "evaluator": "e\\u009b2J\\u202e", "score": 1}\n', encoding="utf-8")
+    claims.write_text(rows, encoding="utf-8")
+    shown = [call("validate", verdicts), call("audit", claims, verdicts, "--out", tmp_path / "o", "--replicates", "0")]
+    shown += [call("validate", tmp_path / "absent\x1b[2J.csv")]
+    text = "".join(out + err for _, out, err in shown)
+    assert [code for code, _, _ in shown] == [0, 0, 1]
+    assert "v\\x1b[31m.jsonl: 1 valid verdict of e\\x9b2J\\u202e" in text
+    assert not set(text) & {"\x1b", "\x07", "\x9b", "\u202e"}
 
 
 def test_a_traceback_only_with_debug(claims, tmp_path):

@@ -211,7 +211,7 @@ def test_a_money_limit_holds_over_runs_that_are_stopped_killed_and_resumed(tmp_p
         assert again["calls"] >= known
         assert first["cost"] < again["cost"] <= 12
         assert sum(server.paid.values()) < 100
-        told, _ = start("estimate").communicate(timeout=60)
+        told, _ = start("cost").communicate(timeout=60)
         assert f"{100 - again['calls']} calls ({again['calls']} more are cached)" in told
 
         last, _ = run(1000)

@@ -23,6 +23,7 @@ from factaudit.evaluators.registry import make_evaluator, parse_spec
 from factaudit.files import Journal, held
 from factaudit.signature import digest
 from factaudit.tables import DEFAULT_THRESHOLD, STATUSES, merge_verdicts, validate_verdicts
+from factaudit.text.printable import printable
 
 #: Verdicts of these statuses are asked for again when a run is resumed; the others are final.
 RETRIED = ("error", "skipped")
@@ -148,7 +149,7 @@ def _judge_one(inputs: _Inputs, named: NamedEvaluator, journal: str | Path | Non
     shown = None if progress else True  # None: on a terminal only
     with (
         log or nullcontext(),
-        tqdm(total=len(inputs.ids), initial=len(done), desc=named.name, unit="claim", disable=shown) as bar,
+        tqdm(total=len(inputs.ids), initial=len(done), desc=printable(named.name), unit="claim", disable=shown) as bar,
     ):
         for verdict in evaluator.judge(inputs.claims(todo)) if todo else ():
             verdict = _checked(verdict, inputs, named)

@@ -1,0 +1,76 @@
+"""The command ``factaudit``. Exit codes: 0 done, 1 the work failed, 2 wrong usage; tracebacks only with ``--debug``.
+
+A *family* is a module beside this one with a tuple ``COMMANDS``; a new one needs a line in `FAMILIES`. Families import
+what they work with inside their verbs, so that ``factaudit --help`` reads nothing but the command line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from factaudit.cli import ambigbio, audit, cache, convert, engines, judge, knowledge, listing, run
+from factaudit.cli.options import Group
+from factaudit.cli.terminal import say, tame_warnings
+from factaudit.errors import FactauditError, UsageError
+from factaudit.version import __version__
+
+#: In the order of the help.
+FAMILIES = (run, judge, audit, convert, engines, knowledge, ambigbio, cache, listing)
+
+
+@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="factaudit")
+@click.option("--debug", is_flag=True, help="Show tracebacks.")
+def cli(debug: bool) -> None:
+    """How far can a factuality metric be trusted?
+
+    \b
+    Start here:
+      factaudit run experiments/quickstart.yaml --out runs/quickstart
+      factaudit audit claims.jsonl verdicts.parquet --out runs/mine
+    """
+
+
+for _family in FAMILIES:
+    for _command in _family.COMMANDS:
+        cli.add_command(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The console script. Never returns: exits with 0, 1 or 2."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    tame_warnings()
+    try:
+        # Without standalone mode click returns the code of --help and --version, and what a command returns: None.
+        sys.exit(cli.main(arguments, prog_name="factaudit", standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        say("\nstopped; what was done is kept: run the same command again to go on", error=True)
+        sys.exit(1)
+    except FactauditError as error:
+        if "--debug" in arguments:
+            raise
+        say(f"factaudit: {error}", error=True)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
+    except BrokenPipeError:
+        # Who read our output has closed it (`| head`): nothing more is to be written, nor flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except OSError as error:
+        if "--debug" in arguments:
+            raise
+        place = f"{error.filename}: " if error.filename else ""
+        say(f"factaudit: {place}{error.strerror or error}", error=True)
+        sys.exit(1)
+    except Exception as error:
+        if "--debug" in arguments:
+            raise
+        say(f"factaudit: {type(error).__name__}: {error}", error=True)
+        say("This is a bug in factaudit: please report it, with what `factaudit --debug ...` prints.", error=True)
+        sys.exit(1)

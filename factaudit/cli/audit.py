@@ -1,0 +1,75 @@
+"""Audits without a YAML: ``audit``, and ``adjust`` for the error rates that one labelled system corrects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from factaudit.cli.options import PATH, RUN_FOLDER, example
+from factaudit.cli.show import show_adjusted, show_results
+from factaudit.cli.terminal import say
+
+
+@click.command(
+    short_help="Audit verdicts against labelled claims.",
+    epilog=example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
+)
+@click.argument("claims", type=PATH)
+@click.argument("verdicts", type=PATH, nargs=-1, required=True)
+@RUN_FOLDER
+@click.option("--title", default="Evaluators compared", show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the bootstrap.")
+@click.option(
+    "--replicates",
+    type=click.IntRange(0),
+    default=2000,
+    show_default=True,
+    help="Bootstrap replicates; 0 for no intervals.",
+)
+def audit(claims: Path, verdicts: tuple[Path, ...], out: Path, title: str, seed: int, replicates: int) -> None:
+    """Audit verdicts against labelled claims: every audit, all figures and the report, without a YAML."""
+    from factaudit.experiment import Experiment
+    from factaudit.experiment import run as run_experiment
+
+    experiment = Experiment(
+        title=title,
+        claims=[str(claims.resolve())],
+        verdicts=[str(path.resolve()) for path in verdicts],
+        seed=seed,
+        replicates=replicates,
+    )
+    show_results(run_experiment(experiment, out, say=say))
+
+
+@click.command(
+    short_help="Correct error rates from one labelled system.",
+    epilog=example("factaudit adjust claims.parquet verdicts.parquet --calibrate gpt-4"),
+)
+@click.argument("claims", type=PATH)
+@click.argument("verdicts", type=PATH, nargs=-1, required=True)
+@click.option("--calibrate", required=True, metavar="SYSTEM", help="The system whose labels are used.")
+@click.option("--evaluator", help="Only this one.  [default: all]")
+@click.option("--level", type=click.Choice(["claim", "response"]), default="claim", show_default=True)
+@click.option("--out", type=PATH, help="Also write the rows as a table: .csv, .jsonl or .parquet.")
+def adjust(
+    claims: Path, verdicts: tuple[Path, ...], calibrate: str, evaluator: str | None, level: str, out: Path | None
+) -> None:
+    """Calibrate on one labelled system: the tuned thresholds, and the corrected error rates of the other systems."""
+    import pandas as pd
+
+    from factaudit.audit.adjustment import adjust as adjust_rates
+    from factaudit.tables import read_claims, read_verdicts, suffix, write_table
+
+    if out is not None:
+        suffix(out)  # a wrong name is said before the work, not after
+    table = read_claims(claims)
+    rows = pd.DataFrame(
+        adjust_rates(table, read_verdicts(*verdicts, claims=table), evaluator, calibrate, levels=(level,))
+    )
+    if out is not None:
+        write_table(rows, out)
+    show_adjusted(rows)
+
+
+COMMANDS = (audit, adjust)

@@ -1,0 +1,53 @@
+"""Published data sets turned into our tables: ``convert``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from factaudit.cli.options import PATH, example
+from factaudit.cli.terminal import say
+from factaudit.errors import UsageError
+
+
+@click.command(
+    short_help="Turn a published data set into claims.",
+    epilog=example("factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet"),
+)
+@click.argument("format", metavar="FORMAT")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.option("--out", type=PATH, required=True, help="Claims: .parquet, .jsonl[.gz] or .csv[.gz].")
+@click.option("--verdicts", type=PATH, help="Verdicts, where the format has them.")
+@click.option("--join", multiple=True, metavar="FORMAT:PATH", help="aggrefact only: recover system and response_id.")
+@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
+def convert(
+    format: str, sources: Sequence[str], out: Path, verdicts: Path | None, join: Sequence[str], options: Sequence[str]
+) -> None:
+    """Turn a published data set into claims (and verdicts). `factaudit list formats` shows the formats."""
+    from factaudit.datasets import convert as convert_sources
+    from factaudit.tables import suffix, write_table
+    from factaudit.yamlfile import parse_settings
+
+    for path in (out, verdicts):
+        if path is not None:
+            suffix(path)
+    given = parse_settings(options)
+    if join:
+        given["join"] = list(join)
+    converted = convert_sources(format, sources, **given)
+    for note in converted.notes:
+        say(note)
+    write_table(converted.claims, out)
+    say(f"{out}: {len(converted.claims):,} claims")
+    if verdicts is not None:
+        if converted.verdicts is None:
+            raise UsageError(f"the format {format!r} brings no verdicts")
+        write_table(converted.verdicts, verdicts)
+        say(f"{verdicts}: {len(converted.verdicts):,} verdicts")
+    elif converted.verdicts is not None:
+        say("the source has verdicts too: name a file for them with --verdicts")
+
+
+COMMANDS = (convert,)

@@ -1,0 +1,70 @@
+"""Evaluators at work: ``judge``, and ``cost``, what that will be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from factaudit.cli.options import OVERRIDE, PATH, example
+from factaudit.cli.show import show_costs
+from factaudit.cli.terminal import say
+from factaudit.errors import UsageError
+
+
+@click.command(
+    short_help="Judge claims with evaluators.",
+    epilog=example("factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet"),
+)
+@click.argument("claims", type=PATH)
+@click.option(
+    "--evaluator", "evaluators", multiple=True, required=True, metavar="NAME[:key=value,...]", help="May be repeated."
+)
+@click.option("--out", type=PATH, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
+def judge(claims: Path, evaluators: Sequence[str], out: Path) -> None:
+    """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
+    import shutil
+
+    from factaudit.evaluators.judging import check_names, name_evaluator
+    from factaudit.evaluators.judging import judge as judge_claims
+    from factaudit.tables import read_claims, suffix, write_table
+
+    suffix(out)  # a wrong name is said before the work, not after
+    named = [name_evaluator(spec) for spec in evaluators]
+    check_names(named)
+    table = read_claims(claims)
+    journal = out.parent / f".{out.name}.journal"
+    verdicts = judge_claims(table, named, journal=journal, progress=True)
+    write_table(verdicts, out)
+    for name, part in verdicts.groupby("evaluator", sort=False):
+        counts = part["status"].value_counts()
+        say(f"{name}: {len(part):,} verdicts, {', '.join(f'{n:,} {status}' for status, n in counts.items())}")
+    failed = int((verdicts["status"] == "error").sum())
+    if failed:
+        say(f"{out} (run the same command again to retry the {failed:,} errors)")
+    else:
+        shutil.rmtree(journal)
+        say(str(out))
+
+
+@click.command(
+    short_help="Say what an experiment will cost.",
+    epilog=example("factaudit cost experiments/compare_evaluators.yaml"),
+)
+@click.argument("experiment", type=PATH)
+@OVERRIDE
+@click.option("--prices", type=PATH, help="A price table of your own: CSV with model, input, output per 1M tokens.")
+def cost(experiment: Path, settings: Sequence[str], prices: Path | None) -> None:
+    """Say what an experiment's calls will cost, before any is made. Nothing is sent."""
+    from factaudit.experiment import engine_of, expected_cost, load
+    from factaudit.yamlfile import parse_settings
+
+    if engine_of(experiment) is not None:
+        raise UsageError(
+            f"{experiment}: how many facts a response has is not known before it is decomposed; use max_cost"
+        )
+    show_costs(expected_cost(load(experiment, parse_settings(settings)), prices))
+
+
+COMMANDS = (judge, cost)

@@ -1,0 +1,88 @@
+"""Knowledge sources: ``knowledge build``, ``knowledge info``, ``knowledge lookup``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from factaudit.cli.options import PATH, Group, example
+from factaudit.cli.terminal import say
+
+
+@click.group(short_help="Build and look into knowledge sources.", cls=Group)
+def knowledge() -> None:
+    """Knowledge sources: the original's SQLite file is read as it is, and files of pages become one."""
+
+
+@knowledge.command(
+    "build",
+    short_help="Make a knowledge source of pages.",
+    epilog=example("factaudit knowledge build pages.jsonl --out wiki.db"),
+)
+@click.argument("source", type=PATH)
+@click.option("--out", type=PATH, required=True, help="The knowledge source to write.")
+@click.option("--passage-tokens", type=click.IntRange(1), default=256, show_default=True, help="Tokens per passage.")
+@click.option("--tokenizer", help="A RoBERTa tokenizer (folder or hub name).  [default: words between white space]")
+def knowledge_build(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:
+    """Make a knowledge source of pages in JSONL: {title, text | passages | redirect}. Resumes where it was killed."""
+    from tqdm import tqdm
+
+    from factaudit.knowledge.build import build
+
+    with tqdm(
+        total=source.stat().st_size if source.is_file() else None, unit="B", unit_scale=True, disable=None
+    ) as bar:
+        told = build(
+            source,
+            out,
+            passage_tokens=passage_tokens,
+            tokenizer=tokenizer,
+            progress=lambda read, pages: _show(bar, read, pages),
+        )
+    say(f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})")
+
+
+def _show(bar: Any, read: int, pages: int) -> None:
+    bar.update(read - bar.n)
+    bar.set_postfix(pages=pages)
+
+
+@knowledge.command(
+    "info", short_help="What a knowledge source holds.", epilog=example("factaudit knowledge info wiki.db")
+)
+@click.argument("file", type=PATH)
+def knowledge_info(file: Path) -> None:
+    """What a knowledge source holds, and how it was made."""
+    import yaml
+
+    from factaudit.knowledge.docdb import DocDB
+
+    with DocDB(file) as source:
+        say(yaml.safe_dump(source.info(), sort_keys=False, allow_unicode=True).rstrip())
+
+
+@knowledge.command(
+    "lookup",
+    short_help="Show the passages of one page.",
+    epilog=example("factaudit knowledge lookup wiki.db 'Ada Lovelace'"),
+)
+@click.argument("file", type=PATH)
+@click.argument("title")
+def knowledge_lookup(file: Path, title: str) -> None:
+    """Show the passages of one page."""
+    from factaudit.datasets.sources import count
+    from factaudit.errors import FactauditError
+    from factaudit.knowledge.docdb import DocDB
+
+    with DocDB(file) as source:
+        page = source.find(title)
+    if page is None:
+        raise FactauditError(f"{file}: no page is called {title!r}")
+    say(f"{page.title}: {count(len(page.passages), 'passage')}")
+    for number, passage in enumerate(page.passages, start=1):
+        say(f"\n[{number}] {passage}")
+
+
+COMMANDS = (knowledge,)

@@ -1,0 +1,83 @@
+"""Experiment YAMLs and run folders: ``run``, ``report``, ``validate``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from factaudit.cli.options import OVERRIDE, PATH, example
+from factaudit.cli.show import show_results
+from factaudit.cli.terminal import say
+
+
+@click.command(
+    short_help="Run an experiment YAML into a run folder.",
+    epilog=example("factaudit run experiments/quickstart.yaml --out runs/quickstart --set seed=1"),
+)
+@click.argument("experiment", type=PATH)
+@click.option("--out", type=PATH, help="The run folder.  [default: runs/NAME-OF-THE-YAML]")
+@OVERRIDE
+def run(experiment: Path, out: Path | None, settings: Sequence[str]) -> None:
+    """Run an experiment YAML and write its run folder; a second run reuses what is unchanged."""
+    from factaudit.experiment import run as run_experiment
+    from factaudit.yamlfile import parse_settings
+
+    out = out or Path("runs") / experiment.stem
+    show_results(run_experiment(experiment, out, settings=parse_settings(settings), progress=True, say=say))
+
+
+@click.command(
+    short_help="Render the report of a run folder again.", epilog=example("factaudit report runs/quickstart")
+)
+@click.argument("run_dir", type=PATH)
+def report(run_dir: Path) -> None:
+    """Render the tables, figures and report of a run folder again."""
+    from factaudit.report import render
+    from factaudit.results import Results
+
+    Results.load(run_dir)  # says what is wrong, where something is
+    written = render(run_dir)
+    say(f"{run_dir / 'report.html'} ({len(written)} files)")
+
+
+@click.command(
+    short_help="Check a file without running anything.",
+    epilog=example("factaudit validate claims.jsonl --kind claims"),
+)
+@click.argument("file", type=PATH)
+@click.option("--kind", type=click.Choice(["experiment", "claims", "verdicts"]), help="Told from the file otherwise.")
+@click.option("--claims", type=PATH, help="The claims that the verdicts are of.")
+@OVERRIDE
+def validate(file: Path, kind: str | None, claims: Path | None, settings: Sequence[str]) -> None:
+    """Check an experiment YAML, a claims file or a verdicts file without running anything."""
+    from factaudit.datasets.sources import count
+    from factaudit.experiment import engine_of, load
+    from factaudit.tables import read_claims, read_table, read_verdicts
+    from factaudit.yamlfile import parse_settings
+
+    if kind is None:
+        if file.suffix in (".yaml", ".yml"):
+            kind = "experiment"
+        else:
+            kind = "verdicts" if "evaluator" in read_table(file) else "claims"
+    if kind == "experiment":
+        given = parse_settings(settings)
+        if (engine := engine_of(file)) is not None:
+            engine.load(file, given)
+            say(f"{file}: a valid experiment")
+            return
+        experiment = load(file, given)
+        say(f"{file}: a valid experiment ({count(len(experiment.evaluators), 'evaluator')} to run)")
+    elif kind == "claims":
+        table = read_claims(file)
+        labelled = int(table["label"].notna().sum())
+        datasets = count(table["dataset"].nunique(), "dataset")
+        say(f"{file}: {count(len(table), 'valid claim')}, {labelled:,} labelled, {datasets}")
+    else:
+        table = read_verdicts(file, claims=read_claims(claims) if claims else None)
+        say(f"{file}: {count(len(table), 'valid verdict')} of {', '.join(table['evaluator'].unique())}")
+
+
+COMMANDS = (run, report, validate)
