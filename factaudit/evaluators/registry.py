@@ -148,7 +148,8 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     ('llm', {'model': 'llama3', 'base_url': 'http://localhost:11434/v1'})
     """
     name, _, rest = spec.strip().partition(":")
-    if own := re.match(r"(\w+)\s*(?:[:,]|$)", rest):  # MODULE:ATTRIBUTE of the user's: what follows has no equals sign
+    # MODULE:ATTRIBUTE of the user's: what follows the name has no equals sign.
+    if (own := re.match(r"(\w+)\s*(?:[:,]|$)", rest)) and name not in entries():
         name, rest = f"{name}:{own[1]}", rest[own.end() :]
     options: dict[str, str] = {}
     while rest := rest.lstrip(", "):
