@@ -1,0 +1,286 @@
+"""How often do 95 % intervals hold the truth? Prints a table: a row per simulated benchmark, a column per figure.
+
+    python tests/validity/coverage.py [replicates, default 2000]
+
+Each cell is the share of replicates (and of systems, where a figure is of one system) whose interval holds the true
+figure. What lies outside of 93 to 98 % is marked.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+from regimes import REGIMES, Regime
+
+from factaudit.audit.core.agreement import iou_limits, kappa_limits
+from factaudit.audit.core.curves import Scored
+from factaudit.audit.core.mover import combine, combine_shares, lowest, paired
+from factaudit.audit.core.pairs import fisher_limits, tau_limits
+from factaudit.audit.core.permutation import studentised_p
+from factaudit.audit.core.rows import ratio
+from factaudit.audit.core.shares import Clusters, Limits, shares
+from factaudit.audit.core.slopes import slope_limits
+from factaudit.audit.core.transfer import homogeneity
+from factaudit.audit.ranking import kendall_tau, pearson_r
+
+LEVEL = 0.95
+#: Data sets in a mean over data sets.
+MEANT = 4
+Covered = dict[str, np.ndarray]
+
+
+def holds(limits: Limits, truth: float) -> np.ndarray:
+    low, high = limits
+    defined = ~np.isnan(low)
+    return ((low <= truth) & (truth <= high))[defined]
+
+
+def clustered(counts: np.ndarray) -> Clusters:
+    """(groups, clusters, ...) counts of claims, each first index a group."""
+    groups, size = counts.shape[:2]
+    flat = counts.reshape(groups * size, -1)
+    return Clusters(np.repeat(np.arange(groups), size), np.ones(len(flat), dtype=np.int64), flat, groups)
+
+
+def of_evaluators(regime: Regime, drawn: np.ndarray) -> Covered:
+    """Figures over the claims of all systems together."""
+    documents = drawn.transpose(0, 2, 1, 3, 4, 5).reshape(len(drawn), -1, 2, 3, 3) if regime.own else drawn.sum(2)
+    clusters = clustered(documents)
+    counts = clusters.counts.reshape(-1, 2, 3, 3)
+    true = regime.truth.mean(0)
+    found: Covered = {}
+    figures = {}
+    for name, by_label, expected in (
+        ("a", counts[:, :, :2].sum(-1), true[:, :2].sum(-1)),
+        ("b", counts[:, :, :, :2].sum(-2), true[:, :, :2].sum(-2)),
+    ):
+        of_label = by_label.sum(-1)
+        hits = np.stack([by_label[:, 1, 1], by_label[:, 0, 0], by_label[..., 1].sum(-1), counts[:, 0].sum((1, 2))], 1)
+        of = np.stack([of_label[:, 1], of_label[:, 0], of_label.sum(-1), counts.sum((1, 2, 3))], 1)
+        rates = shares(clusters, hits, of)
+        tpr, tnr = expected[1, 1] / expected[1].sum(), expected[0, 0] / expected[0].sum()
+        figures[name] = tpr, tnr
+        truths = {"TPR": tpr, "TNR": tnr, "PPR": expected[:, 1].sum() / expected.sum(), "labelled": true[0].sum()}
+        low, high = rates.limits(LEVEL)
+        for at, (figure, value) in enumerate(truths.items()):
+            if figure != "labelled" or name == "a":
+                found[f"{figure} {name}"] = holds((low[:, at], high[:, at]), value)
+        bacc, ends = combine_shares(rates, np.array([0.5, 0.5, 0, 0]), LEVEL)
+        found[f"BAcc {name}"] = holds(ends, (tpr + tnr) / 2)
+        found[f"gap {name}"] = holds(combine_shares(rates, np.array([1, -1, 0, 0]), LEVEL)[1], tpr - tnr)
+        sets = len(bacc) // MEANT * MEANT
+        parts = [each[:sets].reshape(-1, MEANT) for each in (bacc, *ends)]
+        _, mean = combine(parts[0], (parts[1], parts[2]), np.full(MEANT, 1 / MEANT))
+        found[f"mean BAcc {name}"] = holds(mean, (tpr + tnr) / 2)
+    both = counts[:, :, :2, :2]
+    positive, negative = both[:, 1].sum((1, 2)), both[:, 0].sum((1, 2))
+    apart = shares(
+        clusters,
+        np.stack([both[:, 1, 1, 0], both[:, 1, 0, 1], both[:, 0, 0, 1], both[:, 0, 1, 0]], 1),
+        np.stack([positive, positive, negative, negative], 1),
+    )
+    difference = (sum(figures["a"]) - sum(figures["b"])) / 2
+    found["difference of BAcc"] = holds(paired(apart, np.array([0.5, -0.5, 0.5, -0.5]), LEVEL)[1], difference)
+    total = positive + negative
+    apart = shares(clusters, np.stack([both[:, :, 0, 1].sum(1), both[:, :, 1, 0].sum(1)], 1), np.stack([total] * 2, 1))
+    table = true[:, :2, :2].sum(0)
+    table /= table.sum()
+    found["difference of bias"] = holds(paired(apart, np.array([1.0, -1.0]), LEVEL)[1], table[0, 1] - table[1, 0])
+    for cls, name in ((1, "IoU of 1"), (0, "IoU of 0")):
+        expected_iou = table[cls, cls] / (1 - table[1 - cls, 1 - cls])
+        found[name] = holds(iou_limits(clusters, both.sum(1), cls, LEVEL), expected_iou)
+    chance = (table.sum(0) * table.sum(1)).sum()
+    found["kappa"] = holds(kappa_limits(clusters, both.sum(1), LEVEL), (np.trace(table) - chance) / (1 - chance))
+    return found
+
+
+def of_systems(regime: Regime, drawn: np.ndarray) -> Covered:
+    """Error rates, bias and headroom of systems, the transfer test."""
+    replicates, _, n_systems = drawn.shape[:3]
+    found: Covered = {}
+    labelled_true = regime.truth[:, 0].sum((1, 2))
+    clusters = clustered(drawn)
+    counts = clusters.counts.reshape(-1, n_systems, 2, 3, 3)
+    n = counts.sum((2, 3, 4))
+    labelled = shares(clusters, counts[:, :, 0].sum((2, 3)), n)
+    found["labelled rate"] = over_systems(labelled.limits(LEVEL), labelled_true)
+    found["headroom"] = holds(lowest(labelled, LEVEL), labelled_true.min())
+    for name, by_label, expected in (
+        ("a", counts[..., :2, :].sum(-1), regime.truth[:, :, :2].sum(-1)),
+        ("b", counts[..., :2].sum(-2), regime.truth[:, :, :, :2].sum(-2)),
+    ):
+        expected = expected / expected.sum((1, 2), keepdims=True)
+        scored = by_label.sum((2, 3))
+        predicted_true = expected[:, :, 0].sum(1)
+        predicted = shares(clusters, by_label[..., 0].sum(-1), scored)
+        found[f"predicted rate {name}"] = over_systems(predicted.limits(LEVEL), predicted_true)
+        found[f"predicted headroom {name}"] = holds(lowest(predicted, LEVEL), predicted_true.min())
+        wrong = [by_label[:, :, 1, 0], by_label[:, :, 0, 1]]
+        bias = []
+        for system in range(n_systems):
+            each = shares(clusters, np.stack([w[:, system] for w in wrong], 1), np.stack([scored[:, system]] * 2, 1))
+            bias.append(paired(each, np.array([1.0, -1.0]), LEVEL)[1])
+        ends = np.stack([low for low, _ in bias], 1), np.stack([high for _, high in bias], 1)
+        found[f"bias {name}"] = over_systems(ends, predicted_true - labelled_true)
+        least = [np.nanargmin(each.point, 1) for each in (predicted, labelled)]
+        chosen = shares(
+            clusters,
+            np.stack(
+                [
+                    by_label[..., 0].sum(-1)[np.arange(len(counts)), least[0][clusters.group]],
+                    counts[:, :, 0].sum((2, 3))[np.arange(len(counts)), least[1][clusters.group]],
+                ],
+                1,
+            ),
+            np.stack(
+                [
+                    scored[np.arange(len(counts)), least[0][clusters.group]],
+                    n[np.arange(len(counts)), least[1][clusters.group]],
+                ],
+                1,
+            ),
+        )
+        ends = combine_shares(chosen, np.array([1.0, -1.0]), LEVEL)[1]
+        found[f"headroom bias {name}"] = holds(ends, predicted_true.min() - labelled_true.min())
+        rights = shares(clusters, by_label[:, :, 1, 1], by_label[:, :, 1].sum(-1))
+        tests = (homogeneity(rights, group) for group in range(min(replicates, 500)))
+        found[f"transfer test {name}"] = np.array([test.p >= 0.05 for test in tests if test is not None])
+    return found
+
+
+def of_orders(regime: Regime, drawn: np.ndarray, random: np.random.Generator) -> Covered:
+    """Kendall's tau between the true labelled and predicted rates, where no two true rates are equal."""
+    rates = regime.truth[:, 0].sum((1, 2)), regime.truth[:, :, 0].sum((1, 2))
+    if any(len(np.unique(each.round(6))) < len(each) for each in rates) or regime.own:
+        return {}
+    truth = kendall_tau(*rates)
+    weights = random.multinomial(regime.docs, np.full(regime.docs, 1 / regime.docs), size=500).astype(float)
+    found = []
+    for each in drawn[:500].astype(float):
+        n = weights @ each.sum((2, 3, 4))
+        x, y = ratio(weights @ each[:, :, 0].sum((2, 3)), n), ratio(weights @ each[:, :, :, 0].sum((2, 3)), n)
+        low, high = tau_limits(x, y, LEVEL)
+        found.append(low - 1e-9 <= truth <= high + 1e-9)
+    return {"tau": np.array(found)}
+
+
+def of_correlation(random: np.random.Generator, replicates: int) -> Covered:
+    """Pearson's r of 6 systems that are themselves a sample, as Fisher's z supposes; 200 labels each."""
+
+    def rates(count: int) -> tuple[np.ndarray, np.ndarray]:
+        errors = random.beta(4, 12, count)
+        tnr, fnr = random.normal(0.7, 0.05, count), random.normal(0.15, 0.05, count)
+        return random.binomial(200, errors) / 200, random.binomial(200, np.clip(errors * (tnr - fnr) + fnr, 0, 1)) / 200
+
+    truth = float(pearson_r(*rates(1_000_000)))
+    x, y = rates(6 * replicates)
+    r = pearson_r(x.reshape(-1, 6), y.reshape(-1, 6))
+    return {"r over systems": holds(fisher_limits(r, np.full(replicates, 6), LEVEL), truth)}
+
+
+def over_systems(limits: Limits, truths: np.ndarray) -> np.ndarray:
+    low, high = limits
+    return np.concatenate([holds((low[:, s], high[:, s]), truth) for s, truth in enumerate(truths)])
+
+
+def of_tests(regime: Regime, drawn: np.ndarray, random: np.random.Generator) -> Covered:
+    """How often a test of equal BAcc does not reject where the two are equal: its level is what should be covered."""
+    if not regime.tie:
+        return {}
+    documents = drawn.transpose(0, 2, 1, 3, 4, 5).reshape(len(drawn), -1, 2, 3, 3) if regime.own else drawn.sum(2)
+    both = documents[..., :2, :2]
+    gains = np.stack([both[:, :, 1, 1, 0] - both[:, :, 1, 0, 1], both[:, :, 0, 0, 1] - both[:, :, 0, 1, 0]], -1)
+    sizes = np.stack([both[:, :, 1].sum((2, 3)), both[:, :, 0].sum((2, 3))], -1)
+    found = []
+    for gain, size in zip(gains[:500], sizes[:500], strict=True):
+        p = studentised_p(gain.astype(float), size.astype(float), np.array([0.5, 0.5]), random, 300)
+        if p is not None:
+            found.append(p > 0.05)
+    return {"test of equal BAcc": np.array(found)}
+
+
+def of_scores(regime: Regime, random: np.random.Generator, replicates: int) -> Covered:
+    """AUC, average precision and the slope over a covariate: scores are drawn claim by claim."""
+    auc_true, ap_true, slope_true = truths_of_scores(regime)
+    group, cluster, label, score, overlap, right = draw_scores(regime, random, replicates, regime.docs)
+    scored = Scored.of(group, label, score, cluster, replicates)
+    found = {"AUC": holds(scored.auc().limits(LEVEL), auc_true)}
+    found["average precision"] = holds(scored.average_precision().limits(LEVEL), ap_true)
+    for name, which in (("slope of TPR", 1), ("slope of TNR", 0)):
+        inside = label == which
+        x, y = overlap[inside], right[inside].astype(float)
+        sums = np.stack([np.ones(len(x)), x, y, x * y, x * x], 1)
+        pairs, place = np.unique(group[inside] * (cluster.max() + 1) + cluster[inside], return_inverse=True)
+        counts = np.stack([np.bincount(place, column) for column in sums.T], 1)
+        clusters = Clusters(pairs // (cluster.max() + 1), np.ones(len(pairs), dtype=np.int64), counts, replicates)
+        found[name] = holds(slope_limits(clusters, LEVEL), slope_true[which])
+    return found
+
+
+def draw_scores(regime: Regime, random: np.random.Generator, replicates: int, docs: int) -> tuple[np.ndarray, ...]:
+    """Claims of one system: group, cluster, label, score, overlap, right; two decimals make ties."""
+    size = (replicates, docs)
+    n = random.integers(1, 2 * regime.claims, size) if regime.uneven else np.full(size, regime.claims)
+    group = np.repeat(np.repeat(np.arange(replicates), docs), n.ravel())
+    cluster = np.repeat(np.tile(np.arange(docs), replicates), n.ravel())
+    document = np.repeat(np.arange(replicates * docs), n.ravel())
+    easy = random.normal(size=replicates * docs)[document]
+    label = (random.random(len(group)) > max(regime.errors)).astype(np.int64)
+    strength = np.sqrt(regime.icc)
+    noise = strength * easy + np.sqrt(1 - regime.icc) * random.normal(size=len(group))
+    score = np.round(np.where(label == 1, 1.2, 0.0) + noise, 1)
+    overlap = random.random(len(group))
+    right = random.random(len(group)) < np.where(label == 1, 0.6 + 0.3 * overlap, 0.9 - 0.4 * overlap)
+    return group, cluster, label, score, overlap, right
+
+
+_TRUTHS: dict[tuple[float, ...], tuple[float, float, dict[int, float]]] = {}
+
+
+def truths_of_scores(regime: Regime) -> tuple[float, float, dict[int, float]]:
+    """From a very large sample of documents with one claim each: the marginal distribution is that of any claim."""
+    key = (max(regime.errors),)
+    if key not in _TRUTHS:
+        single = Regime("", docs=4_000_000, claims=1, errors=regime.errors, icc=0.0)
+        group, cluster, label, score, *_ = draw_scores(single, np.random.default_rng(1), 1, single.docs)
+        scored = Scored.of(group, label, score, cluster, 1)
+        _TRUTHS[key] = float(scored.auc().point[0]), float(scored.average_precision().point[0]), {1: 0.3, 0: -0.4}
+    return _TRUTHS[key]
+
+
+def coverage(regime: Regime, replicates: int, seed: int = 5) -> Covered:
+    """Per figure which intervals of the replicates held the truth."""
+    random = np.random.default_rng(seed)
+    drawn = regime.draw(random, replicates)
+    found = of_evaluators(regime, drawn) | of_systems(regime, drawn) | of_tests(regime, drawn, random)
+    found |= of_orders(regime, drawn, random) | of_correlation(random, replicates)
+    return found | of_scores(regime, random, replicates)
+
+
+def lines(replicates: int) -> Iterator[str]:
+    """The table, transposed: a row per figure, a column per regime."""
+    columns = {regime.name: coverage(regime, replicates) for regime in REGIMES}
+    figures = list(dict.fromkeys(name for each in columns.values() for name in each))
+    yield "| figure | " + " | ".join(columns) + " |"
+    yield "|---" + "|--:" * len(columns) + "|"
+    outside = total = 0
+    for figure in figures:
+        cells = []
+        for each in columns.values():
+            if figure not in each or not len(each[figure]):
+                cells.append("")
+                continue
+            share = 100 * each[figure].mean()
+            total += 1
+            good = 93 <= round(share, 1) <= 98
+            outside += not good
+            cells.append(f"{share:.1f}" if good else f"**{share:.1f}**")
+        yield f"| {figure} | " + " | ".join(cells) + " |"
+    yield f"\n{total - outside} of {total} between 93 and 98 %, {replicates} replicates each."
+
+
+if __name__ == "__main__":
+    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 2000):
+        print(line)
