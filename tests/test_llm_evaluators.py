@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,44 @@ def test_bespoke_minicheck_sends_its_own_form_or_the_users(tmp_path: Path) -> No
     assert server.bodies[0]["messages"] == [{"role": "user", "content": "Document: D.\nClaim: C."}]
     assert server.bodies[0]["model"] == "bespoke-minicheck"
     assert server.bodies[1]["messages"][0] == {"role": "system", "content": "Be consistent."}
+
+
+def test_bespoke_minicheck_sends_the_published_system_message_to_vllm() -> None:
+    with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.8)) as server:
+        evaluator = BespokeMiniCheck(base_url=server.url, cache="none", server="vllm")
+        list(evaluator.judge([Claim("a", "C.", "D.")]))
+    (body,) = server.bodies
+    assert (body["model"], body["max_tokens"], body["temperature"]) == ("bespokelabs/Bespoke-MiniCheck-7B", 1, 0.0)
+    system, user = body["messages"]
+    assert user == {"role": "user", "content": "Document: D.\nClaim: C."}
+    assert system["role"] == "system"
+    # The wording is what the model was trained on (github.com/Liyan06/MiniCheck, minicheck/utils.py).
+    assert system["content"].startswith("Determine whether the provided claim is consistent with the corresponding doc")
+    assert system["content"].endswith('the document by responding with either "Yes" or "No".')
+    assert "\n" not in system["content"]
+    assert "  " not in system["content"]
+    assert evaluator.verdict_name == "bespoke-minicheck:bespokelabs/Bespoke-MiniCheck-7B"
+    assert evaluator.signature != BespokeMiniCheck(base_url="http://x", model=evaluator.model).signature
+    with pytest.raises(UsageError, match="option server"):
+        make_evaluator("bespoke-minicheck", {"server": "tgi"})
+
+
+@pytest.mark.parametrize("name", ["bespoke-minicheck", "bespoke-minicheck-system"])
+def test_bespoke_minichecks_score_is_the_probability_of_yes(name: str) -> None:
+    template = Template.load(name)
+    tokens = [token("Yes", Yes=0.5, _yes=0.1, No=0.15, NO=0.05, Maybe=0.2)]
+    assert template.read("Yes", tokens) == pytest.approx(0.6)
+    assert template.read("No", [token("No", No=0.9, Maybe=0.1)]) == 0.0
+    assert template.read("Maybe", tokens) is None
+    assert template.digest != replace(template, of_all=False).digest
+
+
+def test_the_leaderboards_prompt_holds_document_and_claim() -> None:
+    (message,) = Template.load("aggrefact").messages("The {doc}.", "The {claim}.")
+    lines = message["content"].splitlines()
+    assert lines[0].startswith("Determine whether the provided claim is consistent with the corresponding document.")
+    assert lines[1:3] == ["Document: The {claim}.", "Claim: The {doc}."]
+    assert lines[-1] == "Answer:"
 
 
 @pytest.mark.parametrize("name", ["llm", "no-context", "bespoke-minicheck"])

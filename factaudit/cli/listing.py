@@ -27,6 +27,8 @@ def _evaluators() -> None:
         say(f"    needs   {entry.needs}")
         if entry.source:
             say(f"    source  {entry.source}")
+        if entry.checked:
+            say(f"    checked {entry.checked}")
         say(f"    run     factaudit judge CLAIMS --evaluator {entry.example or entry.name} --out VERDICTS")
 
 

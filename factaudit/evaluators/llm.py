@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Verdict
@@ -20,6 +20,8 @@ from factaudit.llm.settings import LLMSettings
 from factaudit.llm.types import Reply, Request
 from factaudit.signature import signature
 
+#: The published weights of Bespoke-MiniCheck-7B on the hub, and so vLLM's name for the model.
+BESPOKE = "bespokelabs/Bespoke-MiniCheck-7B"
 _NO_DOCUMENT = Reply("skipped", error="no document")
 
 
@@ -156,7 +158,7 @@ def _now(client: Client, jobs: Sequence[_Job]) -> list[Reply | None]:
 class LLMJudge(_Asks):
     """A judge prompt over any OpenAI-compatible server.
 
-    ``template`` is the name of one of ours (default, short, reason) or the path of a YAML file. The score is
+    ``template`` is the name of one of ours (default, short, reason, aggrefact) or the path of a YAML file. The score is
     P(yes) / (P(yes) + P(no)) at the answer's token where the server gives log-probabilities, else 1 or 0. ``n`` samples
     are asked for one by one (with seeds 0 to n - 1) and averaged, those without a yes or no left out. ``params`` are
     further parameters of the API; ``max_completion_tokens`` among them takes the place of ``max_tokens``.
@@ -183,18 +185,22 @@ class NoContext(_Asks):
 class BespokeMiniCheck(_Asks):
     """Bespoke-MiniCheck-7B (Tang et al. 2024, "MiniCheck") behind a server: ``ollama pull bespoke-minicheck``, or vLLM.
 
-    The model was trained on a prompt of its own. Ollama's model brings the instructions in the server's template and
-    wants "Document: ... Claim: ..." only, which is the default here; for a server that does not, ``template`` is a YAML
-    file with the published instructions as ``system``. That prompt has no marked blocks, and so nothing but the
-    training keeps the model from following an instruction in a document.
+    The model was trained on a prompt of its own. Ollama's model brings the instructions in the server's template;
+    ``server="vllm"``, for any server that has the plain weights, sends them as the published system message.
+    ``template`` takes another YAML file. The score is P(Yes), as published. The prompt has no marked blocks, and so
+    nothing but the training keeps the model from following an instruction in a document.
     """
 
     _name = "bespoke-minicheck"
-    model: str = "bespoke-minicheck"
+    model: str = ""
+    server: Literal["ollama", "vllm"] = "ollama"
     template: str = ""
     max_tokens: int | None = 1
 
+    def __post_init__(self) -> None:
+        self.model = self.model or ("bespoke-minicheck" if self.server == "ollama" else BESPOKE)
+        super().__post_init__()
+
     def _load_template(self) -> Template:
-        if self.template:
-            return Template.load(self.template)
-        return Template("Document: {doc}\nClaim: {claim}", ("yes",), ("no",), max_tokens=1)
+        own = "bespoke-minicheck" if self.server == "ollama" else "bespoke-minicheck-system"
+        return Template.load(self.template or own)

@@ -17,7 +17,7 @@ from factaudit.errors import UsageError, hint
 from factaudit.llm.types import Message, Token
 from factaudit.signature import digest
 
-_FIELDS = {"system", "user", "positive", "negative", "max_tokens", "last"}
+_FIELDS = {"system", "user", "positive", "negative", "max_tokens", "last", "of_all"}
 _PLACEHOLDER = re.compile(r"\{(claim|doc|mark)\}")
 
 
@@ -27,7 +27,7 @@ class Template:
 
     ``{claim}``, ``{doc}`` and ``{mark}`` are filled in. The mark is a word that occurs neither in the claim nor in the
     document, so neither can write the line that ends its block. ``last``: the answer is the word after the last
-    "Answer:", not the first word.
+    "Answer:", not the first word. ``of_all``: the score is P(positive) of all tokens, not its share of both answers.
     """
 
     user: str
@@ -36,6 +36,7 @@ class Template:
     system: str | None = None
     max_tokens: int = 8
     last: bool = False
+    of_all: bool = False
 
     @classmethod
     def load(cls, name: str) -> Template:
@@ -76,9 +77,11 @@ class Template:
             raise UsageError(f"template {name}: expected 'system' to be a text, found {system!r}")
         if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
             raise UsageError(f"template {name}: expected 'max_tokens' to be a whole number above 0, found {limit!r}")
-        if not isinstance(last := data.get("last", False), bool):
-            raise UsageError(f"template {name}: expected 'last' to be true or false, found {last!r}")
-        return cls(data["user"], words["positive"], words["negative"], system, limit, last)
+        flags = {key: data.get(key, False) for key in ("last", "of_all")}
+        for key, value in flags.items():
+            if not isinstance(value, bool):
+                raise UsageError(f"template {name}: expected {key!r} to be true or false, found {value!r}")
+        return cls(data["user"], words["positive"], words["negative"], system, limit, **flags)
 
     @property
     def needs_doc(self) -> bool:
@@ -87,7 +90,8 @@ class Template:
     @property
     def digest(self) -> str:
         """Changes with every word of the prompt and with how the answer is read."""
-        return digest(self.system, self.user, json.dumps([self.positive, self.negative, self.last]))
+        read = [self.positive, self.negative, self.last, *(["of_all"] if self.of_all else [])]
+        return digest(self.system, self.user, json.dumps(read))
 
     def messages(self, claim: str, doc: str | None) -> tuple[Message, ...]:
         """The chat messages for one claim."""
@@ -100,7 +104,7 @@ class Template:
         """The score in [0, 1] of a reply, None where it holds no answer.
 
         With log-probabilities it is P(positive) / (P(positive) + P(negative)) at the answer's token, where both are
-        sums over the spellings among its likeliest alternatives; else 1 or 0.
+        sums over the spellings among its likeliest alternatives (P(positive) with ``of_all``); else 1 or 0.
         """
         answer = self._answer(text)
         if answer is None:
@@ -112,7 +116,7 @@ class Template:
                 if word in self.positive or word in self.negative:
                     mass[word in self.positive] += math.exp(logprob)
             if (total := mass[True] + mass[False]) > 0:
-                return mass[True] / total
+                return min(mass[True], 1.0) if self.of_all else mass[True] / total
         return float(answer[1].lower() in self.positive)
 
     @cached_property
