@@ -42,6 +42,14 @@ class Column:
     high: float | None = None
     mean_length: float = 0.0
 
+    def __str__(self) -> str:
+        held = ", ".join(map(repr, self.words[:6])) if self.words and self.kind in ("binary", "name") else ""
+        if not held and self.low is not None:
+            held = f"{self.low:g} to {self.high:g}"
+        held = held or (f"about {self.mean_length:.0f} characters" if self.kind in ("text", "id") else "")
+        missing = f", {self.n_missing:,} empty" if self.n_missing else ""
+        return f"{self.name:<24} {self.kind:<7} {held}{missing}"
+
 
 @dataclass(frozen=True)
 class Proposal:
