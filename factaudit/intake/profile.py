@@ -193,7 +193,8 @@ def _fits(ours: str, column: Column) -> bool:
     if column.kind == "empty":
         return ours == plain(column.name).replace(" ", "_")
     if ours in ("claim", "doc"):
-        texts = column.kind == "text" or (column.kind in ("name", "id") and column.mean_length >= 15)
+        sentences = column.mean_length >= 15 or any(" " in word.strip() for word in column.words)
+        texts = column.kind == "text" or (column.kind in ("name", "id") and sentences)
         return texts or (ours == "doc" and column.kind == "list") or plain(column.name) == ours
     if ours == "label":
         return column.kind in ("binary", "grade", "share") or (column.kind == "number" and column.n_different <= 50)
