@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factaudit.errors import InputError
+from factaudit.evaluators.judging import judge
 from factaudit.tables import (
     CLAIM_COLUMNS,
     VERDICT_COLUMNS,
@@ -87,6 +88,21 @@ def test_claims_survive_writing_and_reading(claims, tmp_path, suffix):
     path = tmp_path / f"claims{suffix}"
     write_table(claims, path)
     pd.testing.assert_frame_equal(read_claims(path), claims)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_null_is_never_the_text_of_one(claims, tmp_path, suffix):
+    """pandas 2 and 3 differ in what ``"str"`` means; a claim without a document got a score on one of them."""
+    objects = claims.astype({"doc": object, "system": object})
+    objects.loc[1, "doc"] = None
+    for table in (objects, objects.convert_dtypes(), claims):
+        path = tmp_path / f"claims{suffix}"
+        write_table(validate_claims(table), path)
+        again = read_claims(path)
+        assert again["doc"].isna().tolist() == [False, True, False]
+        assert again["system"].isna().all()
+        assert not (again.astype(object) == "None").any().any()
+        assert judge(again, ["rouge2"])["status"].tolist() == ["ok", "skipped", "ok"]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

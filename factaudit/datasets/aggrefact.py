@@ -57,7 +57,7 @@ def convert(
         claims["claim_id"] = make_claim_ids(claims)
     elif len(tables) > 1:
         claims = validate_claims(claims, source=", ".join(str(path) for path, _ in files))
-    claims["task"] = claims["task"].fillna(claims["dataset"].map(registry.task)).astype("str")
+    claims["task"] = claims["task"].fillna(claims["dataset"].map(registry.task))
     notes = [f"{count(len(claims), 'claim')} of {count(claims['dataset'].nunique(), 'dataset')}"]
     if provenance:
         notes.append(f"{HUB} at revision {provenance['revision']}")

@@ -71,4 +71,5 @@ def _fill(claims: pd.DataFrame, reference: pd.DataFrame, name: str) -> str:
 
 def _keys(claims: pd.DataFrame) -> pd.Series:
     text = claims["claim"].str.replace("</s>", " ", regex=False).str.split().str.join(" ")
+    text = text.astype(claims["claim"].dtype)  # without rows pandas 2 loses it
     return claims["dataset"].map(registry.whole) + "\0" + text

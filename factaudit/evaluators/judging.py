@@ -229,7 +229,7 @@ def _table(ids: list[str], done: Mapping[str, Verdict], named: NamedEvaluator) -
     verdicts = [done.get(claim_id, missing) for claim_id in ids]
     table = pd.DataFrame(
         {
-            "claim_id": pd.Series(ids, dtype="str"),
+            "claim_id": ids,
             "evaluator": named.name,
             "score": [verdict.score for verdict in verdicts],
             "prediction": pd.array([_prediction(verdict, named.threshold) for verdict in verdicts], dtype="Int8"),

@@ -16,21 +16,32 @@ import pyarrow as pa
 from factaudit.tables.plain import plain
 from factaudit.tables.problems import Problems
 
+#: Text with NaN for null. Named, because pandas 2 takes ``"str"`` for Python's type, and makes text of a null: "None".
+TEXT = pd.StringDtype(na_value=np.nan)
+_WORDS = {"True": 1, "False": 0, "true": 1, "false": 0}
+
 
 def text(values: pd.Series, column: str, problems: Problems) -> pd.Series:
     """Text as it is; whole numbers (a doc_id of 15596) as their digits; anything else is a problem."""
     if isinstance(values.dtype, pd.StringDtype):
-        return values.astype("str")
+        return values.astype(TEXT)
     objects = values.astype(object)
     texts = objects.map(_digits, na_action="ignore")
     good = texts.notna() | values.isna()
     problems.mask(~good, column, "expected text", objects)
-    return texts.where(texts.notna(), None).astype("str")
+    return texts.where(texts.notna(), None).astype(TEXT)
+
+
+def own_type(values: pd.Series) -> pd.Series:
+    """An extra column as it is; one of objects, as the type that all its values have."""
+    if values.dtype != object:
+        return values
+    return values.astype(TEXT) if pd.api.types.infer_dtype(values, skipna=True) == "string" else values.infer_objects()
 
 
 def no_text(index: pd.Index) -> pd.Series:
     """A column of text that holds none."""
-    return pd.Series(None, index=index, dtype="str")
+    return pd.Series(None, index=index, dtype=TEXT)
 
 
 def _digits(value: Any) -> str | None:
@@ -50,7 +61,7 @@ def binary(values: pd.Series | None, index: pd.Index, column: str, expected: str
     if values is None:
         return pd.Series(pd.NA, index=index, dtype="Int8")
     if not pd.api.types.is_numeric_dtype(values.dtype):
-        values = values.replace({"True": True, "False": False, "true": True, "false": False})
+        values = values.astype(object).map(lambda v: _WORDS.get(v, v) if isinstance(v, str) else v)
     numbers = _numbers(values)
     good = values.isna() | numbers.isin([0, 1])
     problems.mask(~good, column, expected, values)
@@ -78,14 +89,20 @@ def scores(values: pd.Series | None, index: pd.Index, problems: Problems) -> pd.
 
 
 def _numbers(values: pd.Series) -> pd.Series:
-    if values.dtype == object:
-        # A JSON list or object is no number; to_numeric would raise on it.
-        values = values.map(lambda v: v if isinstance(v, str | int | float | Decimal | np.number) else None)
-    elif not pd.api.types.is_numeric_dtype(values.dtype) and not isinstance(
-        values.dtype, pd.StringDtype | pd.CategoricalDtype
-    ):
-        values = pd.Series(np.nan, index=values.index)  # times would be numbers of nanoseconds
-    return pd.to_numeric(values, errors="coerce").astype("float64")
+    """As float64, NaN for what is no number: times, which pandas would take for nanoseconds, among them."""
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return values.astype("float64")
+    return values.astype(object).map(_number).astype("float64")
+
+
+def _number(value: Any) -> float:
+    # Python reads every digit of a text, which not every version of pandas does.
+    if isinstance(value, str) and "_" in value:
+        return np.nan
+    try:
+        return float(value) if isinstance(value, str | int | float | Decimal | np.number) else np.nan
+    except (ValueError, OverflowError):
+        return np.nan
 
 
 def chunk_lists(values: pd.Series | None, index: pd.Index, problems: Problems) -> pd.Series:

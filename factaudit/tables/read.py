@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factaudit.errors import InputError, Problem
+from factaudit.tables.columns import TEXT
 from factaudit.tables.problems import Problems
 from factaudit.tables.schema import POSITIONS, suffix
 from factaudit.tables.validate import (
@@ -48,7 +49,7 @@ def read_claims(*paths: str | Path) -> pd.DataFrame:
         together = pd.concat([table for table, own in zip(tables, made, strict=True) if own], ignore_index=True)
         ids = iter(make_claim_ids(together))
         for table in (table for table, own in zip(tables, made, strict=True) if own):
-            table["claim_id"] = pd.Series(list(islice(ids, len(table))), dtype="str")
+            table["claim_id"] = pd.Series(list(islice(ids, len(table))), dtype=TEXT)
     return merge_claims(tables, [str(path) for path in paths])
 
 
@@ -125,7 +126,7 @@ def _read_csv(path: Path, kind: str) -> pd.DataFrame:
         values = pa.chunked_array([block[position] for block in blocks], type=pa.large_string())
         # pandas writes its index, and spreadsheets their empty columns, without a name.
         if name or values.null_count < len(values):
-            columns[name or f"Unnamed: {position}"] = pd.Series(values, dtype="str")
+            columns[name or f"Unnamed: {position}"] = pd.Series(values, dtype=TEXT)
     return pd.DataFrame(columns)
 
 

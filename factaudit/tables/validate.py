@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from factaudit.signature import digest
-from factaudit.tables.columns import arrow, binary, chunk_lists, no_text, repeats, scores, text
+from factaudit.tables.columns import TEXT, arrow, binary, chunk_lists, no_text, own_type, repeats, scores, text
 from factaudit.tables.problems import Problems, parts
 from factaudit.tables.schema import (
     CLAIM_COLUMNS,
@@ -62,7 +62,7 @@ def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "ro
     claims = pd.DataFrame({column: standard[column] for column in CLAIM_COLUMNS})
     for column in table.columns:
         if column not in claims:
-            claims[column] = table[column].infer_objects()
+            claims[column] = own_type(table[column])
     if "claim_id" not in table:
         claims["claim_id"] = make_claim_ids(claims)
     else:
@@ -101,7 +101,7 @@ def validate_verdicts(
         status = text(table["status"], "status", problems).fillna("ok")
         problems.mask(~status.isin(STATUSES), "status", f"expected one of {', '.join(STATUSES)}", table["status"])
     else:
-        status = pd.Series("ok", index=table.index, dtype="str")
+        status = pd.Series("ok", index=table.index, dtype=TEXT)
     problems.raise_if_any()
 
     derive = prediction.isna() & score.notna() & (status == "ok")
@@ -189,7 +189,7 @@ def make_claim_ids(claims: pd.DataFrame) -> pd.Series:
         position = seen.get(key, 0)
         seen[key] = position + 1
         ids.append(digest(key, str(position)))
-    return pd.Series(ids, index=claims.index, dtype="str")
+    return pd.Series(ids, index=claims.index, dtype=TEXT)
 
 
 def _duplicate_verdicts(problems: Problems, verdicts: pd.DataFrame, ids: np.ndarray | None = None) -> None:

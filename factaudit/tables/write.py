@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factaudit.files import atomic
+from factaudit.tables.columns import TEXT
 from factaudit.tables.plain import as_json, is_missing, records
 from factaudit.tables.schema import suffix
 
@@ -39,7 +40,7 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
         if kind.startswith(".csv"):
             # A lone carriage return ends a row for most readers, and pandas quotes it only where it quotes everything.
             texts = [column for column in full if not pd.api.types.is_numeric_dtype(full[column].dtype)]
-            returns = any(full[column].astype("str").str.contains("\r", regex=False).any() for column in texts)
+            returns = any(full[column].astype(TEXT).str.contains("\r", regex=False).any() for column in texts)
             quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
             text = _flat(full, lists=True).to_csv(index=False, lineterminator="\n", quoting=quoting)
         else:
@@ -67,5 +68,5 @@ def _flat(table: pd.DataFrame, lists: bool) -> pd.DataFrame:
                 continue
             except pa.ArrowException:
                 pass
-        flat[column] = flat[column].map(as_json, na_action="ignore").astype("str")
+        flat[column] = flat[column].map(as_json, na_action="ignore").astype(TEXT)
     return flat
