@@ -190,7 +190,7 @@ def audited(
 
     settings: what the engine's own figures depend on besides the verdicts; it becomes part of the signature.
     """
-    if len(claims):
+    if claims["claim"].notna().any():
         chosen = audits if audits is not None or claims["label"].notna().any() else UNLABELLED
         results = compare(claims, verdicts, audits=chosen, title=title, inputs=inputs, signatures=signatures, **options)
     else:

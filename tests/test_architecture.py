@@ -33,9 +33,7 @@ MAX_LINES = 400
 LONG_FOR_NOW = {
     "audit/adjustment.py",
     "audit/findings.py",
-    "engines/dfactscore/engine.py",
     "engines/dfactscore/run.py",
-    "engines/factscore/engine.py",
     "report/content.py",
     "report/figures.py",
 }

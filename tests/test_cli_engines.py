@@ -160,7 +160,7 @@ def test_ambigbio_writes_what_dscore_reads(
         (["score", "{bios}", "--llm", "x,concurency=3", "--out", "o"], 2, "concurency"),
         (["score", "{bios}", "--verifier", "no-context", "--llm", "x", "--demos", "absent", "--out", "o"], 1, "absent"),
         (["score", "{bios}"], 2, "--out"),
-        (["dscore", "{bios}", "--verifier", "unigram", "--grouper", "heuristic", "--out", "o"], 1, "column 'name'"),
+        (["dscore", "{bios}", "--verifier", "unigram", "--grouper", "heuristic", "--out", "o"], 2, "candidates are"),
         (["dscore", "{bios}", "--grouper", "heuristics", "--out", "o"], 2, "heuristics"),
         (["dscore", "{bios}", "--set", "gruper=llm", "--out", "o"], 2, "did you mean 'groupers'?"),
         (["knowledge", "build", "absent.jsonl", "--out", "o.db"], 1, "absent.jsonl: no such file"),

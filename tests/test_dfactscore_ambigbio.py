@@ -14,8 +14,8 @@ import pytest
 from scripted_llm import ScriptedLLM
 
 from factaudit.engines.dfactscore.ambigbio import Name, Prompt, collect, generate, read_names, top_passages
-from factaudit.engines.dfactscore.biographies import read_biographies
-from factaudit.engines.factscore.settings import open_knowledge
+from factaudit.engines.responses import read_responses
+from factaudit.engines.settings import open_knowledge
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.knowledge.docdb import DocDB
 from factaudit.llm.types import Reply
@@ -153,7 +153,7 @@ def test_biographies_are_written_from_the_best_passages(people: DocDB, tmp_path:
     rows = generate(names, people, llm, out, say=said.append)
     assert [row["name"] for row in rows] == ["Elena Varga", "Samuel Adeyo"]
     assert said == ["no page for 'Nobody Atall': left out"]
-    one, two = read_biographies(out)
+    one, two = read_responses(out)
     assert (one.system, one.output, len(one.docs)) == ("scripted", "Somebody [1].", 3)
     assert one.candidates == ("Elena Varga (botanist)", "Elena Varga (cellist)", "Elena Varga (chess player)")
     assert two.candidates == ("Samuel Adeyo (architect)",)

@@ -12,12 +12,13 @@ import pytest
 from llm_server import FaultServer, Plan
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.dfactscore.biographies import Biography, Fact
-from factaudit.engines.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer, Row
+from factaudit.engines.dfactscore.engine import DFactScorer, Row
+from factaudit.engines.dfactscore.rows import DFACTSCORE, FACTSCORE
 from factaudit.engines.dfactscore.run import merged_paragraphs, score_files
 from factaudit.engines.dfactscore.settings import load
 from factaudit.engines.factscore.settings import load as load_factscore
-from factaudit.engines.factscore.settings import open_knowledge
+from factaudit.engines.responses import Fact, Response
+from factaudit.engines.settings import open_knowledge
 from factaudit.errors import InputError, UsageError
 from factaudit.knowledge.retrieval import Retriever
 from factaudit.knowledge.topics import Knowledge
@@ -52,8 +53,8 @@ def answer(prompt: str) -> str:
     return "- " + prompt.rstrip("\n").rsplit("\n", 1)[-1].split("independent facts: ")[1]
 
 
-def bios(*outputs: str, **more: Any) -> list[Biography]:
-    return [Biography(f"r{n}", "Ann Lee", output, "s", **more) for n, output in enumerate(outputs)]
+def bios(*outputs: str, **more: Any) -> list[Response]:
+    return [Response(f"r{n}", "Ann Lee", output, "s", **more) for n, output in enumerate(outputs)]
 
 
 def test_one_matrix_gives_both_scores(knowledge: Knowledge) -> None:
@@ -68,17 +69,27 @@ def test_one_matrix_gives_both_scores(knowledge: Knowledge) -> None:
     assert len(llm.requests) == len(set(llm.prompts)) == 3 + 1 + 6
     asked = [prompt for prompt in llm.prompts if "True or False?" in prompt]
     assert all(prompt.startswith("Answer the question about Ann Lee based on the given context.") for prompt in asked)
-    assert len(scored.matrix) == 6
+    assert len(scored.claims) == len(scored.verdicts) == 6
 
 
-def test_claims_carry_group_and_entity_and_two_verdicts_each(knowledge: Knowledge) -> None:
-    scored = DFactScorer(knowledge, ScriptedLLM(answer)).score(bios(MERGED))
-    assert scored.claims["group"].tolist() == ["1", "1", "1"]
-    assert scored.claims["entity"].unique().tolist() == ["Ann Lee (painter)"]
-    assert scored.claims["doc"].str.contains("painted harbours").all()
+def test_a_claim_is_a_fact_put_to_an_entity_and_each_verifier_judges_it(knowledge: Knowledge) -> None:
+    scored = DFactScorer(knowledge, ScriptedLLM(answer), verifiers=["llm", "unigram:threshold=0.9"]).score(bios(MERGED))
+    claims = scored.claims
+    assert claims["group"].tolist() == ["1"] * 6
+    assert claims["fact_id"].tolist() == [f"r0.{n // 2}" for n in range(6)]
+    assert claims["entity"].tolist() == ["Ann Lee (diver)", "Ann Lee (painter)"] * 3
+    assert claims["entity"].tolist() == claims["doc_id"].tolist()
+    assert claims["doc"].str.contains("painted harbours").tolist() == [False, True] * 3
     predictions = scored.verdicts.pivot(index="claim_id", columns="evaluator", values="prediction")
-    assert predictions[FACTSCORE].tolist() == [1, 1, 1]
-    assert predictions[DFACTSCORE].tolist() == [1, 1, 0]
+    by_claim = predictions.loc[claims["claim_id"]]
+    assert by_claim["retrieval+scripted"].tolist() == [0, 1, 0, 1, 1, 0]
+    assert by_claim["unigram@0.9"].tolist() == [0, 1, 0, 1, 1, 0]
+    # What both scores say of each fact.
+    facts, verdicts = scored.facts
+    assert facts["entity"].tolist() == ["Ann Lee (painter)"] * 3
+    by_fact = verdicts.pivot(index="claim_id", columns="evaluator", values="prediction")
+    assert by_fact[FACTSCORE].tolist() == [1, 1, 1]
+    assert by_fact[DFACTSCORE].tolist() == [1, 1, 0]
 
 
 def test_biographies_that_tell_people_apart_lose_nothing(knowledge: Knowledge) -> None:
@@ -100,7 +111,7 @@ def test_biographies_that_tell_people_apart_lose_nothing(knowledge: Knowledge) -
 
 def test_an_evaluator_verifies_without_an_llm(knowledge: Knowledge, tmp_path: Path) -> None:
     facts = tuple(map(Fact, ["Ann Lee was a painter.", "She painted harbours.", "She dived in Oslo."]))
-    scorer = DFactScorer(knowledge, verifier="unigram:threshold=0.9", groupers=("heuristic",), gamma=0)
+    scorer = DFactScorer(knowledge, verifiers="unigram:threshold=0.9", groupers=("heuristic",), gamma=0)
     scored = scorer.score(bios(MERGED, facts=facts), journal=tmp_path / "journal")
     assert scored.responses[0]["dfactscore"] == pytest.approx(2 / 3)
     journal = sorted((tmp_path / "journal").glob("*.jsonl"))
@@ -114,7 +125,7 @@ def test_an_evaluator_verifies_without_an_llm(knowledge: Knowledge, tmp_path: Pa
 def test_documents_that_came_with_a_biography_are_enough() -> None:
     docs = tuple((title, text) for title, text in PAGES.items())
     given = bios(MERGED, facts=tuple(map(Fact, MERGED.split(". "))), candidates=tuple(PAGES), docs=docs)
-    scored = DFactScorer(verifier="unigram:threshold=0.9", groupers=("one-group",), gamma=0).score(given)
+    scored = DFactScorer(verifiers="unigram:threshold=0.9", groupers=("one-group",), gamma=0).score(given)
     assert scored.responses[0]["dfactscore"] == pytest.approx(2 / 3)
 
 
@@ -129,7 +140,7 @@ def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: Knowledge) 
     # The ghost's page might have supported both: the group would then be linked to the ghost.
     assert (row["dfactscore_min"], row["dfactscore_max"]) == (0.5, 1.0)
     unscored = scored.verdicts[scored.verdicts["prediction"].isna()]
-    assert unscored["status"].tolist() == ["skipped"]
+    assert unscored["status"].tolist() == ["skipped"] * 2
     assert "Ann Lee (ghost)" in unscored["raw"].iloc[0]
 
 
@@ -140,7 +151,7 @@ def test_people_without_a_page_stop_a_run_before_any_call_if_asked(knowledge: Kn
     with pytest.raises(InputError, match=r"no page for the topic 'Ann Lee \(ghost\)'"):
         scorer.score(bios("Ann Lee was a painter.", candidates=ghost))
     with pytest.raises(InputError, match="no page for the topic 'Zoe Quin'"):
-        scorer.score([Biography("r", "Zoe Quin", "Zoe Quin sang.", "s")])
+        scorer.score([Response("r", "Zoe Quin", "Zoe Quin sang.", "s")])
     assert llm.prompts == []
     # What a biography brings needs no page.
     docs = (("Ann Lee (ghost)", "Ann Lee was a painter of ghosts."),)
@@ -148,19 +159,20 @@ def test_people_without_a_page_stop_a_run_before_any_call_if_asked(knowledge: Kn
 
 
 def test_a_name_that_nobody_has_is_unscored_not_unsupported(knowledge: Knowledge) -> None:
-    given = [Biography("r", "Zoe Quin", "Zoe Quin sang.", "s")]
+    given = [Response("r", "Zoe Quin", "Zoe Quin sang.", "s")]
     scored = DFactScorer(knowledge, ScriptedLLM(answer)).score(given)
     assert scored.responses[0]["factscore"] is None
-    assert scored.verdicts["status"].tolist() == ["skipped", "skipped"]
+    assert scored.verdicts["status"].tolist() == ["skipped"]
+    assert scored.claims["entity"].isna().all()
     reason = "no candidate entity: no title shares the name; no passage has a word of it"
-    assert scored.verdicts["raw"].tolist() == [reason] * 2
+    assert scored.verdicts["raw"].tolist() == [reason]
     assert (scored.responses[0]["candidates_from"], scored.responses[0]["reason"]) == ("none", reason)
 
 
 def test_a_name_that_no_title_has_is_looked_for_in_the_passages(knowledge: Knowledge, tmp_path: Path) -> None:
-    stage = Biography("stage", "Nan of Leith", "She was born in Leith in 1901. She flew.", "s")
+    stage = Response("stage", "Nan of Leith", "She was born in Leith in 1901. She flew.", "s")
     source = tmp_path / "bios.jsonl"
-    lines: list[Row] = [{"name": one.name, "output": one.output} for one in (stage, *bios(MERGED))]
+    lines: list[Row] = [{"name": one.topic, "output": one.output} for one in (stage, *bios(MERGED))]
     lines.append({"name": "Ann Lee", "output": TOLD_APART, "candidates": ["Ann Lee (diver)"]})
     lines.append({"name": "Zoe Quin", "output": "Zoe Quin sang."})
     source.write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -176,15 +188,15 @@ def test_a_name_that_no_title_has_is_looked_for_in_the_passages(knowledge: Knowl
     (row,) = by_titles.score([stage]).responses
     assert (row["candidates"], row["reason"]) == ([], "no candidate entity: no title shares the name")
     by_passages = DFactScorer(knowledge, ScriptedLLM(answer), candidates="passages", retriever=Retriever(k=1))
-    (row,) = by_passages.score([Biography("r", "Ann Lee diver", MERGED, "s")]).responses
+    (row,) = by_passages.score([Response("r", "Ann Lee diver", MERGED, "s")]).responses
     assert (row["candidates"], row["candidates_from"]) == (["Ann Lee (diver)"], "passages")
-    assert len({one.signatures[FACTSCORE] for one in (scorer, by_titles, by_passages)}) == 3
+    assert len({one.signatures["retrieval+scripted"] for one in (scorer, by_titles, by_passages)}) == 3
 
 
 def test_a_large_knowledge_source_is_not_searched_and_that_is_the_reason(
     knowledge: Knowledge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage = [Biography("r", "Nan of Leith", "She was born in Leith in 1901.", "s")]
+    stage = [Response("r", "Nan of Leith", "She was born in Leith in 1901.", "s")]
     monkeypatch.setattr("factaudit.engines.dfactscore.candidates.MAX_PAGES", 2)
     assert DFactScorer(knowledge, ScriptedLLM(answer)).score(stage).responses[0]["candidates_from"] == "passages"
     monkeypatch.setattr("factaudit.engines.dfactscore.candidates.MAX_PAGES", 1)
@@ -208,7 +220,7 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: Knowledge) -> None
     grouping = DFactScorer(knowledge, failing(lambda p: p.startswith("Each paragraph")), gamma=0).score(bios(MERGED))
     (row,) = grouping.responses
     assert (row["factscore"], row["dfactscore"], row["dfactscore_min"], row["dfactscore_max"]) == (1.0, None, 0.0, 1.0)
-    linked = grouping.verdicts[grouping.verdicts["evaluator"] == DFACTSCORE]
+    linked = grouping.facts[1][grouping.facts[1]["evaluator"] == DFACTSCORE]
     assert set(linked["status"]) == {"error"}
     assert grouping.summary["n_unscored_linked"] == 3
     assert grouping.summary["grouping"][0]["n_failed"] == 1
@@ -231,7 +243,7 @@ def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: Knowledge, t
         return "Certainly" if "Title: Ann Lee (painter)" in prompt and "Input:" in prompt else answer(prompt)
 
     scored = DFactScorer(knowledge, ScriptedLLM(vague), gamma=0).score(bios(MERGED))
-    status = scored.verdicts.pivot(index="claim_id", columns="evaluator", values="status")
+    status = scored.facts[1].pivot(index="claim_id", columns="evaluator", values="status")
     assert status[DFACTSCORE].tolist() == ["unparsed"] * 3
     # The diver's page clearly supports the last fact.
     assert status[FACTSCORE].tolist() == ["unparsed", "unparsed", "ok"]
@@ -245,7 +257,7 @@ def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: Knowledge, t
 def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_said_first(
     knowledge: Knowledge,
 ) -> None:
-    def told(entity: str) -> list[Biography]:
+    def told(entity: str) -> list[Response]:
         facts = (Fact("Ann Lee was a painter.", group="a", entity=entity),)
         return bios("Ann Lee was a painter.", facts=facts, candidates=("Ann_Lee_(painter)", "Ann Lee (diver)"))
 
@@ -287,12 +299,13 @@ def test_the_given_rule_and_groups(knowledge: Knowledge) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "the verifier 'llm' needs an LLM"),
-        ({"verifier": "unigram"}, "the grouper 'llm' needs an LLM"),
-        ({"verifier": "unigram", "groupers": ("heuristics",)}, "did you mean 'heuristic'"),
-        ({"verifier": "unigran", "groupers": ("one-group",)}, "unigram"),
-        ({"verifier": "unigram", "groupers": ("one-group",), "rule": "best"}, "unknown linking rule"),
-        ({"verifier": "unigram", "groupers": ("one-group",), "candidates": "title"}, "did you mean 'titles'"),
+        ({}, "the verifier 'retrieval' needs an LLM"),
+        ({"verifiers": ["llm"]}, "the verifier 'llm' needs an LLM"),
+        ({"verifiers": "unigram"}, "the grouper 'llm' needs an LLM"),
+        ({"verifiers": "unigram", "groupers": ("heuristics",)}, "did you mean 'heuristic'"),
+        ({"verifiers": "unigran", "groupers": ("one-group",)}, "unigram"),
+        ({"verifiers": "unigram", "groupers": ("one-group",), "rule": "best"}, "unknown linking rule"),
+        ({"verifiers": "unigram", "groupers": ("one-group",), "candidates": "title"}, "did you mean 'titles'"),
     ],
 )
 def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) -> None:
@@ -301,12 +314,12 @@ def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) 
 
 
 def test_what_is_needed_and_missing_is_said_before_any_call(knowledge: Knowledge) -> None:
-    scorer = DFactScorer(verifier="unigram", groupers=("one-group",))
+    scorer = DFactScorer(verifiers="unigram", groupers=("one-group",))
     with pytest.raises(UsageError, match="facts are to be had"):
         scorer.score(bios(MERGED))
     with pytest.raises(UsageError, match="candidates are to be found"):
         scorer.score(bios(MERGED, facts=(Fact("x"),)))
-    with pytest.raises(UsageError, match="no biography"):
+    with pytest.raises(UsageError, match="no response"):
         scorer.score([])
 
 
@@ -323,11 +336,10 @@ def test_paths_among_a_verifiers_options_are_relative_to_the_file(
     monkeypatch.chdir(tmp_path)
     model = str(folder / "models" / "x")
     file = folder / "experiment.yaml"
-    verifier = "verifier" if block == "dfactscore" else "verifiers"
-    for spec in ("nli:model=./models/x", "{nli: {model: ./models/x}}"):
-        file.write_text(f"{block}:\n  {key}: lines.jsonl\n  {verifier}: {spec}\n")
-        found = getattr(getattr(load(file), block), verifier)
-        assert found in ({"nli": {"model": model}}, [{"nli": {"model": model}}])
+    for verifier in ("verifier", "verifiers"):
+        for spec in ("nli:model=./models/x", "{nli: {model: ./models/x}}"):
+            file.write_text(f"{block}:\n  {key}: lines.jsonl\n  {verifier}: {spec}\n")
+            assert getattr(load(file), block).verifiers == [{"nli": {"model": model}}]
     file.write_text(f"{block}:\n  {key}: lines.jsonl\n  {verifier}: 'nli:model=./models/y'\n")
     with pytest.raises(InputError, match=r"line 3: no such file: .*/experiment/models/y"):
         load(file)
@@ -339,7 +351,7 @@ def test_paths_among_a_verifiers_options_are_relative_to_the_file(
 def people_run(out: Path, root: Path, limit: int | None = None, **options: Any) -> Results:
     knowledge = open_knowledge(root / "data/people/pages.jsonl", out=out)
     scorer = DFactScorer(
-        knowledge, verifier="unigram:threshold=0.9", groupers=("heuristic", "given"), gamma=0, **options
+        knowledge, verifiers="unigram:threshold=0.9", groupers=("heuristic", "given"), gamma=0, **options
     )
     return score_files(root / "data/people/biographies.jsonl", scorer, out, limit=limit)
 
@@ -348,10 +360,9 @@ def test_a_run_folder_holds_everything_and_the_same_call_gives_the_same(root: Pa
     results = people_run(tmp_path, root, replicates=200)
     claims = read_claims(tmp_path / "claims.parquet")
     verdicts = read_verdicts(tmp_path / "verdicts.parquet", claims=claims)
-    assert set(verdicts["evaluator"]) == {FACTSCORE, DFACTSCORE}
+    assert set(verdicts["evaluator"]) == {"unigram@0.9"}
     assert claims["entity"].notna().all()
-    matrix = pd.read_parquet(tmp_path / "matrix.parquet")
-    assert len(matrix) == matrix["claim_id"].nunique() > len(claims)
+    assert len(claims) == len(verdicts) > claims["fact_id"].nunique() == 164
     rows = [json.loads(line) for line in (tmp_path / "responses.jsonl").read_text().splitlines()]
     assert len(rows) == 20
     summary = json.loads((tmp_path / "summary.json").read_text())
@@ -379,7 +390,7 @@ def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -
     }
     file = tmp_path / "bios.jsonl"
     file.write_text(json.dumps(line) + "\n")
-    scorer = DFactScorer(verifier="unigram:threshold=0.9", groupers=("one-group",), replicates=0)
+    scorer = DFactScorer(verifiers="unigram:threshold=0.9", groupers=("one-group",), replicates=0)
     score_files(file, scorer, tmp_path / "run")
     report = (tmp_path / "run" / "report.html").read_text()
     assert 'class="person p0"' in report
@@ -425,7 +436,7 @@ def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path)
     notes.write_text(header + "".join(rows))
     views = tmp_path / "views.csv"
     views.write_text("title,views\nAnn Lee (painter),10\nAnn Lee (diver),99\n")
-    scorer = DFactScorer(verifier="unigram:threshold=0.9", groupers=("one-group",), gamma=0, replicates=50)
+    scorer = DFactScorer(verifiers="unigram:threshold=0.9", groupers=("one-group",), gamma=0, replicates=50)
     results = score_files(
         file, scorer, tmp_path / "run", citation_judge="unigram:threshold=0.9", annotations=notes, views=views
     )
@@ -443,7 +454,7 @@ def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path)
 
 def test_the_same_biography_in_two_files_is_refused(root: Path, tmp_path: Path) -> None:
     file = root / "data/people/biographies.jsonl"
-    scorer = DFactScorer(verifier="unigram", groupers=("one-group",))
+    scorer = DFactScorer(verifiers="unigram", groupers=("one-group",))
     with pytest.raises(UsageError, match="two of the files"):
         score_files([file, file], scorer, tmp_path)
     with pytest.raises(InputError, match="no such file"):

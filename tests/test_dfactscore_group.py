@@ -12,18 +12,19 @@ from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
 from factaudit.engines.dfactscore.ambigbio import top_passages
-from factaudit.engines.dfactscore.biographies import Fact, given_groups, name_of, read_biographies, remove_citations
 from factaudit.engines.dfactscore.candidates import base_name, find_candidates, search, shares_name
 from factaudit.engines.dfactscore.group import (
     Demonstrations,
-    LLMGrouper,
+    ask_for_groups,
     compare,
-    heuristic_groups,
+    given_groups,
     number_groups,
     one_group,
     parse_groups,
     reconcile,
 )
+from factaudit.engines.dfactscore.heuristic import heuristic_groups
+from factaudit.engines.responses import Fact, name_of, read_responses, remove_citations
 from factaudit.errors import InputError
 from factaudit.knowledge.build import build
 from factaudit.knowledge.docdb import DocDB, Page
@@ -181,7 +182,7 @@ def test_replaced_demonstrations_are_checked(tmp_path: Path) -> None:
 
 def test_the_llm_grouper_reads_failures_as_failures() -> None:
     def group(reply: str | Reply) -> object:
-        return asyncio.run(LLMGrouper(ScriptedLLM(lambda _: reply), Demonstrations.load()).group("P.", FACTS))
+        return asyncio.run(ask_for_groups(ScriptedLLM(lambda _: reply).ask, Demonstrations.load(), "P.", FACTS))
 
     faithful = group("\n".join([f"- {fact}" for fact in FACTS[:3]] + ["- ==="] + [f"- {fact}" for fact in FACTS[3:]]))
     assert faithful.groups == (0, 0, 0, 1, 1)  # type: ignore[attr-defined]
@@ -258,12 +259,12 @@ def test_biographies_are_read_from_jsonl_and_from_alce(tmp_path: Path) -> None:
         + json.dumps({"name": "A B", "output": "He sang [1].", "system": "s"})
         + "\n"
     )
-    one, two = read_biographies(lines)
+    one, two = read_responses(lines)
     assert (one.system, two.system) == ("bios", "s")
     assert one.candidates == ("A",)
     assert two.candidates is None
-    assert one.text == "He sang."
-    assert one.facts == (Fact("He sang."), Fact("He died.", 0, "2", "A (b)", 0))
+    assert remove_citations(one.output) == "He sang."
+    assert one.facts == (Fact("He sang."), Fact("He died.", "NS", 0, "2", "A (b)"))
     alce = tmp_path / "out.json"
     item = {
         "question": "Tell me a bio of A B (disambiguation)",
@@ -271,8 +272,8 @@ def test_biographies_are_read_from_jsonl_and_from_alce(tmp_path: Path) -> None:
         "docs": [{"title": "T", "text": "t"}] * 2,
     }
     alce.write_text(json.dumps({"data": [item]}))
-    (three,) = read_biographies(alce)
-    assert (three.name, three.candidates, len(three.docs)) == ("A B", ("T",), 2)
+    (three,) = read_responses(alce)
+    assert (three.topic, three.candidates, len(three.docs)) == ("A B", ("T",), 2)
     assert name_of("Who is Ann Lee?") == "Ann Lee"
     assert remove_citations("He died [1][2].") == "He died."
 
@@ -281,15 +282,15 @@ def test_what_is_wrong_with_a_biography_is_said_by_line(tmp_path: Path) -> None:
     file = tmp_path / "bios.jsonl"
     file.write_text('{"name": "A"}\n{"name": " ", "output": "x"}\n')
     with pytest.raises(InputError) as caught:
-        read_biographies(file)
+        read_responses(file)
     assert "line 1" in str(caught.value)
     assert "line 2" in str(caught.value)
     file.write_text('{"name": "A", "output": "x", "facts": [{"text": "f", "label": "maybe"}]}\n')
     with pytest.raises(InputError, match="label"):
-        read_biographies(file)
+        read_responses(file)
     file.write_text('{"name": "A", "output": "x", "response_id": "1"}\n' * 2)
     with pytest.raises(InputError, match="stands 2 times"):
-        read_biographies(file)
+        read_responses(file)
 
 
 def test_given_groups_take_the_entity_of_most_facts() -> None:

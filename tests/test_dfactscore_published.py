@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from factaudit.engines.dfactscore.biographies import Biography
 from factaudit.engines.dfactscore.citations import (
     citation_scores,
     cited_sentences,
     read_alce_scores,
     summarise_citations,
 )
-from factaudit.engines.dfactscore.engine import DFACTSCORE, FACTSCORE
 from factaudit.engines.dfactscore.published import Published, compare_printed, read_printed, read_published, system_of
+from factaudit.engines.dfactscore.rows import DFACTSCORE, FACTSCORE
 from factaudit.engines.dfactscore.settings import load, run
+from factaudit.engines.responses import Response
 from factaudit.errors import InputError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator
@@ -194,7 +194,7 @@ DOCS = (("A", "He sang in Rome."), ("B", "He danced in Oslo."), ("C", "Bees make
 
 
 def cited(output: str) -> dict[str, Any]:
-    bio = Biography("r", "N", output, "s", docs=DOCS)
+    bio = Response("r", "N", output, "s", docs=DOCS)
     (row,), _ = citation_scores([bio], "unigram:threshold=0.9")
     return row
 
@@ -261,7 +261,7 @@ def test_nothing_is_asked_in_vain_and_what_is_missing_bounds_precision(
     yes: str, silent: str, asked: list[str], precision: float | None, bounds: tuple[float, float]
 ) -> None:
     evaluator = Scripted(yes, silent)
-    bio = Biography("r", "N", "He sang and danced [1][2][3].", "s", docs=DOCS)
+    bio = Response("r", "N", "He sang and danced [1][2][3].", "s", docs=DOCS)
     (row,), table = citation_scores([bio], NamedEvaluator("scripted", evaluator))
     assert evaluator.asked == asked
     assert len(table) == len(asked)

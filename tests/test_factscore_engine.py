@@ -14,7 +14,7 @@ import pytest
 from scripted_llm import ScriptedLLM
 
 from factaudit.engines.factscore.engine import FactScorer, Scored
-from factaudit.engines.factscore.responses import Fact, Response, Sentence, make_response, read_responses
+from factaudit.engines.responses import Fact, Response, make_response, read_responses
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.knowledge.docdb import SEPARATOR, DocDB
 from factaudit.knowledge.retrieval import Retriever
@@ -108,14 +108,22 @@ def test_the_tables_rows_and_summary_fit_together(knowledge: Knowledge) -> None:
     scored = scorer(knowledge, gamma=0).score_responses(made)
     validate_claims(scored.claims)
     validate_verdicts(scored.verdicts, claims=scored.claims)
-    assert scored.claims["claim_id"].tolist() == [f"{made[0].response_id}.{i}" for i in range(4)] + [
-        f"{made[2].response_id}.{i}" for i in range(2)
+    # A response that abstained is a row without a claim.
+    assert scored.claims["claim_id"].tolist() == [
+        *(f"{made[0].response_id}.{i}" for i in range(4)),
+        f"{made[1].response_id}.-",
+        *(f"{made[2].response_id}.{i}" for i in range(2)),
+    ]
+    assert scored.claims["abstained"].astype(object).where(scored.claims["abstained"].notna(), None).tolist() == [
+        *([None] * 4),
+        1,
+        *([None] * 2),
     ]
     assert scored.claims["claim"].tolist()[:2] == ["Ada was a miller.", "Ada was a miller indeed."]
     assert scored.claims["sentence"].tolist()[1] == "Ada was a miller."
-    assert set(scored.claims["doc_id"]) == {"Ada Fenn", "Tobin Reyce"}
-    assert scored.claims["doc"].iloc[4] == "Tobin Reyce is a painter."
-    assert "<s>" not in "".join(scored.claims["doc"])
+    assert set(scored.claims["doc_id"].dropna()) == {"Ada Fenn", "Tobin Reyce"}
+    assert scored.claims["doc"].iloc[5] == "Tobin Reyce is a painter."
+    assert "<s>" not in "".join(scored.claims["doc"].dropna())
     assert scored.verdicts["prediction"].tolist() == [1, 1, 0, 0, 1, 1]
     assert set(scored.verdicts["evaluator"]) == {"retrieval+scripted"}
     summary = scored.summary
@@ -246,8 +254,7 @@ def test_the_penalty_is_of_the_number_of_facts(knowledge: Knowledge) -> None:
 
 
 def given(topic: str, *facts: tuple[str, str | None]) -> Response:
-    sentence = Sentence("All.", tuple(Fact(text, label) for text, label in facts))
-    return Response(topic, topic, "All.", "human", (sentence,))
+    return Response(topic, topic, "All.", "human", tuple(Fact(text, label) for text, label in facts))
 
 
 def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: Knowledge) -> None:
@@ -279,9 +286,10 @@ def test_the_whole_page_is_the_document_for_evaluators_that_chunk(knowledge: Kno
     assert scored.claims["doc"].iloc[0] == "\n\n".join(PAGES["Ada Fenn"]).replace("<s>", "").replace("</s>", "")
 
 
-def test_all_abstained_gives_empty_tables(knowledge: Knowledge) -> None:
-    scored = scorer(knowledge).score_responses([make_response("Ada Fenn", "I'm sorry.")])
-    assert (len(scored.claims), len(scored.verdicts)) == (0, 0)
+def test_all_abstained_gives_claims_of_nothing_and_no_verdict(knowledge: Knowledge) -> None:
+    scored = scorer(knowledge).score_responses([make_response("Ada Fenn", "I'm sorry."), make_response("A", "")])
+    assert scored.claims["claim"].isna().all()
+    assert (scored.claims["abstained"].tolist(), len(scored.verdicts)) == ([1, 0], 0)
     assert scored.summary["score"] is None
     assert (scored.summary["respond_ratio"], scored.summary["n_abstained"]) == (0, 1)
 
@@ -492,11 +500,11 @@ def test_all_that_is_wrong_with_a_file_of_responses_is_said(tmp_path: Path) -> N
     said = str(caught.value)
     for part in (
         "6 problems",
-        "line 1, column 'topic': expected text, found none",
-        "line 2, column 'output': expected text, found none",
-        "line 3, column 'annotations': expected null or a list",
-        "line 4, column 'facts': expected a fact's text, found 3",
-        "line 5, column 'facts': expected a label S, NS or IR, found 'yes'",
+        "line 1, column 'topic': the field is missing",
+        "line 2, column 'output': expected a valid string, found None",
+        "line 3, column 'annotations': expected a valid list, found 'S'",
+        "line 4, column 'facts[1]': expected a valid dictionary",
+        "line 5, column 'facts[0].label': expected 'S', 'NS' or 'IR', found 'yes'",
         "the response_id '1' stands 2 times",
     ):
         assert part in said
@@ -519,11 +527,11 @@ def test_facts_from_a_file_by_id_or_line_by_line(tmp_path: Path) -> None:
     path = write(tmp_path / "r.jsonl", {"topic": "A", "output": "x", "response_id": "1"}, {"topic": "B", "output": "y"})
     lines = write(tmp_path / "f.jsonl", {"facts": ["a"]}, {"facts": [{"text": "b", "label": "NS"}]})
     found = read_responses(path, facts=lines)
-    assert [one.given[0].facts for one in found if one.given] == [(Fact("a"),), (Fact("b", "NS"),)]
+    assert [one.facts for one in found] == [(Fact("a"),), (Fact("b", "NS"),)]
     ids = write(
         tmp_path / "i.jsonl", {"response_id": found[1].response_id, "facts": []}, {"response_id": 1, "facts": ["a"]}
     )
-    assert read_responses(path, facts=ids)[0].given == (Sentence("x", (Fact("a"),)),)
+    assert read_responses(path, facts=ids)[0].facts == (Fact("a"),)
     with pytest.raises(InputError, match="expected a line per response: 2, found 1"):
         read_responses(path, facts=write(tmp_path / "one.jsonl", {"facts": ["a"]}))
     with pytest.raises(InputError, match="no facts for the response_id '1'"):

@@ -14,8 +14,8 @@ from sklearn.metrics import roc_auc_score
 
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.factscore.labeled import agreement, calibration, discrimination, human_score, thresholds
-from factaudit.engines.factscore.responses import read_responses
 from factaudit.engines.factscore.score import penalty
+from factaudit.engines.responses import read_responses
 from factaudit.knowledge.build import build
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -167,13 +167,12 @@ def test_the_published_human_scores(
 @pytest.mark.parametrize(("system", "facts", "n"), [("ChatGPT", "human", 5426), ("ChatGPT", "model", 5622)])
 def test_facts_are_taken_from_the_annotations(shared: Path, system: str, facts: str, n: int) -> None:
     responses = read_responses(shared / f"factscore/labeled/{system}.jsonl", facts=facts)
-    given = [one.given or () for one in responses]
-    assert sum(len(sentence.facts) for one in given for sentence in one) == n
+    assert sum(len(one.facts or ()) for one in responses) == n
     assert [one.abstained for one in responses] == [one.human is None for one in responses]
 
 
 def test_the_generic_detector_finds_the_annotated_abstentions(shared: Path) -> None:
-    from factaudit.engines.factscore.abstain import is_abstained
+    from factaudit.engines.abstain import is_abstained
 
     responses = read_responses(shared / "factscore/labeled/ChatGPT.jsonl", facts="human")
     assert [is_abstained(one.output) for one in responses] == [one.abstained for one in responses]
@@ -184,10 +183,11 @@ def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Pa
     scorer = FactScorer(tmp_path / "wiki.db", verifiers=["rouge2", "unigram"], replicates=100)
     responses = read_responses(shared / "factscore/labeled/ChatGPT.jsonl", facts="human")
     scored = scorer.score_responses(responses)
-    assert len(scored.claims) == 5426
+    assert (len(scored.claims), scored.claims["abstained"].sum()) == (5426 + 26, 26)
     assert len(scored.verdicts) == 2 * 5426
-    assert scored.claims["doc"].notna().all()
-    assert scored.claims["label"].isna().sum() == 540
+    facts = scored.claims[scored.claims["claim"].notna()]
+    assert facts["doc"].notna().all()
+    assert facts["label"].isna().sum() == 540
     summary = scored.summary
     assert (summary["n_scored"], summary["respond_ratio"]) == (157, 157 / 183)
     # The score again, from the tables alone.

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from factaudit.engines.factscore.abstain import is_abstained
-from factaudit.engines.factscore.decompose import Demonstrations, distinct, is_boilerplate, parse_facts, sentences
+from factaudit.engines.abstain import is_abstained
+from factaudit.engines.decompose import Demonstrations, distinct, is_boilerplate, parse_facts, sentences
 from factaudit.engines.factscore.score import bootstrap_mean, by_system, penalty, response_score, summarise
-from factaudit.engines.factscore.verify import is_supported, no_context_prompt, p_true, prompt, read, request
+from factaudit.engines.verify import is_supported, no_context_prompt, p_true, prompt, read, request
 from factaudit.errors import InputError, UsageError
 from factaudit.llm.types import Reply, Token
 
@@ -47,7 +47,7 @@ def test_initials_are_kept_together(sentence: str) -> None:
 
 
 def test_a_split_between_initials_is_mended() -> None:
-    from factaudit.engines.factscore.decompose import _mend
+    from factaudit.engines.decompose import _mend
 
     assert _mend(["He read J.", "R. Oldkirk.", "It rained there."]) == ["He read J. R. Oldkirk.", "It rained there."]
     assert _mend(["She met A.", "B.", "C. Fenn there."]) == ["She met A. B. C. Fenn there."]
@@ -55,7 +55,7 @@ def test_a_split_between_initials_is_mended() -> None:
 
 
 def test_single_words_and_small_letters_belong_to_their_neighbours() -> None:
-    from factaudit.engines.factscore.decompose import _mend
+    from factaudit.engines.decompose import _mend
 
     assert _mend(["Well.", "She won it."]) == ["Well. She won it."]
     assert _mend(["She won it.", "Twice.", "He lost it."]) == ["She won it. Twice.", "He lost it."]

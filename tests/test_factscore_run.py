@@ -22,7 +22,8 @@ from scripted_llm import ScriptedLLM
 from factaudit.cli import main
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.factscore.run import score_files
-from factaudit.engines.factscore.settings import load, open_knowledge, run
+from factaudit.engines.factscore.settings import load, run
+from factaudit.engines.settings import open_knowledge
 from factaudit.errors import InputError, UsageError
 from factaudit.tables import read_claims, read_verdicts
 
@@ -73,7 +74,8 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
     verdicts = read_verdicts(out / "verdicts.parquet", claims=claims)
     rows = [json.loads(line) for line in (out / "responses.jsonl").read_text().splitlines()]
     summary = json.loads((out / "summary.json").read_text())
-    assert len(claims) == len(verdicts) == 10
+    assert claims["claim"].notna().sum() == len(verdicts) == 10
+    assert claims["abstained"].notna().sum() == 1
     assert [row["score"] for row in rows] == [4 / 6, None, 1.0, None]
     assert [row["reason"] for row in rows][1::2] == [
         "abstained",
@@ -135,7 +137,8 @@ def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: P
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert (summary["score"], summary["n_abstained"], summary["n_without_facts"]) == (None, 1, 1)
     assert (tmp_path / "run/report.html").is_file()
-    assert pd.read_parquet(tmp_path / "run/claims.parquet").empty
+    assert pd.read_parquet(tmp_path / "run/claims.parquet")["abstained"].tolist() == [1, 0]
+    assert pd.read_parquet(tmp_path / "run/verdicts.parquet").empty
 
 
 def test_the_same_response_in_two_files_is_refused(pages: Path, bios: Path, tmp_path: Path) -> None:

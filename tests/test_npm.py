@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import tiny_models
 
-from factaudit.engines.factscore.npm import Npm
+from factaudit.engines.npm import Npm
 from factaudit.knowledge.docdb import Page
 
 pytestmark = pytest.mark.hf

@@ -9,25 +9,26 @@ from pathlib import Path
 import pytest
 import yaml
 
-from factaudit.engines.dfactscore.biographies import Biography, given_groups, read_biographies
 from factaudit.engines.dfactscore.candidates import base_name, find_candidates
 from factaudit.engines.dfactscore.engine import DFactScorer, Scored
+from factaudit.engines.dfactscore.group import given_groups
 from factaudit.engines.dfactscore.score import CATEGORIES, category
 from factaudit.engines.dfactscore.settings import run
-from factaudit.engines.factscore.settings import open_knowledge
+from factaudit.engines.responses import LABELS, Response, read_responses
+from factaudit.engines.settings import open_knowledge
 
 
 @pytest.fixture(scope="module")
-def biographies(root: Path) -> list[Biography]:
-    return read_biographies(root / "data/people/biographies.jsonl")
+def biographies(root: Path) -> list[Response]:
+    return read_responses(root / "data/people/biographies.jsonl")
 
 
 @pytest.fixture(scope="module")
-def scored(root: Path, biographies: list[Biography], tmp_path_factory: pytest.TempPathFactory) -> Scored:
+def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> Scored:
     out = tmp_path_factory.mktemp("people")
     scorer = DFactScorer(
         open_knowledge(root / "data/people/pages.jsonl", out=out),
-        verifier="unigram:threshold=0.9",
+        verifiers="unigram:threshold=0.9",
         groupers=("given", "heuristic", "one-group"),
         gamma=0,
         replicates=200,
@@ -51,7 +52,7 @@ def test_the_pages_are_as_described(root: Path) -> None:
         assert len(find_candidates([name], found)[name]) == number
 
 
-def test_the_biographies_are_as_described(root: Path, biographies: list[Biography]) -> None:
+def test_the_biographies_are_as_described(root: Path, biographies: list[Response]) -> None:
     titles = set(pages(root))
     assert len(biographies) == 20
     assert Counter(bio.category for bio in biographies) == {CATEGORIES[0]: 6, CATEGORIES[1]: 8, CATEGORIES[2]: 6}
@@ -65,7 +66,7 @@ def test_the_biographies_are_as_described(root: Path, biographies: list[Biograph
         assert people <= set(bio.candidates)
         assert category(len(set(marks)), len(people)) == bio.category
         for fact, mark in zip(bio.facts, marks, strict=True):
-            assert fact.label == int(fact.entity is not None and fact.entity == entities[mark])
+            assert LABELS[fact.label or ""] == int(fact.entity is not None and fact.entity == entities[mark])
 
 
 def test_word_overlap_verifies_these_facts_without_an_error(scored: Scored) -> None:

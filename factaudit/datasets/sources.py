@@ -139,10 +139,11 @@ def count(number: int, noun: str) -> str:
 
 
 def _input_error(path: Path, error: ValidationError, unit: str, positions: Sequence[int] | None) -> InputError:
-    return InputError(str(path), [_problem(item, unit, positions) for item in error.errors(include_url=False)])
+    return InputError(str(path), [problem(item, unit, positions) for item in error.errors(include_url=False)])
 
 
-def _problem(error: Any, unit: str, positions: Sequence[int] | None) -> Problem:
+def problem(error: Any, unit: str, positions: Sequence[int] | None = None) -> Problem:
+    """What pydantic found, in our words; the first number in its place is the row's, from 0."""
     place = list(error["loc"])
     row = None
     for part in place:

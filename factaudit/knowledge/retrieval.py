@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from rank_bm25 import BM25Okapi
 
 from factaudit.errors import FactauditError, UsageError, hint
+from factaudit.knowledge.bm25 import Bm25
 from factaudit.knowledge.docdb import Page
 from factaudit.signature import signature
 
@@ -30,7 +30,7 @@ class Retriever:
     """Ranks the passages of a page for a fact. Safe to use from several threads.
 
     Args:
-        method: ``bm25`` (rank_bm25's BM25Okapi over words between white space), ``dense`` (cosine of a
+        method: ``bm25`` (`factaudit.knowledge.bm25` over words between white space), ``dense`` (cosine of a
             sentence-transformers model's embeddings) or ``all`` (the whole page, for evaluators that chunk).
         k: how many passages; ``all`` ignores it.
         model: the sentence-transformers model (a name or a folder) of ``dense``; GTR as in the original.
@@ -69,11 +69,9 @@ class Retriever:
         query = f"{topic} {fact.strip()}"
         index = self._index(page)
         if self.method == "dense":
-            scores = index @ self._embed([query])[0]
+            best = np.argsort(-(index @ self._embed([query])[0]), kind="stable")[: self.k]
         else:
-            # An index of a page without a word cannot be made; its passages are all equally good.
-            scores = np.zeros(len(page.passages)) if index is None else index.get_scores(query.split())
-        best = np.argsort(-scores, kind="stable")[: self.k]
+            best = index.best(query.split(), self.k)
         return [clean(page.passages[i]) for i in best]
 
     def _index(self, page: Page) -> Any:
@@ -86,8 +84,7 @@ class Retriever:
         if self.method == "dense":
             index: Any = self._embed([f"{page.title} {clean(passage)}" for passage in page.passages])
         else:
-            corpus = [clean(passage).split() for passage in page.passages]
-            index = BM25Okapi(corpus) if any(corpus) else None
+            index = Bm25(clean(passage).split() for passage in page.passages)
         with self._lock:
             self._indexes[key] = index
             while len(self._indexes) > self.pages:

@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from factaudit.engines.factscore.decompose import Demonstrations, distinct, parse_facts, sentences
+from factaudit.engines.decompose import Demonstrations, distinct, parse_facts, sentences
 from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.factscore.verify import is_supported, prompt, request
+from factaudit.engines.verify import is_supported, prompt, request
 from factaudit.knowledge.build import build
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.retrieval import Retriever

@@ -11,15 +11,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from rank_bm25 import BM25Okapi
-
 from factaudit.datasets.sources import Row as SourceRow
 from factaudit.datasets.sources import read_rows
-from factaudit.engines.dfactscore.biographies import name_of
 from factaudit.engines.dfactscore.candidates import base_name, find_candidates, shares_name
+from factaudit.engines.responses import name_of
 from factaudit.errors import InputError, Problem, UsageError, hint
 from factaudit.files import Journal, write_jsonl
+from factaudit.knowledge.bm25 import Bm25
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.retrieval import clean
 from factaudit.knowledge.wikipedia import API, MediaWiki
@@ -234,7 +232,7 @@ def generate(
     The documents are the ``k`` passages that BM25 ranks best for "Tell me a bio of NAME" among the pages of the people
     of that name (the name's candidates, else the titles that share it).
 
-    Writes JSONL that `factaudit.engines.dfactscore.biographies.read_biographies` reads: ``{name, system, output, docs,
+    Writes JSONL that `factaudit.engines.responses.read_responses` reads: ``{name, system, output, docs,
     candidates}``. A name without a page, or whose call failed, is left out, and said; the same call again asks only
     for those (replies are in the client's cache). Returns the rows.
     """
@@ -286,8 +284,5 @@ def top_passages(knowledge: DocDB, titles: Sequence[str], query: str, k: int = K
     found = [knowledge.find(title) for title in titles]
     pages = {page.title: page for page in found if page is not None}
     passages = [{"title": page.title, "text": clean(text)} for page in pages.values() for text in page.passages]
-    if not passages:
-        return []
-    corpus = [f"{passage['title']} {passage['text']}".lower().split() for passage in passages]
-    scores = BM25Okapi(corpus).get_scores(query.lower().split())
-    return [passages[i] for i in np.argsort(-scores, kind="stable")[:k]]
+    index = Bm25(f"{passage['title']} {passage['text']}".lower().split() for passage in passages)
+    return [passages[i] for i in index.best(query.lower().split(), k)]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
-import numpy as np
-from rank_bm25 import BM25Okapi
-
 from factaudit.datasets.sources import count
+from factaudit.engines.records import Candidate, Found
+from factaudit.engines.responses import Fact, Response
+from factaudit.errors import UsageError
+from factaudit.knowledge.bm25 import Bm25
 from factaudit.knowledge.docdb import DocDB, Page, normalise
 from factaudit.knowledge.retrieval import K, clean
+from factaudit.knowledge.topics import Knowledge
 
 _SUFFIX = re.compile(r"\s*\(([^()]*)\)\s*$")
 #: How candidates may be looked for, where it is to be one way only.
@@ -24,15 +25,6 @@ MAX_PAGES = 50_000
 NOBODY = "no candidate entity"
 
 _GENERATION = frozenset(("jr", "sr", "ii", "iii", "iv", "junior", "senior"))
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Titles of pages, and where they are from: ``given``, ``titles``, ``passages``, or ``none`` with the reason."""
-
-    titles: tuple[str, ...]
-    source: str
-    reason: str | None = None
 
 
 def base_name(title: str) -> str:
@@ -89,43 +81,105 @@ def find_candidates(names: Sequence[str], titles: Iterable[str]) -> dict[str, li
     return {name: sorted(set(found[name])) for name in found}
 
 
-def look_for(names: Sequence[str], knowledge: DocDB, way: str | None = None, k: int = K) -> dict[str, Candidates]:
-    """The candidates of each name.
+@dataclass
+class Finder:
+    """Finds the pages that biographies may be about. Safe to use from several threads once it is prepared.
 
     Args:
+        knowledge: where the pages are; None where every biography brings its documents.
         way: ``titles`` that share the name (`find_candidates`), the pages of the best ``passages`` (`search`), or, by
             default, the second only for names for which the first finds nobody.
         k: how many passages.
 
     A knowledge source of more than `MAX_PAGES` pages is not searched; that is then the reason for having none.
     """
-    found: dict[str, Candidates] = {}
-    reasons = []
-    if way != "passages":
-        shared = find_candidates(names, knowledge.titles())
-        found = {name: Candidates(tuple(titles), "titles") for name, titles in shared.items() if titles}
-        reasons.append("no title shares the name")
-    rest = [name for name in dict.fromkeys(names) if name not in found]
-    if rest and way != "titles":
-        if sum(1 for _ in islice(knowledge.titles(), MAX_PAGES + 1)) > MAX_PAGES:
-            reasons.append(
-                f"passages are searched for it in knowledge sources of at most {count(MAX_PAGES, 'page')} only: "
-                "give candidates"
-            )
+
+    knowledge: Knowledge | None
+    way: str | None = None
+    k: int = K
+
+    def __post_init__(self) -> None:
+        self._titles: dict[str, tuple[str, Sequence[str]]] = {}
+        self._nobody = NOBODY
+
+    def prepare(self, responses: Sequence[Response]) -> None:
+        """Look for the names of all responses that bring no candidates.
+
+        Raises `UsageError` without a knowledge source to look in, and, under the policy ``error``, `InputError` for
+        names without candidates and candidates without a page.
+        """
+        names = [one.topic for one in responses if one.candidates is None]
+        if names:
+            if self.knowledge is None:
+                raise UsageError("candidates are to be found: that needs a knowledge source (or give them, or docs)")
+            self._look_for(names, self.knowledge.db)
+        if self.knowledge is not None:
+            # Under the policy `error`, a name without candidates is as bad as a candidate without a page.
+            lost = [name for name in names if name not in self._titles]
+            named = [set(one.candidates or ()) - {title for title, _ in one.docs} for one in responses]
+            self.knowledge.check([*lost, *sorted(set().union(*named))])
+
+    def find(self, response: Response, facts: Sequence[Fact]) -> Found:
+        """The candidates of a response, each page once, in the order in which they were named or found."""
+        titles: Sequence[str]
+        if response.candidates is None:
+            source, titles = self._titles.get(response.topic, ("none", ()))
         else:
-            best = search(rest, knowledge.pages(), k)
-            found |= {name: Candidates(tuple(titles), "passages") for name, titles in best.items() if titles}
-            reasons.append("no passage has a word of it")
-    nobody = Candidates((), "none", f"{NOBODY}: {'; '.join(reasons)}")
-    return {name: found.get(name, nobody) for name in names}
+            source, titles = "given", response.candidates
+        brought: dict[str, list[str]] = {}
+        for title, text in response.docs:
+            if text not in brought.setdefault(title, []):
+                brought[title].append(text)
+        found: dict[str, tuple[Candidate, Page | None]] = {}
+        for title in titles:
+            one, page = self._page(title, brought.get(title))
+            # Two titles may lead to one page, by a redirect: it is one entity.
+            if one.title in found:
+                one = replace(one, named=(*found[one.title][0].named, *one.named))
+            found[str(one.title)] = one, page
+        if not found:
+            reason = NOBODY if response.candidates is not None else self._nobody
+            return Found((Candidate(None, "skipped", reason),), (None,), source)
+        candidates, pages = zip(*found.values(), strict=True)
+        return Found(candidates, pages, source)
+
+    def _page(self, title: str, brought: Sequence[str] | None) -> tuple[Candidate, Page | None]:
+        """A candidate with its page: the knowledge source's, else what came with the response."""
+        page: Page | None = None
+        status, reason = "skipped", None if brought else f"no document {title!r} came with the biography"
+        if self.knowledge is not None:
+            page, status, reason = self.knowledge.find(title)
+        if page is None and brought:
+            page = Page(title, tuple(brought))
+        if page is None:
+            return Candidate(title, status, reason, named=(title,)), None
+        return Candidate(page.title, matched=page.matched, named=(title,)), page
+
+    def _look_for(self, names: Sequence[str], source: DocDB) -> None:
+        reasons = []
+        if self.way != "passages":
+            shared = find_candidates(names, source.titles())
+            self._titles = {name: ("titles", titles) for name, titles in shared.items() if titles}
+            reasons.append("no title shares the name")
+        rest = [name for name in dict.fromkeys(names) if name not in self._titles]
+        if rest and self.way != "titles":
+            if sum(1 for _ in islice(source.titles(), MAX_PAGES + 1)) > MAX_PAGES:
+                reasons.append(
+                    f"passages are searched for it in knowledge sources of at most {count(MAX_PAGES, 'page')} only: "
+                    "give candidates"
+                )
+            else:
+                best = search(rest, source.pages(), self.k)
+                self._titles |= {name: ("passages", titles) for name, titles in best.items() if titles}
+                reasons.append("no passage has a word of it")
+        self._nobody = f"{NOBODY}: {'; '.join(reasons)}"
 
 
 def search(names: Sequence[str], pages: Iterable[Page], k: int = K) -> dict[str, list[str]]:
     """For each name the titles of the pages that its ``k`` best passages are from, the best first.
 
     Passages are ranked as by `factaudit.engines.dfactscore.ambigbio.top_passages`, over all pages but disambiguation
-    pages; one
-    that has no word of the name is no find. ``pages`` are read once and not kept.
+    pages; one that has no word of the name is no find. ``pages`` are read once and not kept.
     """
     queries = {name: normalise(name).lower().split() for name in names}
     owners: list[str] = []
@@ -137,36 +191,13 @@ def search(names: Sequence[str], pages: Iterable[Page], k: int = K) -> dict[str,
                     owners.append(page.title)
                     yield f"{page.title} {clean(passage)}".lower().split()
 
-    index = _Index(corpus(), {word for query in queries.values() for word in query})
+    index = Bm25(corpus(), {word for query in queries.values() for word in query})
     found = {}
     for name, query in queries.items():
-        best = np.argsort(-index.get_scores(query), kind="stable")
-        hits = (i for i in best if not index.doc_freqs[i].keys().isdisjoint(query))
+        holding = index.holding(query)
+        hits = (i for i in index.best(query) if i in holding)
         found[name] = list(dict.fromkeys(owners[i] for i in islice(hits, k)))
     return found
-
-
-class _Index(BM25Okapi):
-    """BM25Okapi that keeps the counts of some words only: of a large source, all would not fit in memory."""
-
-    def __init__(self, corpus: Iterable[list[str]], words: set[str]) -> None:
-        self._kept = words
-        super().__init__(corpus)
-
-    def _initialize(self, corpus: Iterable[list[str]]) -> dict[str, int]:
-        containing: Counter[str] = Counter()
-        for passage in corpus:
-            counts = Counter(passage)
-            containing.update(counts.keys())
-            self.doc_len.append(len(passage))
-            self.doc_freqs.append({word: counts[word] for word in self._kept & counts.keys()})
-        self.corpus_size = len(self.doc_len)
-        self.avgdl = sum(self.doc_len) / max(self.corpus_size, 1)
-        return containing
-
-    def _calc_idf(self, nd: dict[str, int]) -> None:
-        if nd:
-            super()._calc_idf(nd)
 
 
 def _words(title: str) -> list[str]:

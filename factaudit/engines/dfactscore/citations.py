@@ -19,8 +19,8 @@ import pandas as pd
 from pydantic import BaseModel, Field
 
 from factaudit.datasets.sources import expand, read_json
-from factaudit.engines.dfactscore.biographies import Biography, remove_citations
 from factaudit.engines.factscore.score import bootstrap_mean
+from factaudit.engines.responses import Response, remove_citations
 from factaudit.evaluators.judging import NamedEvaluator, judge
 from factaudit.signature import digest
 from factaudit.tables import validate_claims
@@ -69,7 +69,7 @@ def cited_sentences(output: str, n_docs: int, at_most: int | None = AT_MOST) -> 
 
 @dataclass
 class _Response:
-    bio: Biography
+    bio: Response
     sentences: list[CitedSentence] = field(default_factory=list)
 
     def question(self, number: int, docs: Sequence[int]) -> tuple[str, str]:
@@ -79,7 +79,7 @@ class _Response:
 
 
 def citation_scores(
-    biographies: Sequence[Biography],
+    biographies: Sequence[Response],
     evaluator: str | Mapping[str, Any] | NamedEvaluator,
     *,
     at_most: int | None = AT_MOST,
@@ -237,7 +237,7 @@ def _judge(
                 "dataset": "citations",
                 "system": [responses[n].bio.system for n, _, _ in questions],
                 "response_id": [responses[n].bio.response_id for n, _, _ in questions],
-                "topic": [responses[n].bio.name for n, _, _ in questions],
+                "topic": [responses[n].bio.topic for n, _, _ in questions],
                 "claim": [claim for claim, _ in questions.values()],
                 "doc": [doc for _, doc in questions.values()],
             }
@@ -286,7 +286,7 @@ def _row(n: int, response: _Response, verdicts: Mapping[_Key, int | None]) -> Ro
     total = len(response.sentences)
     row: Row = {
         "response_id": bio.response_id,
-        "name": bio.name,
+        "name": bio.topic,
         "system": bio.system,
         "n_sentences": total,
         "n_uncited": sum(not one.cited and not one.malformed for one in response.sentences),

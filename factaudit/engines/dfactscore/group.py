@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from importlib.resources import files
 from pathlib import Path
@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from factaudit.engines.records import Grouping
+from factaudit.engines.responses import Fact
 from factaudit.errors import InputError, Problem
-from factaudit.llm.types import LLM, Reply, Request
-from factaudit.signature import digest, signature
+from factaudit.llm.types import Reply, Request
+from factaudit.signature import digest
 
 GROUPERS = ("heuristic", "llm", "one-group", "given")
 #: A line of a reply is a fact that the model changed where their similarity (difflib's ratio) is at least this.
@@ -27,24 +29,6 @@ MIN_TOKENS = 512
 
 _BULLET = re.compile(r"^(?:\(?\d{1,3}[.):]\s+)?(?:[-*•‣▪–—]+\s*)?")
 _BREAK = re.compile(r"^[-*•\s]*={3,}[\s=]*$")
-
-
-@dataclass(frozen=True)
-class Grouping:
-    """The group of each fact, numbered 0..g-1 by first appearance, and what a reply did to the facts.
-
-    groups: None where there is no usable reply; ``status`` (as in the verdicts table) and ``raw`` then say why.
-    n_changed: facts that the reply has in other words. n_dropped: facts that it lacks. n_invented: lines that are no
-    fact. n_repeated: facts that it has more than once.
-    """
-
-    groups: tuple[int, ...] | None
-    n_changed: int = 0
-    n_dropped: int = 0
-    n_invented: int = 0
-    n_repeated: int = 0
-    status: str = "ok"
-    raw: str | None = None
 
 
 def one_group(n_facts: int) -> Grouping:
@@ -118,6 +102,18 @@ def reconcile(facts: Sequence[str], reply: Sequence[Sequence[str]]) -> Grouping:
         n_invented=len(rest) - len(matched),
         n_repeated=n_repeated,
     )
+
+
+def given_groups(facts: Sequence[Fact]) -> tuple[list[str | None], dict[str | None, str | None]]:
+    """The marks of the facts' groups, and of each group its entity (the one that most of its facts have).
+
+    Facts without a group are one group together.
+    """
+    entities: dict[str | None, Counter[str]] = {}
+    for fact in facts:
+        entities.setdefault(fact.group, Counter())[fact.entity or ""] += fact.entity is not None
+    most = {group: max(counts, key=lambda one: counts[one]) for group, counts in entities.items() if counts}
+    return [fact.group for fact in facts], {group: entity or None for group, entity in most.items()}
 
 
 def compare(true: Sequence[int], found: Sequence[int]) -> tuple[bool, float]:
@@ -210,30 +206,18 @@ def _demonstration(facts: list[str], grouped: list[str]) -> tuple[tuple[str, ...
     return tuple(facts), tuple(tuple(group) for group in groups if group)
 
 
-@dataclass(frozen=True)
-class LLMGrouper:
-    """Groups facts with one call per paragraph."""
-
-    llm: LLM
-    demonstrations: Demonstrations
-
-    @property
-    def signature(self) -> str:
-        """Model and demonstrations on one line."""
-        return signature("llm", {"llm": self.llm.signature, "demonstrations": self.demonstrations.signature})
-
-    async def group(self, paragraph: str, facts: Sequence[str]) -> Grouping:
-        """Ask, parse and reconcile; a call that fails leaves the facts without groups, with the reason."""
-        reply: Reply = await self.llm.ask(self.demonstrations.request(paragraph, facts))
-        if reply.status != "ok":
-            return Grouping(None, status=reply.status, raw=reply.error or reply.text or None)
-        found = reconcile(facts, parse_groups(reply.text))
-        if found.n_dropped == len(facts) and facts:
-            # The reply has none of the facts: it is no answer.
-            return Grouping(None, status="unparsed", raw=reply.text)
-        return Grouping(
-            found.groups, found.n_changed, found.n_dropped, found.n_invented, found.n_repeated, "ok", reply.text
-        )
+async def ask_for_groups(
+    ask: Callable[[Request], Awaitable[Reply]], demonstrations: Demonstrations, paragraph: str, facts: Sequence[str]
+) -> Grouping:
+    """Group facts with one call: ask, parse, reconcile. A call that fails leaves them ungrouped, with the reason."""
+    reply = await ask(demonstrations.request(paragraph, facts))
+    if reply.status != "ok":
+        return Grouping(None, status=reply.status, raw=reply.error or reply.text or None)
+    found = reconcile(facts, parse_groups(reply.text))
+    if found.n_dropped == len(facts) and facts:
+        # The reply has none of the facts: it is no answer.
+        return Grouping(None, status="unparsed", raw=reply.text)
+    return replace(found, raw=reply.text)
 
 
 def _normal(text: str) -> str:
@@ -261,136 +245,3 @@ def _similar(facts: Sequence[tuple[str, int]], lines: Sequence[tuple[str, int]])
             taken_lines.add(number)
             matched.append((position, number))
     return matched
-
-
-# ---------------------------------------------------------------------------------------------- without a model
-
-
-_YEAR = re.compile(r"\b(1\d{3}|20\d{2})\b")
-_LIFE = re.compile(
-    r"\(\s*(?:born\b|b\.)?[^()]*?\b(1\d{3}|20\d{2})\b(?:\s*[–—-]\s*[^()]*?\b(1\d{3}|20\d{2})\b)?[^()]*\)"
-)
-_BORN = re.compile(r"\bborn\b[^.;()]*?\b(1\d{3}|20\d{2})\b")
-_DIED = re.compile(r"\b(?:died|death|passed away|killed)\b[^.;()]*?\b(1\d{3}|20\d{2})\b")
-_IS_A = re.compile(r"\b(?:is|was) (?:an?|the) ([^.,;()]+)")
-# "a painter who lived in Ghent": what comes after these words is no longer the occupation.
-_OCCUPATION_ENDS = re.compile(r"\b(?:who|whose|which|that|known|born|from|best|active|remembered|noted|of|in|at|for)\b")
-_NO_OCCUPATION = {
-    *("member", "part", "native", "founder", "resident", "citizen", "graduate", "student", "recipient", "winner"),
-    *("son", "daughter", "child", "brother", "sister", "cousin", "friend", "supporter", "first", "only"),
-}
-_OTHER = re.compile(
-    r"\b(?:another|other|second|third|different|namesakes?|unrelated|not to be confused|same name|also (?:an?|the)\b)",
-    re.IGNORECASE,
-)
-
-
-def heuristic_groups(
-    name: str, sentences: Sequence[str], facts: Sequence[str], sentence_of: Sequence[int | None] | None = None
-) -> Grouping:
-    """Group facts without a model. A heuristic, of which nothing is published: compare it before you trust it.
-
-    A sentence that names the person in full opens a new group where it says that this is another one ("another",
-    "a second", "a different", ...), or where a key fact in it contradicts the group that is open: the year of birth
-    or of death, or the occupation after "is a", "was a". It goes back to an earlier group whose key facts agree with
-    it. All other sentences, and so what "he" and "she" did, belong to the group that is open. A fact belongs where
-    its sentence does.
-
-    name: as asked for; what stands in parentheses is not part of it.
-    sentences: of the paragraph, in order. sentence_of: of each fact the number of its sentence; where it is not given,
-    or is None, the sentence that has most of the fact's words, of equals the nearest after the fact before it.
-    """
-    if not facts:
-        return Grouping(())
-    sentences = list(sentences) or [" ".join(facts)]
-    mention = _mention(name)
-    people: list[dict[str, Any]] = []
-    current = -1
-    where = []
-    for sentence in sentences:
-        named = mention.search(sentence)
-        keys = _keys(sentence, named is not None)
-        if current < 0:
-            people.append(keys)
-            current = 0
-        elif named is None or named.start() > len(sentence) // 2:
-            # A name late in the sentence is seldom its subject.
-            _learn(people[current], keys)
-        else:
-            other = _OTHER.search(sentence[: named.end() + 40]) is not None
-            if _contradicts(people[current], keys) or (other and people[current]):
-                agreeing = [n for n, known in enumerate(people) if n != current and not other and _agrees(known, keys)]
-                if agreeing:
-                    current = agreeing[0]
-                else:
-                    people.append({})
-                    current = len(people) - 1
-            _learn(people[current], keys)
-        where.append(current)
-    owners = _sentences_of(facts, sentences, sentence_of)
-    return Grouping(number_groups([where[owner] for owner in owners]))
-
-
-def _mention(name: str) -> re.Pattern[str]:
-    words = re.sub(r"\([^)]*\)", " ", name).split()
-    if len(words) < 2:
-        return re.compile(rf"\b{re.escape(name.strip())}\b")
-    # Middle names may come between: "Miguel A. Suárez", "Miguel Ángel Suárez".
-    return re.compile(rf"\b{re.escape(words[0])}\s+(?:[^\s.,;()]+\.?\s+){{0,3}}?{re.escape(words[-1])}\b")
-
-
-def _keys(sentence: str, named: bool) -> dict[str, Any]:
-    keys: dict[str, Any] = {}
-    life = _LIFE.search(sentence) if named else None
-    for key, pattern, year in (("born", _BORN, life and life[1]), ("died", _DIED, life and life[2])):
-        found = pattern.search(sentence)
-        if year or found:
-            keys[key] = year or (found and found[1])
-    occupation = _IS_A.search(sentence) if named else None
-    if occupation:
-        words = set(re.findall(r"[^\W\d_]+", _OCCUPATION_ENDS.split(occupation[1])[0].casefold())) - {
-            "and",
-            "or",
-            "a",
-            "an",
-        }
-        if words and not words & _NO_OCCUPATION:
-            keys["occupation"] = words
-    return keys
-
-
-def _contradicts(known: Mapping[str, Any], keys: Mapping[str, Any]) -> bool:
-    if any(key in known and key in keys and known[key] != keys[key] for key in ("born", "died")):
-        return True
-    if any(key in known and known.get(key) == keys.get(key) for key in ("born", "died")):
-        return False
-    both = "occupation" in known and "occupation" in keys
-    return both and not known["occupation"] & keys["occupation"]
-
-
-def _agrees(known: Mapping[str, Any], keys: Mapping[str, Any]) -> bool:
-    same = any(key in known and known.get(key) == keys.get(key) for key in ("born", "died"))
-    shared = bool(known.get("occupation", set()) & keys.get("occupation", set()))
-    return (same or shared) and not _contradicts(known, keys)
-
-
-def _learn(known: dict[str, Any], keys: Mapping[str, Any]) -> None:
-    for key, value in keys.items():
-        if key == "occupation":
-            known[key] = known.get(key, set()) | value
-        else:
-            known.setdefault(key, value)
-
-
-def _sentences_of(facts: Sequence[str], sentences: Sequence[str], given: Sequence[int | None] | None) -> list[int]:
-    words = [set(re.findall(r"\w+", sentence.casefold())) for sentence in sentences]
-    owners: list[int] = []
-    for position, fact in enumerate(facts):
-        number = given[position] if given is not None else None
-        if number is None or not 0 <= number < len(sentences):
-            own = set(re.findall(r"\w+", fact.casefold()))
-            last = owners[-1] if owners else 0
-            # Facts come in the order of their sentences, nearly always.
-            number = max(range(len(sentences)), key=lambda n: (len(own & words[n]), n >= last, -abs(n - last)))
-        owners.append(number)
-    return owners

@@ -13,7 +13,7 @@ import pandas as pd
 from pydantic import BaseModel, Field
 
 from factaudit.datasets.sources import expand, read_json
-from factaudit.engines.dfactscore.engine import DFACTSCORE, FACTSCORE
+from factaudit.engines.dfactscore.rows import DFACTSCORE, FACTSCORE
 from factaudit.engines.factscore.score import bootstrap_mean
 from factaudit.errors import InputError, Problem
 from factaudit.signature import digest

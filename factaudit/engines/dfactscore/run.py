@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from factaudit.engines.dfactscore.biographies import read_biographies
 from factaudit.engines.dfactscore.citations import citation_scores, read_alce_scores, summarise_citations
-from factaudit.engines.dfactscore.engine import DFACTSCORE, FACTSCORE, DFactScorer, Scored
+from factaudit.engines.dfactscore.engine import DFactScorer, Scored
 from factaudit.engines.dfactscore.humans import (
     annotator_agreement,
     compare_with_machine,
@@ -19,8 +18,9 @@ from factaudit.engines.dfactscore.humans import (
     read_views,
 )
 from factaudit.engines.dfactscore.published import DATASET, Published, compare_printed, read_printed, read_published
+from factaudit.engines.dfactscore.rows import DFACTSCORE, FACTSCORE
 from factaudit.engines.dfactscore.score import CATEGORIES
-from factaudit.errors import UsageError
+from factaudit.engines.responses import ANNOTATED, read_files
 from factaudit.evaluators.judging import name_evaluator, parts
 from factaudit.files import write_json, write_jsonl
 from factaudit.results import Results, audit_options
@@ -41,6 +41,7 @@ def score_files(
     scorer: DFactScorer,
     out: str | Path,
     *,
+    facts: str | Path | None = None,
     system: str | None = None,
     limit: int | None = None,
     title: str = "D-FActScore",
@@ -54,12 +55,12 @@ def score_files(
 ) -> Results:
     """Score files of biographies into a run folder (``factaudit dscore``); the same call again resumes.
 
-    Writes ``claims.parquet``, ``verdicts.parquet``, ``matrix.parquet`` (every fact against every candidate),
-    ``responses.jsonl``, ``summary.json``, ``results.json``, tables, figures and the report.
+    Writes ``claims.parquet`` and ``verdicts.parquet`` (every fact against every candidate), ``responses.jsonl``,
+    ``summary.json``, ``results.json``, tables, figures and the report.
 
     Args:
-        sources: files as `factaudit.engines.dfactscore.biographies.read_biographies` reads them, with ``system``,
-        ``limit``.
+        sources: files as `factaudit.engines.responses.read_responses` reads them, with ``facts``, ``system``,
+            ``limit``.
         audits: which (`factaudit.results.compare`); None: all where facts have labels.
         citation_judge: an evaluator that judges the citations of biographies with documents (`citation_scores`).
         annotations: people's annotations (`factaudit.engines.dfactscore.humans.read_annotations`) to compare with.
@@ -70,10 +71,7 @@ def score_files(
     folder = Path(out)
     audit_options(audits)  # a misspelt audit is found before an hour of judging, not after
     paths = [Path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
-    biographies = [one for path in paths for one in read_biographies(path, system=system, limit=limit)]
-    twice = [one for one, n in Counter(bio.response_id for bio in biographies).items() if n > 1]
-    if twice:
-        raise UsageError(f"the same biography stands in two of the files (response_id {twice[0]!r})")
+    biographies = read_files(paths, facts=facts, system=system, limit=limit)
     say(f"responses {len(biographies):>9,} of {len({one.system for one in biographies})} systems")
     judge = None if citation_judge is None else name_evaluator(citation_judge)
     callers = scorer.callers
@@ -86,23 +84,22 @@ def score_files(
             cited: list[Row] = []
             if judge is not None:
                 cited, _ = citation_scores(biographies, judge, journal=work / "journal", progress=progress)
-        say(f"facts     {len(scored.claims):>9,}, {len(scored.matrix):,} pairs of a fact and an entity verified")
+        n_facts, n_pairs = scored.summary["n_facts"], len(scored.verdicts)
+        say(f"facts     {n_facts:>9,}, {n_pairs:,} verdicts on a fact and an entity")
         write_table(scored.claims, folder / "claims.parquet")
         write_table(scored.verdicts, folder / "verdicts.parquet")
-        write_table(scored.matrix, folder / "matrix.parquet")
         write_jsonl(folder / "responses.jsonl", scored.responses)
-        told = signature(scorer.signatures[DFACTSCORE], scorer.settings)
+        told = signature(scorer.signatures[scorer.names[0]], scorer.settings)
         write_json(folder / "summary.json", scored.summary | {"cost": total_cost(calls), "signature": told})
-        paths += [Path(one) for one in (annotations, views) if one is not None]
+        paths += [Path(one) for one in (facts, annotations, views) if one is not None and one not in ANNOTATED]
         inputs = checksums(paths)
         results = audited(
-            scored.claims,
-            scored.verdicts,
+            *scored.facts,
             scorer.settings,
             title=title,
             audits=audits,
             inputs=inputs,
-            signatures=scorer.signatures,
+            signatures=dict.fromkeys((FACTSCORE, DFACTSCORE), told),
             **options,
         )
         add_scores(results, scored, scorer, folder)
@@ -187,7 +184,7 @@ def add_scores(results: Results, scored: Scored, scorer: DFactScorer, folder: Pa
         "linked. Both are means over the responses that answered, of penalty × supported facts / facts; the penalty is "
         f"exp(1 − γ/n) for n < γ facts (γ = {scorer.gamma:g}) and depends on the number of facts, where the published "
         "code takes the number of groups. The figure shows both without the penalty, with intervals over responses.",
-        f"Verified by {_verifier(scorer)}; groups by {scorer.groupers[0]!r}; linked by {scorer.rule!r}. "
+        f"Verified by {scorer.names[0]}; groups by {scorer.groupers[0]!r}; linked by {scorer.rule!r}. "
         f"{summary['n_answered']:,} of {summary['n_responses']:,} responses answered, with {summary['n_facts']:,} "
         f"facts; {summary['n_unscored']:,} facts have no FActScore verdict, {summary['n_unscored_linked']:,} no "
         f"D-FActScore verdict. {summary['n_narrow']:,} links are narrow: the second-best person supports nearly as "
@@ -410,10 +407,6 @@ def _scores_table(rows: Sequence[Row]) -> Row:
         counts = (row["n_answered"], row["n_facts"])
         body.append([row["system"] or "–", *counts, *told, gap, _percent(row["share_merged"]), *means])
     return {"columns": columns, "rows": body}
-
-
-def _verifier(scorer: DFactScorer) -> str:
-    return scorer.verifier if isinstance(scorer.verifier, str) else next(iter(scorer.verifier))
 
 
 def _told_candidates(responses: Sequence[Row], k: int) -> str:

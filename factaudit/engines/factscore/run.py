@@ -9,8 +9,7 @@ from typing import Any
 
 from factaudit.engines.factscore.engine import FactScorer, Scored
 from factaudit.engines.factscore.labeled import agreement, calibration, discrimination, thresholds
-from factaudit.engines.factscore.responses import ANNOTATED, read_responses
-from factaudit.errors import UsageError
+from factaudit.engines.responses import ANNOTATED, read_files
 from factaudit.files import write_json, write_jsonl
 from factaudit.results import Results, audit_options
 from factaudit.runfolder import audited, checksums, counted, finish, opened, total_cost
@@ -42,8 +41,7 @@ def score_files(
     figures and the report. The audits of `factaudit.audit` are computed where claims have labels.
 
     Args:
-        sources: JSONL files (`factaudit.engines.factscore.responses.read_responses`, with ``facts``, ``system``,
-        ``limit``).
+        sources: JSONL files (`factaudit.engines.responses.read_responses`, with ``facts``, ``system``, ``limit``).
         audits: which (`factaudit.results.compare`); None means all.
         max_cost: US dollars that all runs into this folder may spend; None leaves the clients' own limits.
         say: gets one line per stage.
@@ -51,10 +49,7 @@ def score_files(
     folder = Path(out)
     audit_options(audits)  # a misspelt audit is found before an hour of judging, not after
     paths = [Path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
-    responses = [one for path in paths for one in read_responses(path, facts=facts, system=system, limit=limit)]
-    twice = [one for one, n in Counter(response.response_id for response in responses).items() if n > 1]
-    if twice:
-        raise UsageError(f"the same response stands in two of the files (response_id {twice[0]!r})")
+    responses = read_files(paths, facts=facts, system=system, limit=limit)
     say(f"responses {len(responses):>9,} of {len({one.system for one in responses})} systems")
     with opened(folder) as work:
         with counted(scorer.callers, work / "calls.json", max_cost) as calls:

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from rank_bm25 import BM25Okapi
 
+from factaudit.engines.records import Decomposed, Sentence
+from factaudit.engines.responses import Fact
 from factaudit.errors import InputError, Problem
+from factaudit.knowledge.bm25 import Bm25
 from factaudit.llm.together import gather
 from factaudit.llm.types import Reply, Request
 from factaudit.signature import digest
@@ -28,8 +29,6 @@ FIXED, CHOSEN = 7, 1
 #: Facts of a response beyond this are cut, lines of a reply up to this many characters are no facts.
 MAX_FACTS, MIN_CHARACTERS = 50, 3
 PARAMS: Mapping[str, float | int] = {"temperature": 0.0, "max_tokens": 800}
-
-Row = dict[str, Any]
 
 _TASK = "Please breakdown the following sentence into independent facts: "
 _BOILERPLATE = re.compile(r"(?:Sure|Please|Here are|Here is|Certainly|This sentence does not contain any facts)\b")
@@ -87,7 +86,7 @@ class Demonstrations:
         Raises `InputError` where the file is missing or of another form.
         """
         named = path or os.environ.get(ENVIRONMENT)
-        source = Path(named) if named else files("factaudit.engines.factscore") / "demons.json"
+        source = Path(named) if named else files("factaudit.engines") / "demons.json"
         try:
             found = json.loads(source.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -132,8 +131,8 @@ class Demonstrations:
         return list(self.facts)
 
     @cached_property
-    def _index(self) -> BM25Okapi:
-        return BM25Okapi([one.split() for one in self._sentences])
+    def _index(self) -> Bm25:
+        return Bm25(one.split() for one in self._sentences)
 
 
 def parse_facts(reply: str, min_characters: int = MIN_CHARACTERS) -> list[str]:
@@ -180,24 +179,18 @@ async def decompose(
     *,
     max_facts: int = MAX_FACTS,
     min_characters: int = MIN_CHARACTERS,
-) -> tuple[list[Row], int, int]:
-    """A text's sentences with their facts, one call a sentence, all at once.
+) -> Decomposed:
+    """A text's sentences with their facts, one call a sentence, all at once; for boilerplate nothing is asked."""
 
-    Returns (sentences, the number of duplicates removed, the number of facts cut). A sentence is ``{text, status,
-    facts}``: ``boilerplate`` (nothing was asked), else the reply's status with the ``reply`` itself, its ``error``, and
-    ``truncated`` where it broke off at the limit of tokens.
-    """
-
-    async def one(sentence: str) -> Row:
+    async def one(sentence: str) -> tuple[Sentence, list[str]]:
         if is_boilerplate(sentence):
-            return {"text": sentence, "status": "boilerplate", "facts": []}
+            return Sentence(sentence, "boilerplate"), []
         reply = await ask(demonstrations.request(sentence))
         facts = parse_facts(reply.text, min_characters) if reply.status == "ok" else []
-        told: Row = {"text": sentence, "status": reply.status, "reply": reply.text, "facts": facts}
-        if reply.finish_reason == "length":
-            told["truncated"] = True
-        return told | ({"error": reply.error} if reply.error else {})
+        cut = reply.finish_reason == "length"
+        return Sentence(sentence, reply.status, reply.text, reply.error or None, cut), facts
 
-    found = await gather(map(one, sentences(text)))
-    kept, n_duplicates, n_cut = distinct([one["facts"] for one in found], max_facts)
-    return [one | {"facts": facts} for one, facts in zip(found, kept, strict=True)], n_duplicates, n_cut
+    made = await gather(map(one, sentences(text)))
+    kept, n_duplicates, n_cut = distinct([facts for _, facts in made], max_facts)
+    facts = tuple(Fact(fact, sentence=number) for number, own in enumerate(kept) for fact in own)
+    return Decomposed(False, tuple(sentence for sentence, _ in made), facts, n_duplicates, n_cut)

@@ -38,8 +38,8 @@ class Bar:
         self._bar.close()
 
 
-class Count:
-    """The calls behind one response; ``failed``: some of them should be made again when the run is resumed."""
+class Calls:
+    """The calls behind one response; ``failed``: some should be made again when a run is resumed."""
 
     def __init__(self, bar: Bar) -> None:
         self.calls = 0

@@ -1,0 +1,125 @@
+"""What goes from stage to stage, and into the journal: what was made of one response, as plain frozen data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from factaudit.engines.responses import Fact
+from factaudit.knowledge.docdb import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence and what became of it: ``given``, ``boilerplate`` (nothing was asked), else the reply's status.
+
+    truncated: the reply broke off at the limit of tokens.
+    """
+
+    text: str
+    status: str = "given"
+    reply: str | None = None
+    error: str | None = None
+    truncated: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether its facts could not be had."""
+        return self.status not in ("ok", "given", "boilerplate")
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposed:
+    """A response's sentences and facts in order; repeated facts that were removed, and facts beyond the limit."""
+
+    abstained: bool = False
+    sentences: tuple[Sentence, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    n_duplicates: int = 0
+    n_cut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The group of each fact, numbered 0..g-1 by first appearance, and what a reply did to the facts.
+
+    groups: None where there is no usable reply; ``status`` (as in the verdicts table) and ``raw`` then say why.
+    n_changed: facts that the reply has in other words. n_dropped: facts that it lacks. n_invented: lines that are no
+    fact. n_repeated: facts that it has more than once.
+    """
+
+    groups: tuple[int, ...] | None
+    n_changed: int = 0
+    n_dropped: int = 0
+    n_invented: int = 0
+    n_repeated: int = 0
+    status: str = "ok"
+    raw: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A page that a response may be about, and how its title was found (`factaudit.knowledge.docdb.Page.matched`).
+
+    title: None where nothing was found, or looked for. status: that of a fact's verdict where there is no page, with
+    the reason. named: other titles that lead to the page.
+    """
+
+    title: str | None
+    status: str = "ok"
+    reason: str | None = None
+    matched: str | None = None
+    named: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The pages that a response may be about, None where a candidate has none, and where they are from."""
+
+    candidates: tuple[Candidate, ...]
+    pages: tuple[Page | None, ...]
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """What a verifier said of one fact and one candidate; ``status`` as in the verdicts table.
+
+    A reply that was guessed at has a prediction *and* the status ``unparsed``: it is scored as published, and counted.
+    """
+
+    prediction: int | None
+    score: float | None
+    status: str
+    raw: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """All about one response that cost anything.
+
+    source: where the candidates are from; ``reason``: why there are none. passages: each text once, in the order of
+    first use. docs: of each fact and each candidate the numbers of its passages, best first; None without a page.
+    supports: of each verifier that asks the LLM, a verdict per fact and candidate, the candidates of a fact together.
+    retry: some of its calls should be made again when the run is resumed.
+    """
+
+    decomposed: Decomposed
+    groupings: dict[str, Grouping] = field(default_factory=dict)
+    candidates: tuple[Candidate, ...] = ()
+    source: str | None = None
+    passages: tuple[str, ...] = ()
+    docs: tuple[tuple[tuple[int, ...] | None, ...], ...] = ()
+    supports: dict[str, tuple[Support, ...]] = field(default_factory=dict)
+    calls: int = 0
+    retry: bool = False
+
+    @property
+    def cells(self) -> Iterator[tuple[int, int]]:
+        """The numbers of each fact and candidate, in the order of the claims table."""
+        return ((fact, one) for fact in range(len(self.decomposed.facts)) for one in range(len(self.candidates)))
+
+    def doc(self, fact: int, candidate: int) -> list[str] | None:
+        """The passages of a fact and a candidate."""
+        numbers = self.docs[fact][candidate]
+        return None if numbers is None else [self.passages[number] for number in numbers]

@@ -1,0 +1,319 @@
+"""What is scored: texts about a topic, with what somebody has already written down about them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from factaudit.datasets.sources import problem, read_json
+from factaudit.errors import MAX_PROBLEMS, InputError, Problem, UsageError
+from factaudit.knowledge.build import storable
+from factaudit.signature import digest
+
+#: What the original's annotators wrote of a fact (supported, not supported, irrelevant), as labels.
+LABELS = {"S": 1, "NS": 0, "IR": None}
+#: Whose facts of the original's annotations to take.
+ANNOTATED = ("model", "human")
+
+_QUESTION = re.compile(r"^\s*(?:tell me (?:a |the )?bio(?:graphy)? of|who is|who was)\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """An atomic fact, and where known: what a person said of it, its sentence, and whom it is about.
+
+    label: S, NS or IR. sentence: its number, from 0. group: any mark of the biography that it is part of. entity: the
+    title of the page of the person that the group is about.
+    """
+
+    text: str
+    label: str | None = None
+    sentence: int | None = None
+    group: str | None = None
+    entity: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One text about one topic (for D-FActScore: about a name).
+
+    facts: None where they are still to be had from a model; ``sentences`` are then those that they are of, None where
+    nobody has told. abstained: whether it declined to answer, None where nobody has said. human: the number of facts
+    that people labelled S, NS and IR over its relevant sentences, None where it was not annotated. candidates: titles
+    of the pages that it may be about; None: still to be found. docs: (title, text) of passages that came with it, as
+    citations number them. category: of `CATEGORIES` of MF §2.4, where somebody has said.
+    """
+
+    response_id: str
+    topic: str
+    output: str
+    system: str | None = None
+    facts: tuple[Fact, ...] | None = None
+    sentences: tuple[str, ...] | None = None
+    abstained: bool | None = None
+    human: tuple[int, int, int] | None = None
+    candidates: tuple[str, ...] | None = None
+    docs: tuple[tuple[str, str], ...] = ()
+    category: str | None = None
+
+
+def make_response(topic: str, output: str, system: str | None = None, position: int = 0) -> Response:
+    """A response with an id made of (system, topic, output, position among equals)."""
+    topic, output = storable([topic, output])
+    return Response(digest(system, topic, output, str(position)), topic, output, system)
+
+
+def remove_citations(text: str) -> str:
+    """The text without ``[1]`` and the white space before it.
+
+    >>> remove_citations("He died in 1902 [1][2].")
+    'He died in 1902.'
+    """
+    return re.sub(r"\s*\[\d+\]", "", text)
+
+
+def name_of(question: str) -> str:
+    """The name in "Tell me a bio of NAME", without "(disambiguation)" (MF App. A)."""
+    return _QUESTION.sub("", question).replace("(disambiguation)", "").strip(" ?.")
+
+
+# ------------------------------------------------------------------------------------------------- the files' forms
+
+
+def _label(value: Any) -> Any:
+    return {1: "S", 0: "NS"}.get(value, value) if isinstance(value, int) else value
+
+
+def _fact(value: Any) -> Any:
+    return {"text": value} if isinstance(value, str) else value
+
+
+class _Fact(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    text: str = Field(pattern=r"\S")
+    label: Annotated[Literal["S", "NS", "IR"] | None, BeforeValidator(_label)] = None
+    sentence: int | None = None
+    group: str | None = None
+    entity: str | None = None
+
+
+_Facts = list[Annotated[_Fact, BeforeValidator(_fact)]]
+
+
+class _Annotated(BaseModel):
+    text: str
+    relevant: bool = Field(default=True, alias="is-relevant")
+    model: _Facts | None = Field(default=None, alias="model-atomic-facts")
+    human: _Facts | None = Field(default=None, alias="human-atomic-facts")
+
+
+class _Doc(BaseModel):
+    title: str
+    text: str
+
+
+class _Line(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    topic: str = Field(pattern=r"\S", validation_alias=AliasChoices("topic", "name"))
+    output: str
+    system: Annotated[str, Field(pattern=r"\S")] | None = None
+    response_id: str | None = None
+    facts: _Facts | None = None
+    annotations: list[_Annotated] | None = None
+    candidates: list[str] | None = None
+    docs: list[_Doc] = Field(default_factory=list)
+    category: str | None = None
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    facts: _Facts
+    response_id: str | None = None
+
+
+class _Item(BaseModel):
+    question: str
+    output: str
+    docs: list[_Doc] = Field(default_factory=list)
+
+
+class _Alce(BaseModel):
+    data: list[_Item]
+
+
+# ------------------------------------------------------------------------------------------------------- reading
+
+
+def read_files(
+    paths: Iterable[str | Path],
+    *,
+    facts: str | Path | None = None,
+    system: str | None = None,
+    limit: int | None = None,
+) -> list[Response]:
+    """`read_responses` of several files; a response that stands in two of them is a `UsageError`."""
+    responses = [one for path in paths for one in read_responses(path, facts=facts, system=system, limit=limit)]
+    for response_id, n in Counter(one.response_id for one in responses).items():
+        if n > 1:
+            raise UsageError(f"the same response stands in two of the files (response_id {response_id!r})")
+    return responses
+
+
+def read_responses(
+    path: str | Path, *, facts: str | Path | None = None, system: str | None = None, limit: int | None = None
+) -> list[Response]:
+    """Read responses: JSONL (also ``.gz``), or an output file of ALCE (``.json``).
+
+    A line is ``{topic or name, output, [system], [response_id], [facts], [annotations], [candidates] or [docs],
+    [category]}``; a fact is a text or ``{text, [label], [sentence], [group], [entity]}``, its label S, NS, IR, 1 or 0.
+    ALCE's ``{"data": [{question, output, docs}]}`` gives the name from the question; the candidates of a line with
+    ``docs`` alone are the titles of these.
+
+    Args:
+        facts: None: a model decomposes (but a line's own ``facts`` are used); ``model`` or ``human``: those of the
+            original's ``annotations``, where null means that the response abstained; else a JSONL file of
+            ``{facts, [response_id]}``, by ``response_id`` where each line has one, else line by line.
+        system: for lines that name none; by default the file's name without its suffix.
+        limit: only the first so many.
+
+    Raises `InputError` naming the lines that are wrong.
+    """
+    source = Path(path)
+    named = system if system is not None else source.name.removesuffix(".gz").rsplit(".", 1)[0]
+    problems: list[Problem] = []
+    if source.suffix == ".json":
+        alce: _Alce = read_json(source, _Alce)
+        lines = [
+            (number, _Line.model_validate({"name": name_of(one.question), "output": one.output, "docs": one.docs}))
+            for number, one in enumerate(alce.data[:limit], start=1)
+        ]
+    else:
+        lines = _validated(_read_jsonl(source)[:limit], _Line, problems)
+    seen: Counter[str] = Counter()
+    responses = []
+    for number, line in lines:
+        if facts in ANNOTATED and "annotations" not in line.model_fields_set:
+            message = f"expected annotations, to take the {facts} facts from"
+            problems.append(Problem(message, number, unit="line"))
+            continue
+        responses.append(_response(line, str(facts) if facts in ANNOTATED else None, named, seen))
+    ids = Counter(response.response_id for response in responses)
+    problems += [Problem(f"the response_id {one!r} stands {n} times") for one, n in ids.items() if n > 1]
+    _raise(source, problems)
+    return responses if facts is None or facts in ANNOTATED else _with_facts(responses, Path(facts))
+
+
+def _response(line: _Line, annotated: str | None, named: str, seen: Counter[str]) -> Response:
+    system = line.system or named
+    key = digest(system, line.topic, line.output)
+    made = make_response(line.topic.strip(), line.output, system, seen[key])
+    seen[key] += 1
+    candidates = line.candidates
+    if candidates is None and line.docs:
+        candidates = [doc.title for doc in line.docs]
+    given = replace(
+        made,
+        response_id=line.response_id or made.response_id,
+        facts=None if line.facts is None else _made(line.facts),
+        candidates=None if candidates is None else tuple(dict.fromkeys(candidates)),
+        docs=tuple((doc.title, doc.text) for doc in line.docs),
+        category=line.category,
+    )
+    return replace(given, **_of_annotations(line, annotated))
+
+
+def _of_annotations(line: _Line, annotated: str | None) -> dict[str, Any]:
+    """What the original's annotations tell: null means that the response abstained."""
+    found: dict[str, Any] = {}
+    sentences = line.annotations or []
+    if line.annotations is not None:
+        labels = Counter(fact.label for one in sentences if one.relevant for fact in one.human or ())
+        found["human"] = labels["S"], labels["NS"], labels["IR"]
+    if annotated is not None:
+        found["abstained"] = line.annotations is None
+        found["sentences"] = tuple(one.text for one in sentences)
+        found["facts"] = tuple(
+            replace(fact, sentence=number)
+            for number, one in enumerate(sentences)
+            for fact in _made(getattr(one, annotated) or ())
+        )
+    return found
+
+
+def _with_facts(responses: list[Response], path: Path) -> list[Response]:
+    rows = _read_jsonl(path)
+    problems: list[Problem] = []
+    by_id: dict[str | int, tuple[Fact, ...]] = {}
+    named = all(row.get("response_id") is not None for _, row in rows)
+    if not named and len(rows) != len(responses):
+        problems.append(Problem(f"expected a line per response: {len(responses)}, found {len(rows)}"))
+    places = {number: position for position, (number, _) in enumerate(rows)}
+    for number, given in _validated(rows, _Given, problems):
+        by_id[str(given.response_id) if named else places[number]] = _made(given.facts)
+    keys = [response.response_id if named else position for position, response in enumerate(responses)]
+    problems += [Problem(f"no facts for the response_id {key!r}") for key in keys if named and key not in by_id]
+    _raise(path, problems)
+    return [replace(one, facts=by_id[key], sentences=None) for one, key in zip(responses, keys, strict=True)]
+
+
+def _made(facts: Sequence[_Fact]) -> tuple[Fact, ...]:
+    return tuple(Fact(one.text.strip(), one.label, one.sentence, one.group, one.entity) for one in facts)
+
+
+def _validated(
+    rows: Sequence[tuple[int, dict[str, Any]]], form: type[Any], problems: list[Problem]
+) -> list[tuple[int, Any]]:
+    """The rows that are of the form, with their line numbers; what is wrong with others is added to ``problems``."""
+    found = []
+    for number, row in rows:
+        try:
+            found.append((number, form.model_validate(row)))
+        except ValidationError as error:
+            told = error.errors(include_url=False)
+            problems += [problem({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told]
+    return found
+
+
+def _raise(path: Path, problems: Sequence[Problem]) -> None:
+    if problems:
+        raise InputError(str(path), problems[:MAX_PROBLEMS], len(problems))
+
+
+def _read_jsonl(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """The lines that are not blank, with their numbers; half of a surrogate pair in a text becomes "?"."""
+    if not path.is_file():
+        raise InputError(str(path), [Problem("no such file" if not path.is_dir() else "this is a folder")])
+    rows: list[tuple[int, dict[str, Any]]] = []
+    problems: list[Problem] = []
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+            except UnicodeDecodeError:
+                problems.append(Problem("not UTF-8 text", number, unit="line"))
+                continue
+            except json.JSONDecodeError as error:
+                what = "not JSON" if line.endswith(b"\n") else "the line is cut off"
+                problems.append(Problem(f"{what}: {error.msg} at character {error.pos + 1}", number, unit="line"))
+                continue
+            if isinstance(row, dict):
+                rows.append((number, storable(row)))
+            else:
+                problems.append(Problem(f"expected a JSON object, found {type(row).__name__}", number, unit="line"))
+    if not rows and not problems:
+        problems.append(Problem("the file is empty"))
+    _raise(path, problems)
+    return rows

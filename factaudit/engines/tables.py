@@ -1,0 +1,135 @@
+"""From the records of responses to the two tables that everything reads (DESIGN, "What the engines compute")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from factaudit.engines.records import Record, Support
+from factaudit.engines.responses import LABELS, Fact, Response
+from factaudit.engines.verify import Verifiers
+from factaudit.evaluators.judging import judge
+from factaudit.signature import digest
+from factaudit.tables import merge_verdicts, validate_claims, validate_verdicts
+
+Row = dict[str, Any]
+
+
+def claims_table(
+    responses: Sequence[Response], records: Sequence[Record], dataset: str, irrelevant: str = "exclude"
+) -> pd.DataFrame:
+    """A row per fact, or per fact and candidate where facts are grouped, with its passages as the document.
+
+    A response that abstained, or in which no fact was found, is one row without a claim (``abstained``). Besides the
+    standard's columns: ``sentence``, the fact's; ``failed_sentences``, how many of the response's could not be
+    decomposed, because calls failed; ``group_NAME``, the groups by each grouper but the first, whose are in ``group``;
+    ``given_entity``, the title of whom the fact's group is about, where somebody has said.
+    """
+    rows: list[Row] = []
+    for response, record in zip(responses, records, strict=True):
+        made = record.decomposed
+        shared: Row = {
+            "dataset": dataset,
+            "system": response.system,
+            "response_id": response.response_id,
+            "topic": response.topic,
+            "failed_sentences": sum(one.failed for one in made.sentences),
+        }
+        if not made.facts:
+            # A claim's id ends in the number of its fact; this one is of none.
+            rows.append({"claim_id": f"{response.response_id}.-", **shared, "abstained": int(made.abstained)})
+        grouped = next(iter(record.groupings.values()), None)
+        for number, place in record.cells:
+            fact, candidate = made.facts[number], record.candidates[place]
+            fact_id = f"{response.response_id}.{number}"
+            row = {"claim_id": fact_id, **shared, "doc_id": candidate.title, "claim": fact.text}
+            if grouped is not None:
+                entity = candidate.title
+                row["claim_id"] += "" if entity is None else f".{digest(entity, length=8)}"
+                row |= {"fact_id": fact_id, "entity": entity, "given_entity": _page_of(fact.entity, record)}
+                for name, grouping in record.groupings.items():
+                    column = "group" if grouping is grouped else f"group_{name}"
+                    row[column] = None if grouping.groups is None else str(grouping.groups[number] + 1)
+            passages = record.doc(number, place)
+            row["doc"] = None if passages is None else "\n\n".join(passages)
+            row["label"] = label_of(fact, irrelevant)
+            row["sentence"] = None if fact.sentence is None else _sentence(record, fact.sentence)
+            rows.append(row)
+    # A column that no row has is one of nulls all the same.
+    return validate_claims(pd.DataFrame(rows, columns=_columns(rows)))
+
+
+def label_of(fact: Fact, irrelevant: str) -> int | None:
+    """The label of a fact: S 1, NS 0; IR none, or 0 where irrelevant facts count as ``unsupported``."""
+    if fact.label is None:
+        return None
+    return 0 if fact.label == "IR" and irrelevant == "unsupported" else LABELS[fact.label]
+
+
+def verdicts_table(
+    claims: pd.DataFrame,
+    records: Sequence[Record],
+    verifiers: Verifiers,
+    journal: str | Path | None = None,
+    progress: bool = False,
+) -> pd.DataFrame:
+    """A verdict per claim and verifier, the verifiers in their order; without any claim, a table of no rows.
+
+    A fact without a page is unscored, with the reason.
+    """
+    asked = claims[claims["claim"].notna()]
+    if asked.empty:
+        return validate_verdicts(pd.DataFrame([{"claim_id": "-", "evaluator": "-", "prediction": 1}])).iloc[:0]
+    candidates = [record.candidates[place] for record in records for _, place in record.cells]
+    missing = [Support(None, None, one.status, one.reason) for one in candidates]
+    parts = []
+    for name in verifiers.names:
+        if name in verifiers.asked:
+            given = [support for record in records for support in record.supports.get(name, ())]
+            parts.append(_supported(asked["claim_id"], name, given))
+            continue
+        readable = asked["doc"].notna()
+        of_name = []
+        if readable.any():
+            of_name.append(judge(asked[readable], [verifiers.evaluators[name]], journal=journal, progress=progress))
+        if not readable.all():
+            told = [one for one, has_doc in zip(missing, readable, strict=True) if not has_doc]
+            of_name.append(_supported(asked.loc[~readable, "claim_id"], name, told))
+        both = merge_verdicts(of_name)
+        parts.append(both.set_index("claim_id").loc[asked["claim_id"]].reset_index() if len(of_name) > 1 else both)
+    return merge_verdicts(parts)
+
+
+def _supported(claim_ids: pd.Series, name: str, given: Sequence[Support]) -> pd.DataFrame:
+    return validate_verdicts(
+        pd.DataFrame(
+            {
+                "claim_id": claim_ids.to_numpy(),
+                "evaluator": name,
+                "prediction": pd.array([one.prediction for one in given], dtype="Int8"),
+                "score": [one.score for one in given],
+                "status": [one.status for one in given],
+                "raw": [one.raw for one in given],
+            }
+        ),
+        source=name,
+    )
+
+
+def _page_of(entity: str | None, record: Record) -> str | None:
+    """The title of the candidate that a given entity names, by any of its names."""
+    known = (one.title for one in record.candidates if entity == one.title or entity in one.named)
+    return next(known, entity) if entity is not None else None
+
+
+def _sentence(record: Record, number: int) -> str | None:
+    texts = record.decomposed.sentences
+    return texts[number].text if 0 <= number < len(texts) else None
+
+
+def _columns(rows: Sequence[Row]) -> list[str]:
+    always = ("claim_id", "dataset", "claim", "sentence", "failed_sentences")
+    return list(dict.fromkeys([*always, *(key for row in rows for key in row)]))

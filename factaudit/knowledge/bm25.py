@@ -1,0 +1,71 @@
+"""BM25 over passages, demonstrations or pages: rank_bm25's Okapi figures to the last bit, from postings."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+
+import numpy as np
+from rank_bm25 import BM25Okapi
+
+
+class Bm25(BM25Okapi):
+    """BM25Okapi (k1 1.5, b 0.75, ε 0.25) of texts cut into words.
+
+    rank_bm25 reads every text for every word of a query; here only those that hold the word are looked at, so that a
+    source of many passages can be searched fact by fact. Scores are the same. A corpus without a text or a word is
+    none of rank_bm25's: here all its scores are 0.
+
+    Args:
+        corpus: the words of each text, in order; read once.
+        words: only these can be asked for (the others count in lengths and frequencies); None: all.
+    """
+
+    def __init__(self, corpus: Iterable[Sequence[str]], words: Collection[str] | None = None) -> None:
+        self._asked = None if words is None else frozenset(words)
+        self._postings: dict[str, tuple[array[int], array[int]]] = {}
+        super().__init__(corpus)
+        self._lengths = np.array(self.doc_len, dtype=np.float64)
+
+    def __len__(self) -> int:
+        return int(self.corpus_size)
+
+    def get_scores(self, query: Iterable[str]) -> np.ndarray:
+        """The score of each text: float64 (n,)."""
+        scores = np.zeros(len(self))
+        for word in query:
+            if (found := self._postings.get(word)) is None:
+                continue
+            texts, counts = (np.frombuffer(one, dtype=np.uint32) for one in found)
+            frequency = counts.astype(np.int64)
+            length = self.k1 * (1 - self.b + self.b * self._lengths[texts] / self.avgdl)
+            scores[texts] += (self.idf.get(word) or 0) * (frequency * (self.k1 + 1) / (frequency + length))
+        return scores
+
+    def best(self, query: Iterable[str], k: int | None = None) -> list[int]:
+        """The ``k`` texts of the highest scores (all by default), best first; of equals the first comes first."""
+        return [int(one) for one in np.argsort(-self.get_scores(query), kind="stable")[:k]]
+
+    def holding(self, query: Iterable[str]) -> set[int]:
+        """The texts that have a word of the query."""
+        return {text for word in query if word in self._postings for text in self._postings[word][0]}
+
+    def _initialize(self, corpus: Iterable[Sequence[str]]) -> dict[str, int]:
+        containing: Counter[str] = Counter()
+        for number, text in enumerate(corpus):
+            counts = Counter(text)
+            containing.update(counts.keys())
+            self.doc_len.append(len(text))
+            for word, n in counts.items():
+                if self._asked is None or word in self._asked:
+                    texts, frequencies = self._postings.setdefault(word, (array("I"), array("I")))
+                    texts.append(number)
+                    frequencies.append(n)
+        self.corpus_size = len(self.doc_len)
+        self.avgdl = sum(self.doc_len) / max(self.corpus_size, 1)
+        return containing
+
+    def _calc_idf(self, nd: dict[str, int]) -> None:
+        if nd:
+            super()._calc_idf(nd)
