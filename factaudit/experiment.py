@@ -13,16 +13,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit.datasets import check_options, convert
 from factaudit.datasets.sources import files_in
-from factaudit.errors import UsageError
+from factaudit.errors import InputError, Problem, UsageError
 from factaudit.evaluators.judging import as_claims, check_names, judge, name_evaluator, parts
 from factaudit.files import write_json
+from factaudit.intake import load as intake
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.runfolder import (
     RunSettings,
@@ -61,6 +62,8 @@ class Experiment(RunSettings):
     claims: list[str | Source] = Field(min_length=1)
     verdicts: list[str] = Field(default_factory=list)
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
+    #: How the files of claims and verdicts are to be read (`factaudit.intake.mapping`), or ``auto``.
+    mapping: Literal["auto"] | dict[str, Any] | None = None
 
 
 def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> Experiment:
@@ -185,8 +188,18 @@ def _read_inputs(
 ) -> tuple[pd.DataFrame, pd.DataFrame | None, list[Row], list[Row], list[str]]:
     """Claims and verdicts of all sources, the files behind them with checksums, provenance, and notes to show."""
     files = [item for item in experiment.claims if isinstance(item, str)]
-    claim_tables = {", ".join(files): read_claims(*files)} if files else {}
-    verdict_tables, paths, provenance, notes = {}, [*files], [], []
+    claim_tables: dict[str, pd.DataFrame] = {}
+    verdict_tables: dict[str, pd.DataFrame] = {}
+    paths, provenance, notes = [*files], list[Row](), list[str]()
+    if files and experiment.mapping is not None:
+        loaded = intake.load([*files, *experiment.verdicts], experiment.mapping, notes.append)
+        if loaded.claims is None:
+            raise InputError(", ".join(files), [Problem("these files hold no claims")])
+        claim_tables[", ".join(files)] = loaded.claims
+        if loaded.verdicts is not None:
+            verdict_tables[", ".join(experiment.verdicts) or files[0]] = loaded.verdicts
+    elif files:
+        claim_tables[", ".join(files)] = read_claims(*files)
     for item in experiment.claims:
         if isinstance(item, str):
             continue
@@ -200,7 +213,8 @@ def _read_inputs(
         if converted.provenance:
             provenance.append({"format": item.format, **converted.provenance})
     claims = merge_claims(list(claim_tables.values()), list(claim_tables))
-    verdict_tables |= {path: read_verdicts(path, claims=claims) for path in experiment.verdicts}
+    if experiment.mapping is None:
+        verdict_tables |= {path: read_verdicts(path, claims=claims) for path in experiment.verdicts}
     paths.extend(experiment.verdicts)
     verdicts = merge_verdicts(list(verdict_tables.values()), list(verdict_tables)) if verdict_tables else None
     return claims, verdicts, checksums(_files(paths)), provenance, notes

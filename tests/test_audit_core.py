@@ -12,11 +12,11 @@ from statsmodels.stats.proportion import proportion_confint, proportions_ztest
 
 from factaudit.audit.core.agreement import iou_limits, kappa_limits
 from factaudit.audit.core.curves import Scored, best_threshold, tune_threshold
+from factaudit.audit.core.jackknife import slope, slope_limits
 from factaudit.audit.core.mover import combine, lowest, paired
 from factaudit.audit.core.pairs import fisher_limits, p_worse, soft_pairwise_accuracy, tau_limits
 from factaudit.audit.core.permutation import studentised_p
 from factaudit.audit.core.shares import Clusters, by_cluster, shares, wilson
-from factaudit.audit.core.slopes import slope, slope_limits
 from factaudit.audit.core.transfer import homogeneity
 
 

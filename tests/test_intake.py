@@ -392,10 +392,10 @@ WIDE: Rows = {
 def test_settings_of_the_user_go_before_what_is_proposed(tmp_path: Path) -> None:
     (path,) = write(tmp_path, {"a.csv": WIDE})
     said: list[str] = []
-    settings = parse_settings(
+    mapping = parse_settings(
         columns=["label=rating", "system=note"], scale="0:10", threshold=8.5, label_threshold=3, wide=["judge_*"]
     )
-    loaded = load([path], settings=settings, say=said.append)
+    loaded = load([path], mapping, said.append)
     assert loaded.claims is not None
     assert loaded.verdicts is not None
     assert loaded.claims["label"].tolist() == LABELS
@@ -411,7 +411,7 @@ def test_what_was_taken_for_what_is_said_before_anything_goes_wrong(tmp_path: Pa
     (path,) = write(tmp_path, {"a.csv": {**WIDE, "judge_a": ["5", "x"] * (N // 2)}})
     said: list[str] = []
     with pytest.raises(InputError, match="'x'"):
-        load([path], settings=parse_settings(wide=["judge_a"], scale="0:10"), say=said.append)
+        load([path], parse_settings(wide=["judge_a"], scale="0:10"), said.append)
     assert said
 
 

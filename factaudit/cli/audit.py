@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from factaudit.cli.options import PATH, RUN_FOLDER, example
+from factaudit.cli.options import PATH, RUN_FOLDER, example, mapping_options
 from factaudit.cli.show import show_adjusted, show_results
 from factaudit.cli.terminal import say
+
+if TYPE_CHECKING:
+    from factaudit.intake.mapping import Mapping
 
 
 @click.command(
     short_help="Audit verdicts against labelled claims.",
     epilog=example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
 )
-@click.argument("claims", type=PATH)
-@click.argument("verdicts", type=PATH, nargs=-1, required=True)
+@click.argument("files", type=PATH, nargs=-1, required=True, metavar="CLAIMS [VERDICTS]...")
 @RUN_FOLDER
+@mapping_options
 @click.option("--title", default="Evaluators compared", show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the bootstrap.")
 @click.option(
@@ -27,15 +31,20 @@ from factaudit.cli.terminal import say
     show_default=True,
     help="Bootstrap replicates; 0 for no intervals.",
 )
-def audit(claims: Path, verdicts: tuple[Path, ...], out: Path, title: str, seed: int, replicates: int) -> None:
-    """Audit verdicts against labelled claims: every audit, all figures and the report, without a YAML."""
+def audit(files: tuple[Path, ...], out: Path, mapping: Mapping, title: str, seed: int, replicates: int) -> None:
+    """Audit verdicts against labelled claims: every audit, all figures and the report, without a YAML.
+
+    One file may hold both. Files whose columns are not ours are read as what they seem to be, which is told;
+    `factaudit inspect` shows it before.
+    """
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
 
     experiment = Experiment(
         title=title,
-        claims=[str(claims.resolve())],
-        verdicts=[str(path.resolve()) for path in verdicts],
+        claims=[str(files[0].resolve())],
+        verdicts=[str(path.resolve()) for path in files[1:]],
+        mapping=mapping.model_dump(exclude_defaults=True, mode="json"),
         seed=seed,
         replicates=replicates,
     )

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from factaudit.cli.options import OVERRIDE, PATH, example
+from factaudit.cli.options import OVERRIDE, PATH, example, mapping_options
 from factaudit.cli.show import show_costs
 from factaudit.cli.terminal import say
 from factaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from factaudit.intake.mapping import Mapping
 
 
 @click.command(
@@ -22,18 +26,22 @@ from factaudit.errors import UsageError
     "--evaluator", "evaluators", multiple=True, required=True, metavar="NAME[:key=value,...]", help="May be repeated."
 )
 @click.option("--out", type=PATH, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
-def judge(claims: Path, evaluators: Sequence[str], out: Path) -> None:
+@mapping_options
+def judge(claims: Path, evaluators: Sequence[str], out: Path, mapping: Mapping) -> None:
     """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
     import shutil
 
     from factaudit.evaluators.judging import check_names, name_evaluator
     from factaudit.evaluators.judging import judge as judge_claims
-    from factaudit.tables import read_claims, suffix, write_table
+    from factaudit.intake.load import load
+    from factaudit.tables import suffix, write_table
 
     suffix(out)  # a wrong name is said before the work, not after
     named = [name_evaluator(spec) for spec in evaluators]
     check_names(named)
-    table = read_claims(claims)
+    table = load([claims], mapping, say).claims
+    if table is None:
+        raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")
     journal = out.parent / f".{out.name}.journal"
     verdicts = judge_claims(table, named, journal=journal, progress=True)
     write_table(verdicts, out)

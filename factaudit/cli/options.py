@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,45 @@ MAX_COST = click.option(
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),
     help="US dollars; stops before they are passed, resumably.",
+)
+
+
+def mapping_options(verb: Any) -> Any:
+    """The options that say how files whose columns are not ours are to be read: the verb gets ``mapping``."""
+
+    @functools.wraps(verb)
+    def with_mapping(
+        columns: tuple[str, ...],
+        labels: str | None,
+        scale: str | None,
+        threshold: float | None,
+        label_threshold: float | None,
+        wide: tuple[str, ...],
+        **others: Any,
+    ) -> Any:
+        from factaudit.intake.load import parse_settings
+
+        mapping = parse_settings(columns, labels, scale, threshold, label_threshold, wide)
+        return verb(mapping=mapping, **others)
+
+    for option in reversed(_MAPPING):
+        with_mapping = option(with_mapping)
+    return with_mapping
+
+
+_MAPPING = (
+    click.option(
+        "--map",
+        "columns",
+        multiple=True,
+        metavar="OURS=THEIRS",
+        help="A column of yours for one of ours (claim=sentence), or a mapping.yaml that `inspect --write` wrote.",
+    ),
+    click.option("--labels", metavar="WORD=1,WORD=0", help="What the labels' words mean."),
+    click.option("--label-threshold", type=float, help="Labels are grades: above this is attributable."),
+    click.option("--scale", metavar="LOW:HIGH", help="Of scores outside [0, 1]; 1:0 where 1 is hallucinated."),
+    click.option("--threshold", type=float, help="On that scale; a score above it predicts attributable."),
+    click.option("--wide", multiple=True, metavar="PATTERN", help="Columns that are evaluators each: 'judge_*'."),
 )
 
 

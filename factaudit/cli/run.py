@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from factaudit.cli.options import OVERRIDE, PATH, example
+from factaudit.cli.options import OVERRIDE, PATH, example, mapping_options
 from factaudit.cli.show import show_results
 from factaudit.cli.terminal import say
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from factaudit.intake.mapping import Mapping
 
 
 @click.command(
@@ -50,19 +56,24 @@ def report(run_dir: Path) -> None:
 @click.option("--kind", type=click.Choice(["experiment", "claims", "verdicts"]), help="Told from the file otherwise.")
 @click.option("--claims", type=PATH, help="The claims that the verdicts are of.")
 @OVERRIDE
-def validate(file: Path, kind: str | None, claims: Path | None, settings: Sequence[str]) -> None:
+@mapping_options
+def validate(file: Path, kind: str | None, claims: Path | None, settings: Sequence[str], mapping: Mapping) -> None:
     """Check an experiment YAML, a claims file or a verdicts file without running anything."""
     from factaudit.datasets.sources import count
     from factaudit.experiment import engine_of, load
-    from factaudit.tables import read_claims, read_table, read_verdicts
+    from factaudit.intake.load import load as load_tables
+    from factaudit.tables import read_claims, read_verdicts
     from factaudit.yamlfile import parse_settings
 
     if kind is None:
-        if file.suffix in (".yaml", ".yml"):
-            kind = "experiment"
-        else:
-            kind = "verdicts" if "evaluator" in read_table(file) else "claims"
-    if kind == "experiment":
+        kind = "experiment" if file.suffix in (".yaml", ".yml") else "tables"
+    if kind == "tables":
+        loaded = load_tables([file] if claims is None else [claims, file], mapping, say)
+        if loaded.claims is not None and claims is None:
+            _valid_claims(file, loaded.claims)
+        if loaded.verdicts is not None:
+            _valid_verdicts(file, loaded.verdicts)
+    elif kind == "experiment":
         given = parse_settings(settings)
         if (engine := engine_of(file)) is not None:
             engine.load(file, given)
@@ -71,13 +82,22 @@ def validate(file: Path, kind: str | None, claims: Path | None, settings: Sequen
         experiment = load(file, given)
         say(f"{file}: a valid experiment ({count(len(experiment.evaluators), 'evaluator')} to run)")
     elif kind == "claims":
-        table = read_claims(file)
-        labelled = int(table["label"].notna().sum())
-        datasets = count(table["dataset"].nunique(), "dataset")
-        say(f"{file}: {count(len(table), 'valid claim')}, {labelled:,} labelled, {datasets}")
+        _valid_claims(file, read_claims(file))
     else:
-        table = read_verdicts(file, claims=read_claims(claims) if claims else None)
-        say(f"{file}: {count(len(table), 'valid verdict')} of {', '.join(table['evaluator'].unique())}")
+        _valid_verdicts(file, read_verdicts(file, claims=read_claims(claims) if claims else None))
+
+
+def _valid_claims(file: Path, claims: pd.DataFrame) -> None:
+    from factaudit.datasets.sources import count
+
+    labelled, datasets = int(claims["label"].notna().sum()), count(claims["dataset"].nunique(), "dataset")
+    say(f"{file}: {count(len(claims), 'valid claim')}, {labelled:,} labelled, {datasets}")
+
+
+def _valid_verdicts(file: Path, verdicts: pd.DataFrame) -> None:
+    from factaudit.datasets.sources import count
+
+    say(f"{file}: {count(len(verdicts), 'valid verdict')} of {', '.join(verdicts['evaluator'].unique())}")
 
 
 COMMANDS = (run, report, validate)

@@ -6,7 +6,6 @@ import csv
 import gzip
 import json
 from collections.abc import Callable, Sequence
-from collections.abc import Mapping as Map
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,59 +31,70 @@ class Loaded:
     mapping: Mapping | None = None
 
 
-def load(
-    paths: Sequence[str | Path],
-    mapping: Any = None,
-    settings: Map[str, Any] | None = None,
-    say: Callable[[str], None] = lambda line: None,
-) -> Loaded:
-    """Read claims and verdicts from one file or several, in any order.
+def load(sources: Sequence[Any], mapping: Any = None, say: Callable[[str], None] = lambda line: None) -> Loaded:
+    """Read claims and verdicts from one source or several, in any order.
 
-    Files whose columns are all ours are read as they are. Others by ``mapping`` (a `Mapping`, its path or plain data),
-    or, without one, by what `propose` takes them for, changed by ``settings`` (keys of a mapping); ``say`` gets a line
-    for each thing that was taken for another. Raises `InputError` and `UsageError`.
+    Args:
+        sources: paths; or data frames (pandas, polars, PyArrow), which messages call ``table 1``, ``table 2``.
+        mapping: a `Mapping`, its path or plain data. ``auto`` (the default): sources whose columns are all ours are
+            read as they are; for others it is what `propose` takes them for, changed by what the mapping says.
+        say: gets a line for each thing that was taken for another, before anything can go wrong.
+
+    Raises `InputError` and `UsageError`.
     """
-    if mapping is None and not settings and all(is_standard(path) for path in paths):
+    given = Mapping(auto=True) if mapping is None else Mapping.of(mapping)
+    paths = [source for source in sources if isinstance(source, str | Path)]
+    if given == Mapping(auto=True) and len(paths) == len(sources) and all(map(is_standard, paths)):
         claims = [path for path in paths if "evaluator" not in (_header(path) or ())]
         verdicts = [path for path in paths if path not in claims]
         table = read_claims(*claims) if claims else None
         return Loaded(table, read_verdicts(*verdicts, claims=table) if verdicts else None)
-    tables = [(str(path), read_any(path)) for path in paths]
-    if mapping is not None:
-        if settings:
-            raise UsageError("give a mapping, or single settings, not both: put the settings into the mapping")
-        made = Mapping.of(mapping)
-        mapped = apply(tables, made)
-        return Loaded(mapped.claims, mapped.verdicts, made)
-    proposal = propose(tables)
-    made = changed(proposal.mapping, settings or {})
-    told = [*proposal.told, *(f"assumed  {question}" for question in proposal.questions)]
-    if proposal.unread:
-        told.append(f"unread  {', '.join(proposal.unread)}")
-    for line in told:  # before anything can go wrong: what was taken for what explains most errors
-        say(line)
-    mapped = apply(tables, made)
-    return Loaded(mapped.claims, mapped.verdicts, made)
+    tables = [
+        (str(source), read_any(source)) if isinstance(source, str | Path) else (f"table {number}", as_pandas(source))
+        for number, source in enumerate(sources, start=1)
+    ]
+    if given.auto:
+        proposal = propose(tables)
+        given = changed(proposal.mapping, given)
+        lines = [*proposal.told, *(f"assumed  {question}" for question in proposal.questions)]
+        for line in [*lines, *([f"unread  {', '.join(proposal.unread)}"] if proposal.unread else [])]:
+            say(line)
+    mapped = apply(tables, given)
+    return Loaded(mapped.claims, mapped.verdicts, given)
 
 
-def changed(mapping: Mapping, settings: Map[str, Any]) -> Mapping:
-    """A mapping with some settings of the user's in place of its own; in ``columns`` and ``labels`` key by key."""
-    data = mapping.model_dump(exclude_defaults=True)
-    for key, value in settings.items():
-        data[key] = {**data.get(key, {}), **value} if isinstance(value, Map) and key != "evaluators" else value
-    own = settings.get("columns", {})
-    data["columns"] = {  # a column that the user gives a role loses the one it was taken for
-        ours: theirs
-        for ours, theirs in data.get("columns", {}).items()
-        if theirs not in own.values() or own.get(ours) == theirs
+def as_pandas(frame: Any) -> pd.DataFrame:
+    """A data frame of pandas, polars or PyArrow as pandas'. Raises `UsageError`."""
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    if hasattr(frame, "to_arrow"):  # polars: by way of Arrow, which needs nothing installed
+        frame = frame.to_arrow()
+    if isinstance(frame, pa.Table):
+        return frame.to_pandas()
+    raise UsageError(f"expected a path or a data frame (pandas, polars, PyArrow), found {type(frame).__name__}")
+
+
+def changed(proposed: Mapping, own: Mapping) -> Mapping:
+    """A proposed mapping with what the user's says in place of it; columns and labels key by key."""
+    data, said = proposed.model_dump(exclude_defaults=True), own.model_dump(exclude_defaults=True, exclude={"auto"})
+    columns = data.get("columns", {})
+    named = {name for value in own.columns.values() for name in ([value] if isinstance(value, str) else value)}
+    # A column that the user gives a role loses the one that it was taken for.
+    kept = {ours: theirs for ours, theirs in columns.items() if isinstance(theirs, list) or theirs not in named}
+    kept_evaluators = {} if own.wide or own.evaluators else data.get("evaluators", {})
+    for one in kept_evaluators.values():
+        one.update({key: said[key] for key in ("scale", "threshold") if key in said} if one.get("score") else {})
+    merged = {
+        **data,
+        **said,
+        "columns": kept | said.get("columns", {}),
+        "labels": data.get("labels", {}) | said.get("labels", {}),
+        "evaluators": {
+            name: one for name, one in kept_evaluators.items() if not {one.get("score"), one.get("prediction")} & named
+        }
+        | said.get("evaluators", {}),
     }
-    if "wide" in settings:  # evaluators that the user names are those there are
-        data.pop("evaluators", None)
-    elif settings.keys() & {"scale", "threshold"}:
-        said = {key: settings[key] for key in ("scale", "threshold") if key in settings}
-        for one in data.get("evaluators", {}).values():
-            one.update(said if one.get("score") else {})
-    return Mapping.of(data)
+    return Mapping.of(merged)
 
 
 def is_standard(path: str | Path) -> bool:
@@ -132,34 +142,36 @@ def parse_settings(
     threshold: float | None = None,
     label_threshold: float | None = None,
     wide: Sequence[str] = (),
-) -> dict[str, Any]:
-    """The command line's single settings as keys of a mapping: ``claim=sentence``, ``supported=1,refuted=0``, ``1:5``.
+) -> Mapping:
+    """The command line's single settings as a mapping: ``claim=sentence``, ``supported=1,refuted=0``, ``1:5``.
 
-    Raises `UsageError`.
+    ``columns`` may instead be the path of a mapping (YAML), alone. Raises `UsageError`.
     """
-    found: dict[str, Any] = {}
+    if len(columns) == 1 and columns[0].endswith((".yaml", ".yml")):
+        if labels or scale or wide or threshold is not None or label_threshold is not None:
+            raise UsageError("give a mapping's file or single settings, not both: put the settings into the file")
+        return Mapping.of(Path(columns[0]))
+    given: dict[str, Any] = {"auto": True, "threshold": threshold, "label_threshold": label_threshold}
+    given |= {"wide": list(wide), "columns": {}}
     for text in columns:
         ours, equals, theirs = text.partition("=")
         if not equals or not theirs:
-            raise UsageError(f"--map: expected OURS=THEIRS (or a YAML file), found {text!r}")
+            raise UsageError(f"--map: expected OURS=THEIRS, or one YAML file, found {text!r}")
         if ours not in COLUMN_NAMES:
             raise UsageError(f"--map: no column {ours!r} of claims or verdicts{hint(ours, list(COLUMN_NAMES))}")
-        found.setdefault("columns", {})[ours] = theirs
+        given["columns"][ours] = theirs
     if labels is not None:
-        values: dict[str, int | None] = {}
+        given["labels"] = {}
         for part in labels.split(","):
             word, equals, value = part.rpartition("=")
             if not equals or value.strip() not in ("0", "1", ""):
                 raise UsageError(f"--labels: expected WORD=1, WORD=0 or WORD= (not annotated), found {part!r}")
-            values[word.strip()] = int(value) if value.strip() else None
-        found["labels"] = values
+            given["labels"][word.strip()] = int(value) if value.strip() else None
     if scale is not None:
         low, _, high = scale.partition(":")
         try:
-            found["scale"] = (float(low), float(high))
+            given["scale"] = (float(low), float(high))
         except ValueError:
-            raise UsageError(
-                f"--scale: expected LOW:HIGH (1:5; 1:0 where 1 is hallucinated), found {scale!r}"
-            ) from None
-    given: dict[str, Any] = {"threshold": threshold, "label_threshold": label_threshold, "wide": list(wide) or None}
-    return found | {key: value for key, value in given.items() if value is not None}
+            expected = "LOW:HIGH (1:5; 1:0 where 1 is hallucinated)"
+            raise UsageError(f"--scale: expected {expected}, found {scale!r}") from None
+    return Mapping.of(given)

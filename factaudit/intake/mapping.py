@@ -38,15 +38,17 @@ class Wide(BaseModel):
 class Mapping(BaseModel):
     """How tables become claims and verdicts.
 
-    columns: column of ours (`factaudit.tables.CLAIM_COLUMNS`, or of verdicts in the long form) to theirs, or to several
-    of which a file has one. constants: column of ours to a value for all rows (``dataset: mine``). labels: words to 1,
-    0 or null; words: the same for one column of theirs. label_threshold: labels are grades, those above are 1.
-    evaluators: the evaluators of a wide table by name. wide: patterns of columns that are evaluators each
-    (``judge_*``), scores by ``scale`` and ``threshold``.
+    auto: what is not said here is proposed from the tables (`factaudit.intake.profile.propose`) and told. columns:
+    column of ours (`factaudit.tables.CLAIM_COLUMNS`, or of verdicts in the long form) to theirs, or to several of which
+    a file has one. constants: column of ours to a value for all rows (``dataset: mine``). labels: words to 1, 0 or
+    null; words: the same for one column of theirs. label_threshold: labels are grades, those above are 1. evaluators:
+    the evaluators of a wide table by name. wide: patterns of columns that are evaluators each (``judge_*``). scale,
+    threshold: of scores, where an evaluator has none of its own.
     """
 
     model_config = ConfigDict(extra="forbid")
 
+    auto: bool = False
     columns: dict[str, str | list[str]] = Field(default_factory=dict)
     constants: dict[str, str] = Field(default_factory=dict)
     labels: dict[str, int | None] = Field(default_factory=dict)
@@ -83,9 +85,11 @@ class Mapping(BaseModel):
 
     @classmethod
     def of(cls, given: Mapping | Map[str, Any] | str | Path | None) -> Mapping:
-        """From a mapping, its path (YAML) or plain data. Raises `UsageError` that names the key."""
+        """From a mapping, ``auto``, its path (YAML) or plain data. Raises `UsageError` that names the key."""
         if given is None:
             return cls()
+        if given == "auto":
+            return cls(auto=True)
         if isinstance(given, Mapping):
             return given
         place = "mapping"

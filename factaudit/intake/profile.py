@@ -42,6 +42,14 @@ class Column:
     high: float | None = None
     mean_length: float = 0.0
 
+    def __str__(self) -> str:
+        held = ", ".join(map(repr, self.words[:6])) if self.words and self.kind in ("binary", "name") else ""
+        if not held and self.low is not None:
+            held = f"{self.low:g} to {self.high:g}"
+        held = held or (f"about {self.mean_length:.0f} characters" if self.kind in ("text", "id") else "")
+        missing = f", {self.n_missing:,} empty" if self.n_missing else ""
+        return f"{self.name:<24} {self.kind:<7} {held}{missing}"
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -185,7 +193,8 @@ def _fits(ours: str, column: Column) -> bool:
     if column.kind == "empty":
         return ours == plain(column.name).replace(" ", "_")
     if ours in ("claim", "doc"):
-        texts = column.kind == "text" or (column.kind in ("name", "id") and column.mean_length >= 15)
+        sentences = column.mean_length >= 15 or any(" " in word.strip() for word in column.words)
+        texts = column.kind == "text" or (column.kind in ("name", "id") and sentences)
         return texts or (ours == "doc" and column.kind == "list") or plain(column.name) == ours
     if ours == "label":
         return column.kind in ("binary", "grade", "share") or (column.kind == "number" and column.n_different <= 50)

@@ -10,9 +10,6 @@ from factaudit.audit.core.shares import Limits
 
 #: Below so many systems a correlation says nothing (VC §3.5 uses six).
 MIN_SYSTEMS = 3
-#: Each pair's order is taken as settled at so many times the error that tau's interval may have, for an interval of all
-#: pairs errs where one of them does and is not made up for by another.
-OPEN = 2.5
 
 
 def p_worse(errors: np.ndarray, n: np.ndarray) -> np.ndarray:
@@ -39,16 +36,16 @@ def soft_pairwise_accuracy(labelled: np.ndarray, predicted: np.ndarray) -> np.nd
 def tau_limits(drawn_x: np.ndarray, drawn_y: np.ndarray, confidence: float) -> tuple[float, float]:
     """The interval of Kendall's tau-a between two rates of S systems: what the orders that data leave open allow.
 
-    drawn_x, drawn_y: (B, S) bootstrap replicates of both rates. A pair's order is open in a rate where more than
-    `OPEN` times the error of the confidence of its replicates have either sign. Pairs that are open in either rate may
-    be concordant or not. The percentiles of tau over replicates would not do: they hold the true tau in 2 to 99 %,
-    since noise pulls tau towards 0 and the bootstrap adds noise again.
+    drawn_x, drawn_y: (B, S) bootstrap replicates of both rates. A pair's order is open in a rate where its interval (of
+    this confidence) holds no difference. Pairs that are open in either rate may be concordant or not, so the interval
+    is conservative where few pairs are. The percentiles of tau over replicates would not do: they hold the true tau in
+    2 to 99 %, since noise pulls tau towards 0 and the bootstrap adds noise again.
     """
     a, b = np.triu_indices(drawn_x.shape[-1], 1)
     signs = []
     for drawn in (drawn_x, drawn_y):
         difference = drawn[:, a] - drawn[:, b]
-        tail = OPEN * (1 - confidence) / 2
+        tail = (1 - confidence) / 2
         above, below = (difference > 0).mean(0), (difference < 0).mean(0)
         signs.append((1 - above < tail).astype(int) - (1 - below < tail))
     product = signs[0] * signs[1]

@@ -23,7 +23,7 @@ from factaudit.audit.core.rows import ratio
 #: What the correlation of claims within a cluster is taken for, where errors are too few to tell.
 TYPICAL_ICC = 0.15
 #: Weighs as much as so many clusters with errors.
-PRIOR_CLUSTERS = 1.5
+PRIOR_CLUSTERS = 2.0
 
 #: Low and high ends, each of the shape of the figure; NaN where there is no interval.
 Limits = tuple[np.ndarray, np.ndarray]

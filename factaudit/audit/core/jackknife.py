@@ -8,7 +8,7 @@ from factaudit.audit.core.rows import ratio
 from factaudit.audit.core.shares import Clusters, Limits, quantile
 
 #: A jackknife of fewer clusters says too little of how sure it is itself.
-MIN_CLUSTERS = 10
+MIN_CLUSTERS = 15
 #: A spread of x under this share of its mean square is rounding, not a spread.
 _NO_SPREAD = 1e-9
 
@@ -32,7 +32,7 @@ def slope_limits(clusters: Clusters, confidence: float) -> Limits:
     left = slope(total[clusters.group] - clusters.counts)
     # Where all but this cluster have one x, there is no slope without it: it counts as if it made none.
     apart = np.where(np.isnan(left), point[clusters.group], left - point[clusters.group])
-    variance = ratio(n_clusters - 1, n_clusters) * clusters.total(apart * apart)
+    variance = ratio(n_clusters - 1, n_clusters - 2) * clusters.total(apart * apart)
     usable = (n_clusters >= MIN_CLUSTERS) & (total[:, 2] > 0) & (total[:, 2] < total[:, 0])
     half = np.where(usable, quantile(n_clusters - 2, confidence) * np.sqrt(variance), np.nan)
     return point - half, point + half

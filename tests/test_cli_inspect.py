@@ -1,0 +1,104 @@
+"""A user's own table on the command line: inspect, audit, judge and validate, with and without a mapping."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from factaudit.cli import cli
+from factaudit.errors import UsageError
+from factaudit.tables import read_claims, read_verdicts
+
+HEADER = "question_id\tcontext\tanswer\tmodel\thuman\tjudge_a\tjudge_b\tminutes"
+ROWS = [
+    f"q{i // 3}\tText {i // 3}: the mill by the river burnt down in 18{10 + i // 3}.\tThe mill burnt down in "
+    f"{'18' if i % 4 else '19'}{10 + i // 3}.\t{('gpt', 'claude', 'llama')[i % 3]}\t"
+    f"{'supported' if i % 4 else 'not supported'}\t{5 if i % 5 else 1}\t{0.9 if i % 3 else 0.2}\t{i}"
+    for i in range(60)
+]
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, arguments, catch_exceptions=False)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "answers.tsv"
+    path.write_text("\n".join([HEADER, *ROWS]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_inspect_says_what_was_taken_for_what_and_what_to_run_next(table: Path, tmp_path: Path) -> None:
+    mapping = tmp_path / "mapping.yaml"
+    done = run("inspect", str(table), "--write", str(mapping))
+    assert done.exit_code == 0
+    assert "context → doc" in done.output
+    assert "model → system" in done.output
+    assert "unread  minutes" in done.output
+    assert "'judge_a' is taken on the scale from 1" in done.output
+    assert f"factaudit audit {table} --map {mapping} --out runs/mine" in done.output
+    assert mapping.is_file()
+
+
+def test_audit_takes_one_wide_table_and_its_mapping(table: Path, tmp_path: Path) -> None:
+    mapping = tmp_path / "mapping.yaml"
+    run("inspect", str(table), "--write", str(mapping))
+    done = run("audit", str(table), "--map", str(mapping), "--out", str(tmp_path / "run"), "--replicates", "0")
+    assert done.exit_code == 0
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    rows = {row["evaluator"]: row for row in results["audits"]["rates"] if row["dataset"] == "answers"}
+    # Of 60 claims those with i % 4 are attributable, and judge_a accepts those with i % 5.
+    assert rows["judge_a"]["n"] == 60
+    assert rows["judge_a"]["tpr"] == pytest.approx(36 / 45)
+    assert rows["judge_b"]["tnr"] == pytest.approx(5 / 15)
+    systems = {row["system"] for row in results["audits"]["quantification"]}
+    assert {"gpt", "claude", "llama"} <= systems
+    assert "mapping:" in (tmp_path / "run" / "experiment.lock.yaml").read_text()
+
+
+def test_audit_without_a_mapping_tells_what_it_assumed(table: Path, tmp_path: Path) -> None:
+    done = run("audit", str(table), "--wide", "judge_b", "--out", str(tmp_path / "run"), "--replicates", "0")
+    assert done.exit_code == 0
+    assert "context → doc" in done.output
+    evaluators = read_verdicts(tmp_path / "run" / "verdicts.parquet")["evaluator"].unique().tolist()
+    assert evaluators == ["judge_b"]
+
+
+def test_judge_reads_the_claims_of_a_table_of_yours(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "verdicts.jsonl"
+    done = run("judge", str(table), "--evaluator", "unigram", "--out", str(out))
+    assert done.exit_code == 0
+    verdicts = read_verdicts(out)
+    assert len(verdicts) == 60
+    assert (verdicts["status"] == "ok").all()
+
+
+def test_validate_reads_it_too(table: Path) -> None:
+    done = run("validate", str(table))
+    assert done.exit_code == 0
+    assert "60 valid claims, 60 labelled, 1 dataset" in done.output
+    assert "120 valid verdicts of judge_a, judge_b" in done.output
+
+
+def test_a_document_under_another_name_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "claims.csv").write_text('dataset,document,claim,label\nd,"It rains.",It rains.,1\n')
+    done = run("judge", str(tmp_path / "claims.csv"), "--evaluator", "rouge2", "--out", str(tmp_path / "v.csv"))
+    assert done.exit_code == 0
+    assert "document → doc" in done.output
+    assert read_verdicts(tmp_path / "v.csv")["score"].tolist() == [1.0]
+
+
+def test_two_ways_to_say_it_at_once_are_refused(table: Path, tmp_path: Path) -> None:
+    (tmp_path / "m.yaml").write_text("columns: {claim: answer}\n")
+    with pytest.raises(UsageError, match="not both"):
+        run("validate", str(table), "--map", str(tmp_path / "m.yaml"), "--scale", "1:5")
+
+
+def test_what_ships_is_read_as_it_is() -> None:
+    path = Path(__file__).parents[1] / "data" / "minibench" / "claims.jsonl.gz"
+    done = run("validate", str(path))
+    assert done.output.strip() == f"{path}: {len(read_claims(path)):,} valid claims, 507 labelled, 4 datasets"
