@@ -33,6 +33,15 @@ class Format:
         return import_module(f"factaudit.datasets.{self.module}").convert
 
 
+#: Options of the formats that are logs of a framework.
+LOG_OPTIONS = {
+    "claim": "the field that holds the claim",
+    "doc": "the field that holds the document",
+    "label": "the field that holds people's label (1 and 0, or words for them)",
+    "system": "the field that holds the system's name",
+    "dataset": "the dataset's name (default: the log's)",
+    "metrics": "only these metrics are evaluators",
+}
 FORMATS: dict[str, Format] = {
     entry.name: entry
     for entry in (
@@ -104,6 +113,45 @@ FORMATS: dict[str, Format] = {
                 "dataset": "the dataset's name (required)",
                 "name": "the evaluators' names, one per file (default: the files' names)",
             },
+        ),
+        Format(
+            "inspect",
+            "inspect_log",
+            "logs of Inspect (inspect_ai), .eval or .json: a scorer is an evaluator",
+            "factaudit convert inspect log.eval --option doc=metadata.context --out claims.parquet --verdicts v.csv",
+            LOG_OPTIONS,
+        ),
+        Format(
+            "lm-eval",
+            "lm_eval_log",
+            "samples of lm-evaluation-harness (--log_samples): the model is the evaluator, the target the label",
+            "factaudit convert lm-eval samples_task.jsonl --option evaluator=llama --out claims.csv --verdicts v.csv",
+            {key: text for key, text in LOG_OPTIONS.items() if key != "metrics"}
+            | {
+                "evaluator": "the model's name (default: the folder's)",
+                "attributable": "the choice or answer that means attributable (default 1)",
+            },
+        ),
+        Format(
+            "deepeval",
+            "deepeval_log",
+            "test runs of DeepEval (JSON): a metric is an evaluator",
+            "factaudit convert deepeval test_run.json --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+        ),
+        Format(
+            "promptfoo",
+            "promptfoo_log",
+            "results of promptfoo (JSON): an assertion with a metric is an evaluator, the provider the system",
+            "factaudit convert promptfoo results.json --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+        ),
+        Format(
+            "ragas",
+            "ragas_log",
+            "results of ragas (to_pandas() as CSV, JSONL or Parquet): a metric is an evaluator",
+            "factaudit convert ragas results.csv --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
         ),
     )
 }
