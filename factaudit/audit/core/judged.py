@@ -111,6 +111,14 @@ class Judged:
         return np.minimum.reduceat(values[rows], starts), np.maximum.reduceat(values[rows], starts)
 
     @cached_property
+    def response_of(self) -> np.ndarray:
+        """int64 (n,): the place of each claim's response in `responses`, -1 where it belongs to none."""
+        rows, starts = self._response_rows
+        found = np.full(len(self.claims), -1, dtype=np.int64)
+        found[rows] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
+        return found
+
+    @cached_property
     def datasets(self) -> tuple[np.ndarray, list[str]]:
         """int64 (n,) codes into the sorted names of the datasets, and the names."""
         return column_codes(self.claims, "dataset")
