@@ -16,17 +16,21 @@ from factaudit.version import __version__
 
 if TYPE_CHECKING:
     from factaudit.datasets import convert
+    from factaudit.estimate.run import estimate_rates
     from factaudit.evaluators.judging import judge
     from factaudit.experiment import run
     from factaudit.results import Results, compare
     from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
+    from factaudit.tables.annotations import read_annotations
 
 __all__ = [
     "Results",
     "__version__",
     "compare",
     "convert",
+    "estimate_rates",
     "judge",
+    "read_annotations",
     "read_claims",
     "read_verdicts",
     "run",
@@ -39,7 +43,9 @@ _MODULES = {
     "Results": "factaudit.results",
     "compare": "factaudit.results",
     "convert": "factaudit.datasets",
+    "estimate_rates": "factaudit.estimate.run",
     "judge": "factaudit.evaluators.judging",
+    "read_annotations": "factaudit.tables.annotations",
     "read_claims": "factaudit.tables",
     "read_verdicts": "factaudit.tables",
     "run": "factaudit.experiment",

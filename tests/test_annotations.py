@@ -1,0 +1,115 @@
+"""The third table: annotations checked, and labels made of them by rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from estimate_data import World, tables
+
+from factaudit.errors import InputError, UsageError
+from factaudit.tables import write_table
+from factaudit.tables.annotations import (
+    ANNOTATION_COLUMNS,
+    judgements,
+    labels_by,
+    read_annotations,
+    validate_annotations,
+)
+
+
+def table(*rows: tuple[str, str, int | None]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["claim_id", "annotator", "label"])
+
+
+def test_the_standard_form() -> None:
+    found = validate_annotations(pd.DataFrame({"claim_id": [1, 2], "label": ["1", None], "seconds": ["2.5", "3"]}))
+    assert tuple(found.columns) == ANNOTATION_COLUMNS
+    assert found["claim_id"].tolist() == ["1", "2"]
+    assert found["annotator"].tolist() == ["annotator"] * 2
+    assert found["label"].isna().tolist() == [False, True]
+    assert found["seconds"].tolist() == [2.5, 3.0]
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.csv", "a.jsonl"])
+def test_round_trip(tmp_path: Path, name: str) -> None:
+    claims, _ = tables(World(size=3))
+    rows = table(("c000000", "ann", 1), ("c000001", "ann", 0), ("c000002", "ann", None))
+    rows = rows.assign(start=[None, 2, None], end=[None, 5, None], note=["", "a; b", None], seconds=[1.25, 2.0, 3.0])
+    found = validate_annotations(rows, claims)
+    write_table(found, tmp_path / name)
+    again = read_annotations(tmp_path / name, claims=claims)
+    pd.testing.assert_frame_equal(again.fillna({"note": ""}), found.fillna({"note": ""}))
+
+
+def test_several_spans_of_one_claim_are_several_rows() -> None:
+    rows = table(("c", "ann", 0), ("c", "ann", 0)).assign(start=[0, 7], end=[3, 9])
+    assert len(validate_annotations(rows)) == 2
+    assert len(judgements(validate_annotations(rows))) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (
+            table(("c", "ann", 0), ("d", "ann", 1), ("c", "ann", 1)),
+            "row 3, column 'label': expected one label per claim",
+        ),
+        (table(("c", "ann", 2)), "row 1, column 'label': expected 1"),
+        (table(("", "ann", 1)), "row 1, column 'claim_id': expected an id"),
+        (pd.DataFrame({"claim_id": ["c"]}), "expected a column 'label' or a column 'grade'"),
+        (pd.DataFrame({"label": [1]}), "column 'claim_id': the column is missing"),
+        (table(), "no rows"),
+        (table(("c", "ann", 1)).assign(start=3, end=3), "an end behind the start"),
+        (table(("c", "ann", 1)).assign(start=3), "both start and end"),
+        (table(("c", "ann", 1)).assign(seconds=-1), "expected seconds"),
+        (table(("c", "ann", 1)).assign(start="x", end=4), "a character's position"),
+    ],
+)
+def test_bad_annotations_are_named_by_row_and_column(rows: pd.DataFrame, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        validate_annotations(rows)
+
+
+def test_an_unknown_claim_and_a_contradiction_between_files(tmp_path: Path) -> None:
+    claims, _ = tables(World(size=3))
+    with pytest.raises(InputError, match="no claim has it, found 'nowhere'"):
+        validate_annotations(table(("nowhere", "ann", 1)), claims)
+    for at, label in enumerate((1, 0)):
+        write_table(table(("c000000", "ann", label)), tmp_path / f"{at}.csv")
+    with pytest.raises(InputError, match=r"1\.csv, row 1.*'ann' has another on 'c000000'"):
+        read_annotations(tmp_path / "0.csv", tmp_path / "1.csv")
+    assert len(read_annotations(tmp_path / "0.csv", tmp_path / "0.csv")) == 1, "the same twice is once"
+
+
+def test_rules() -> None:
+    rows = validate_annotations(
+        table(
+            *(("all", a, 1) for a in "xyz"),
+            *(("most", a, label) for a, label in zip("xyz", (1, 1, 0), strict=True)),
+            *(("tie", a, label) for a, label in zip("xy", (1, 0), strict=True)),
+            *(("unsure", a, label) for a, label in zip("xyz", (1, 1, None), strict=True)),
+            ("none", "x", None),
+        )
+    )
+    judged = judgements(rows)
+
+    def by(rule: str) -> dict[str, int | float | None]:
+        return {claim: None if pd.isna(label) else label for claim, label in labels_by(rule, judged).items()}
+
+    assert by("majority") == {"all": 1, "most": 1, "tie": None, "unsure": 1, "none": None}
+    assert by("any_unattributable") == {"all": 1, "most": 0, "tie": 0, "unsure": 1, "none": None}
+    assert by("all_attributable") == {"all": 1, "most": 0, "tie": 0, "unsure": None, "none": None}
+    assert by("mean") == {"all": 1, "most": pytest.approx(2 / 3), "tie": 0.5, "unsure": 1, "none": None}
+    assert by("z") == {"all": 1, "most": 0, "unsure": None}
+    with pytest.raises(UsageError, match="did you mean 'majority'"):
+        labels_by("majorty", judged)
+
+
+def test_grades() -> None:
+    rows = pd.DataFrame({"claim_id": list("abc"), "grade": ["supported", "partially", "contradicted"]})
+    judged = judgements(validate_annotations(rows), {"supported": 1, "partially": None, "contradicted": 0})
+    assert judged["label"].tolist() == [1, pd.NA, 0]
+    with pytest.raises(UsageError, match="grade 'partially'"):
+        judgements(validate_annotations(rows), {"supported": 1})

@@ -1,0 +1,238 @@
+"""Which claims are drawn for labels, what the file keeps of it, and what is refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from estimate_data import World, annotated, tables, without_labels
+
+from factaudit.audit.core.judged import Judged
+from factaudit.errors import InputError, UsageError
+from factaudit.estimate.allocate import Strata, allocate, strata_of
+from factaudit.estimate.run import estimate_rates, labelled
+from factaudit.estimate.sample import COLUMNS, Sample, draw_again, draw_sample, read_sample
+
+EVALUATORS = ("e0", "e1")
+
+
+def drawn(
+    budget: int = 120, seed: int = 0, world: World | None = None, **options: object
+) -> tuple[pd.DataFrame, pd.DataFrame, Sample]:
+    claims, verdicts = tables(world or World())
+    judged = Judged.join(without_labels(claims), verdicts)
+    return claims, verdicts, draw_sample(judged, EVALUATORS, budget, seed=seed, **options)  # type: ignore[arg-type]
+
+
+def test_strata_are_thirds_of_each_system_and_missing_scores_one_of_their_own() -> None:
+    guess = np.array([0.1, 0.9, 0.5, 0.2, 0.6, 0.8, np.nan, 0.5, 0.5])
+    system = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1])
+    strata = strata_of(guess, system, np.ones(9, dtype=bool), 3, 0.03)
+    assert strata.code.tolist() == [0, 2, 1, 0, 1, 2, 3, 4, 5]
+    assert strata.size.tolist() == [2, 2, 2, 1, 1, 1]
+    assert strata.need[0] == pytest.approx(2 * np.sqrt(0.15 * 0.85))
+    assert strata.need[3] == pytest.approx(0.5), "an unscored claim may be anything"
+
+
+def test_labels_go_where_they_tell_most() -> None:
+    strata = Strata(np.empty(0), np.array([100, 100, 3]), np.array([50.0, 10.0, 1.0]))
+    labels = allocate(strata, 60, 2)
+    assert labels.sum() == 60
+    assert labels[0] > 4 * labels[1]
+    assert labels[2] == 2
+    assert allocate(strata, 500, 2).tolist() == [100, 100, 3]
+    assert allocate(strata, 6, 2).tolist() == [2, 2, 2]
+    with pytest.raises(UsageError, match="5 labels are too few for 3 strata"):
+        allocate(strata, 5, 2)
+
+
+def test_a_sample_is_what_it_says() -> None:
+    claims, _, sample = drawn(60)
+    rows = sample.rows
+    assert tuple(rows.columns) == COLUMNS
+    assert len(rows) == 60 == rows["claim_id"].nunique()
+    assert set(rows["claim_id"]) <= set(claims["claim_id"])
+    assert rows["order"].tolist() == list(range(60))
+    times = rows["stratum"].map(Counter(rows["stratum"]))
+    np.testing.assert_allclose(rows["probability"], times / rows["frame"])
+    assert rows.groupby("system")["stratum"].nunique().tolist() == [3] * 4
+    assert not rows["system"].is_monotonic_increasing, "the order tells nothing of the system"
+
+
+def test_inclusion_probabilities_are_true() -> None:
+    """Over 400 seeds each claim is drawn as often as its probability says."""
+    claims, verdicts = tables(World(rates=(-1.0, 0.0), size=40))
+    judged = Judged.join(without_labels(claims), verdicts)
+    times, expected = Counter[str](), {}
+    for seed in range(400):
+        rows = draw_sample(judged, EVALUATORS, 20, seed=seed).rows
+        times.update(rows["claim_id"])
+        expected.update(zip(rows["claim_id"], rows["probability"], strict=True))
+    assert len(times) == 80
+    share = np.array([times[claim] / 400 for claim in expected])
+    p = np.array(list(expected.values()))
+    assert np.abs((share - p) / np.sqrt(p * (1 - p) / 400)).max() < 4.5
+
+
+def test_two_phases_and_more() -> None:
+    claims, verdicts, sample = drawn(120)
+    assert sample.plan.drawn == ({"sim": 60},)
+    judged = labelled(claims, verdicts, annotated(claims, sample.rows["claim_id"]))
+    second = draw_again(sample, judged, seed=1)
+    assert second.plan.drawn == ({"sim": 60}, {"sim": 60})
+    pd.testing.assert_frame_equal(second.rows.iloc[:60], sample.rows)
+    assert second.rows["claim_id"].is_unique
+    later = second.rows[second.rows["phase"] == 1]
+    assert later.groupby("system").size().tolist() == [15] * 4
+    assert set(later["stratum"]).isdisjoint(sample.rows["stratum"])
+    judged = labelled(claims, verdicts, annotated(claims, second.rows["claim_id"]))
+    with pytest.raises(UsageError, match="--more"):
+        draw_again(second, judged)
+    third = draw_again(second, judged, more=30)
+    assert (third.plan.budget, len(third.rows)) == (150, 150)
+    assert third.rows["order"].is_unique
+
+
+def test_further_phases_need_labels() -> None:
+    claims, verdicts, sample = drawn(120)
+    with pytest.raises(UsageError, match="no label yet"):
+        draw_again(sample, Judged.join(without_labels(claims), verdicts))
+
+
+def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
+    claims, verdicts, sample = drawn(60, seed=5)
+    mixed = claims.sample(frac=1, random_state=2).reset_index(drop=True)
+    again = draw_sample(Judged.join(without_labels(mixed), verdicts), EVALUATORS, 60, seed=5)
+    assert sorted(sample.rows["claim_id"]) == sorted(again.rows["claim_id"])
+    other = drawn(60, seed=6)[2]
+    assert sorted(sample.rows["claim_id"]) != sorted(other.rows["claim_id"])
+    sample.write(tmp_path / "a.parquet")
+    sample.write(tmp_path / "b.parquet")
+    assert (tmp_path / "a.parquet").read_bytes() == (tmp_path / "b.parquet").read_bytes()
+    read = read_sample(tmp_path / "a.parquet")
+    assert read.plan == sample.plan
+    pd.testing.assert_frame_equal(read.rows, sample.rows, check_dtype=False)
+
+
+def test_annotators_share_an_overlap() -> None:
+    rows = drawn(60, annotators=3, overlap=0.2)[2].rows
+    whose = Counter(rows["annotators"])
+    assert whose["1 2 3"] == 12
+    assert [whose[name] for name in "123"] == [16] * 3
+
+
+def test_whole_responses_and_the_same_documents() -> None:
+    claims, verdicts = tables(World(size=120, documents=30))
+    claims["response_id"] = claims["doc_id"]
+    judged = Judged.join(without_labels(claims), verdicts)
+    sample = draw_sample(judged, EVALUATORS, 24, level="response")
+    keys = ["system", "doc_id"]
+    picked = claims[claims["claim_id"].isin(sample.rows["claim_id"])]
+    assert len(picked.drop_duplicates(keys)) == 24
+    assert len(picked) == 24 * 4, "every claim of each"
+    together = sample.rows.merge(claims[["claim_id", "doc_id"]])
+    assert together.groupby(keys)["order"].agg(lambda order: order.max() - order.min()).eq(3).all()
+    same = draw_sample(judged, EVALUATORS, 100, same_documents=True)
+    picked = claims[claims["claim_id"].isin(same.rows["claim_id"])]
+    assert picked.groupby("system")["doc_id"].agg(set).map(frozenset).nunique() == 1
+    assert len(picked) == 96
+
+
+def test_claims_of_drawn_responses_give_claim_rates() -> None:
+    """Responses are drawn, their claims counted: unbiased, and the labels of one response are worth less."""
+    claims, verdicts = tables(World(rates=(-1.0, -0.5), size=400, documents=100, cluster=1.5))
+    claims["response_id"] = claims["doc_id"]
+    judged = Judged.join(without_labels(claims), verdicts)
+    truth = 1 - claims.groupby("system")["label"].mean()
+    found = []
+    for seed in range(40):
+        sample = draw_sample(judged, EVALUATORS, 30, level="response", seed=seed)
+        made = estimate_rates(
+            claims,
+            verdicts,
+            annotations=annotated(claims, sample.rows["claim_id"]),
+            sample=sample,
+            methods=["hierarchical", "labels"],
+            levels=["claim"],
+        ).table()
+        found.append(made.assign(truth=made["system"].map(truth)))
+    rows = pd.concat(found)
+    for method, part in rows.groupby("method"):
+        assert abs((part["rate"] - part["truth"]).mean()) < 0.03, method
+        assert ((part["rate_low"] <= part["truth"]) & (part["truth"] <= part["rate_high"])).mean() > 0.85, method
+
+
+# --------------------------------------------------------------------------------------------------- what is refused
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> tuple[Path, pd.DataFrame, pd.DataFrame, Sample]:
+    claims, verdicts, sample = drawn(60)
+    path = tmp_path / "sample.parquet"
+    sample.write(path)
+    return path, claims, verdicts, sample
+
+
+def test_labels_drawn_otherwise_are_refused(work: tuple[Path, pd.DataFrame, pd.DataFrame, Sample]) -> None:
+    path, claims, verdicts, sample = work
+    ids = pd.concat(
+        [sample.rows["claim_id"], claims["claim_id"][~claims["claim_id"].isin(sample.rows["claim_id"])][:2]]
+    )
+    with pytest.raises(InputError, match="2 of 62 labels are of claims that were not drawn"):
+        estimate_rates(claims, verdicts, annotations=annotated(claims, ids), sample=read_sample(path))
+    some = annotated(claims, sample.rows["claim_id"][:50])
+    made = estimate_rates(claims, verdicts, annotations=some, sample=read_sample(path), levels=["claim"])
+    assert made.summary[0]["n_labels"] == 50
+
+
+def test_a_sample_edited_by_hand_is_refused(work: tuple[Path, pd.DataFrame, pd.DataFrame, Sample]) -> None:
+    path, _, _, _ = work
+    table = pq.read_table(path)
+    frame = table.to_pandas()
+    frame.loc[0, "probability"] = 0.5
+    edited = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(table.schema.metadata)
+    pq.write_table(edited, path)
+    with pytest.raises(InputError, match="changed after they were drawn"):
+        read_sample(path)
+
+
+def test_another_table_than_the_one_drawn_from_is_refused(
+    work: tuple[Path, pd.DataFrame, pd.DataFrame, Sample],
+) -> None:
+    path, claims, verdicts, sample = work
+    fewer = claims.iloc[:-5].reset_index(drop=True)
+    labels = annotated(claims, sample.rows["claim_id"])
+    labels = labels[labels["claim_id"].isin(fewer["claim_id"])]
+    with pytest.raises(InputError, match="drawn from another claims table"):
+        estimate_rates(fewer, verdicts, annotations=labels, sample=read_sample(path))
+
+
+@pytest.mark.parametrize("content", [b"claim_id\nc1\n", b""])
+def test_what_is_no_sample(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "s.parquet"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="not a readable Parquet file"):
+        read_sample(path)
+    pd.DataFrame({"claim_id": ["a"]}).to_parquet(path)
+    with pytest.raises(InputError, match="does not say how its claims were drawn"):
+        read_sample(path)
+    with pytest.raises(InputError, match="no such file"):
+        read_sample(tmp_path / "absent.parquet")
+
+
+def test_wrong_usage(tmp_path: Path) -> None:
+    claims, verdicts, sample = drawn(60)
+    judged = Judged.join(without_labels(claims), verdicts)
+    with pytest.raises(UsageError, match="3 labels are too few for 4 systems"):
+        draw_sample(judged, EVALUATORS, 3)
+    with pytest.raises(UsageError, match="did you mean 'response'"):
+        draw_sample(judged, EVALUATORS, 30, level="responses")
+    with pytest.raises(UsageError, match="an overlap from 0 to 1"):
+        draw_sample(judged, EVALUATORS, 30, overlap=20)
+    with pytest.raises(InputError, match=r"ends in \.parquet"):
+        sample.write(tmp_path / "sample.csv")
