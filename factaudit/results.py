@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import ValidationError
 
-from factaudit.audit import AUDITS
+from factaudit.audit import computable, declaration
+from factaudit.audit.core.declare import columns_of, in_order
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import MISSING, Judged
 from factaudit.audit.findings import findings
@@ -51,40 +51,45 @@ class Results:
         return [row["name"] for row in self.about.get("evaluators", [])]
 
     def rows(self, audit: str, **where: Any) -> list[Row]:
-        """The rows of one audit that have these values, evaluators in the order in which they were given.
+        """The rows of one audit that have these values (of a list: one of them), evaluators in the order of the report.
 
         >>> results.rows("rates", dataset="__macro__", evaluator="tfidf")  # doctest: +SKIP
         """
-        from factaudit.report.labels import in_order
-
         if audit not in self.audits:
             raise UsageError(f"no audit {audit!r} in these results{hint(audit, list(self.audits))}")
         found = self.audits[audit]
         for key in where:
             if found and key not in found[0]:
                 raise UsageError(f"rows of {audit} have no {key!r}{hint(key, list(found[0]))}")
-        found = [row for row in found if all(row[key] == value for key, value in where.items())]
-        return in_order(found, self.evaluators)
+        wanted = {key: value if isinstance(value, list | tuple) else [value] for key, value in where.items()}
+        found = [row for row in found if all(row[key] in values for key, values in wanted.items())]
+        return in_order(found, columns_of(declaration(audit, found).columns, found), self.evaluators)
 
     def table(self, audit: str, **where: Any) -> pd.DataFrame:
         """`rows` as a DataFrame; undefined figures are missing values."""
         return pd.DataFrame(self.rows(audit, **where))
 
-    def figure(self, audit: str, **where: Any) -> Figure:
+    def figure(self, audit: str, *, panels: str | None = None, **where: Any) -> Figure:
         """The report's figure of one audit, of the rows that have these values; an evaluator looks the same in each.
 
-        Where rows are of claims or of responses, ``level`` is ``claim`` unless it is given.
+        Where rows are of claims or of responses, ``level`` is ``claim`` unless it is given. ``panels``: a column of
+        which each value has a panel, in place of the declared ones, where the kind of plot has panels of a column.
         """
-        from factaudit.report.figures import FIGURES
-
         rows = self.rows(audit, **where)
-        if audit not in FIGURES:
-            raise UsageError(f"no figure of audit {audit!r}{hint(audit, list(FIGURES))}")
+        declared = declaration(audit, rows)
+        if not declared.plots:
+            drawn = [name for name in self.audits if declaration(name).plots]
+            raise UsageError(f"no figure of audit {audit!r}{hint(audit, drawn)}")
         if "level" not in where and any(row.get("level") == "claim" for row in rows):
             rows = [row for row in rows if row["level"] == "claim"]
         if not rows:
             raise UsageError(f"nothing to draw: {audit} has no such rows")
-        return FIGURES[audit](rows, self.evaluators)
+        if declared.readable is not None:
+            rows = declared.readable(rows)[0]
+        from factaudit.report.plots import draw
+
+        plot = declared.plots[0] if panels is None else replace(declared.plots[0], panels=panels)  # type: ignore[call-arg]
+        return draw(plot, rows, declared.columns, self.evaluators)
 
     def to_dict(self) -> dict[str, Any]:
         """The content of ``results.json``."""
@@ -151,12 +156,15 @@ def compare(
         inputs: ``{"path", "checksum"}`` of the files behind the tables.
         reuse: called with a key (what the rows depend on) and a function that makes the rows; may return stored ones.
     """
+    known = computable()
     chosen = audit_options(audits)
-    sizes = _chunk_sizes(signatures or {})
-    for name in ("chunking", "chunking_rates"):
-        if sizes and name in chosen and not {"size", "sizes"} & set(chosen[name]):
-            chosen[name] = {**chosen[name], "sizes": sizes}
     judged = Judged.join(claims, verdicts)
+    if audits is None:
+        applies = {name: known[name].applies for name in chosen}
+        chosen = {n: options for n, options in chosen.items() if (asked := applies[n]) is None or asked(judged)}
+    for name, options in chosen.items():
+        if (complete := known[name].complete) is not None:
+            chosen[name] = complete(options, signatures or {})
     tables = digest(table_digest(claims), table_digest(verdicts))
     intervals = Intervals(replicates=replicates, seed=seed, confidence=confidence) if replicates else None
     settings = {"seed": seed, "replicates": replicates, "confidence": confidence, "version": __version__}
@@ -164,7 +172,8 @@ def compare(
     for name, options in chosen.items():
 
         def make(name: str = name, options: dict[str, Any] = options) -> list[Row]:
-            return AUDITS[name](judged, **options, intervals=intervals)
+            compute = known[name].compute
+            return compute(judged, **options, intervals=intervals) if compute else []
 
         key = signature(name, {**options, **settings, "tables": tables})
         found[name] = make() if reuse is None else reuse(key, make)
@@ -191,29 +200,24 @@ def compare(
     return Results(line, about, found, findings(found, about))
 
 
-def _chunk_sizes(signatures: Mapping[str, str]) -> dict[str, int]:
-    """Words in the chunks of the evaluators that are `factaudit.evaluators.chunked.Chunked` and count words."""
-    made = {name: re.fullmatch(r"chunked\|.*\|size:(\d+)\|unit:words", text) for name, text in signatures.items()}
-    return {name: int(found[1]) for name, found in made.items() if found}
-
-
 def audit_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
     """Names and options of audits, checked against the audits' own keyword arguments; None means all, by default.
 
     Raises `UsageError` naming the audit, the option and what was expected.
     """
+    known = computable()
     if audits is None:
-        return {name: {} for name in AUDITS}
+        return {name: {} for name in known}
     chosen: dict[str, dict[str, Any]] = {}
     for item in audits:
         if not isinstance(item, str) and len(item) != 1:
             raise UsageError(f"audit: expected one NAME: {{options}}, found {dict(item)!r}")
         name, given = (item, {}) if isinstance(item, str) else next(iter(item.items()))
-        if name not in AUDITS:
-            raise UsageError(f"unknown audit {name!r}{hint(name, list(AUDITS))}")
+        if name not in known:
+            raise UsageError(f"unknown audit {name!r}{hint(name, list(known))}")
         if name in chosen:
             raise UsageError(f"audit {name!r} is named twice")
-        model = options_model(name)
+        model = known[name].options_model()
         for key in given or {}:
             if key not in model.model_fields:
                 raise UsageError(f"audit {name!r} has no option {key!r}{hint(key, list(model.model_fields))}")
@@ -224,18 +228,6 @@ def audit_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str,
             where = ".".join(map(str, first["loc"]))
             raise UsageError(f"audit {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}") from None
     return chosen
-
-
-def options_model(name: str) -> type[BaseModel]:
-    """A pydantic model of an audit's options: its keyword-only arguments; the intervals are the whole run's."""
-    function = AUDITS[name]
-    hints = get_type_hints(function)
-    fields: dict[str, Any] = {
-        key: (hints[key], Field(default=parameter.default))
-        for key, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and key != "intervals"
-    }
-    return create_model(f"{name}_options", __config__=ConfigDict(extra="forbid"), **fields)
 
 
 def table_digest(table: pd.DataFrame) -> str:

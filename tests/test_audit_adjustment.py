@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from audit_tables import find, judged, tables
 
-from factaudit.audit.adjustment import CV, METHODS, adjust, adjusted_counts, adjustment, candidates
+from factaudit.audit.adjustment import CV, adjustment
+from factaudit.audit.core.adjust import adjust
+from factaudit.audit.core.calibration import METHODS, adjusted_counts, candidates
 from factaudit.audit.core.intervals import Intervals
 from factaudit.errors import UsageError
 
@@ -218,7 +220,7 @@ def test_bins_of_scores_change_only_the_intervals_and_those_by_little(monkeypatc
     scores = table.score[0]
     assert len(np.unique(scores[~np.isnan(scores)])) > 256
     binned = adjustment(table, levels=["claim"], intervals=Intervals(300))
-    monkeypatch.setattr("factaudit.audit.adjustment.SCORE_BINS", 10**6)
+    monkeypatch.setattr("factaudit.audit.core.calibration.SCORE_BINS", 10**6)
     exact = adjustment(table, levels=["claim"], intervals=Intervals(300))
     assert binned != exact
     ends = [key for key in exact[0] if key.endswith(("_low", "_high"))]

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from audit_tables import find, judged
 
-from factaudit.audit import AUDITS
+from factaudit.audit import computable
 from factaudit.audit.adjustment import adjustment
 from factaudit.audit.consistency import consistency
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.findings import _points, findings
+from factaudit.audit.core.words import points
+from factaudit.audit.findings import findings
 from factaudit.audit.quantification import quantification
 from factaudit.audit.ranking import ranking
 from factaudit.audit.rates import rates
@@ -36,7 +37,7 @@ def of_rates(rows: list[Row], *evaluators: str, intervals: Intervals | None = IN
     return findings({"rates": rates(judged(rows, *evaluators), intervals=intervals)})
 
 
-def test_a_gap_over_20_points():
+def test_a_gap_over_20points():
     wide = cells(190, 10, 80, 120)  # TPR 95, TNR 40
     found = of_rates(wide, "e")
     assert told(found, "gap") == [("fail", "e", "d")]
@@ -230,7 +231,7 @@ def test_rates_over_other_columns_are_not_taken_for_those_of_the_dataset():
 
 def test_no_audit_no_finding():
     assert findings({}) == []
-    assert findings({name: [] for name in AUDITS}, {"evaluators": []}) == []
+    assert findings({name: [] for name in computable()}, {"evaluators": []}) == []
 
 
 @pytest.mark.parametrize(
@@ -266,7 +267,7 @@ def test_what_a_calibration_does_to_the_others(zero_bias, bacc, severity, findin
 
 
 def test_a_rounded_zero_has_no_sign_and_a_minus_is_no_hyphen():
-    assert [_points(value, sign=True) for value in (-0.0004, 0.0004, -0.052, 0.1)] == ["0", "0", "−5.2", "+10"]
+    assert [points(value, sign=True) for value in (-0.0004, 0.0004, -0.052, 0.1)] == ["0", "0", "−5.2", "+10"]
 
 
 def test_too_few_documents_for_an_interval():

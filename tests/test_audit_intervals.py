@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from audit_tables import find, judged
 
-from factaudit.audit import AUDITS
+from factaudit.audit import computable
 from factaudit.audit.core.intervals import Intervals, distinct, tally
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.differences import differences
@@ -137,8 +137,10 @@ def test_both_ways_to_draw_have_the_moments_of_a_bootstrap(n_kinds):
 def test_seeds_reproduce_and_another_dataset_or_block_size_changes_nothing(monkeypatch):
     joined = table()
     intervals = Intervals(replicates=100, seed=7)
-    rows = {name: audit(joined, intervals=intervals) for name, audit in AUDITS.items()}
-    assert rows == {name: audit(joined, intervals=Intervals(replicates=100, seed=7)) for name, audit in AUDITS.items()}
+    rows = {name: audit.compute(joined, intervals=intervals) for name, audit in computable().items()}
+    assert rows == {
+        name: audit.compute(joined, intervals=Intervals(replicates=100, seed=7)) for name, audit in computable().items()
+    }
     assert rows["rates"] != rates(joined, intervals=Intervals(replicates=100, seed=8))
     monkeypatch.setattr("factaudit.audit.core.intervals._BLOCK", 500)
     assert rows["quantification"] == quantification(joined, intervals=intervals)

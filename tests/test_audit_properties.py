@@ -14,7 +14,7 @@ from audit_tables import judged, tables
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from factaudit.audit import AUDITS
+from factaudit.audit import computable
 from factaudit.audit.consistency import consistency
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
@@ -48,7 +48,7 @@ ROWS = st.lists(ROW, min_size=1, max_size=14)
 
 
 def run(table: Judged, intervals: Intervals | None = SMALL) -> dict[str, list[Row]]:
-    return {name: audit(table, intervals=intervals) for name, audit in AUDITS.items()}
+    return {name: audit.compute(table, intervals=intervals) for name, audit in computable().items()}
 
 
 def figures(row: Row) -> Iterable[str]:

@@ -13,19 +13,11 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import power_proportions_2indep, proportions_ztest
 
 from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.orders import holm, kendall_tau, orders, pearson_r, power, proportion_test
 from factaudit.audit.headroom import headroom
 from factaudit.audit.quantification import quantification
-from factaudit.audit.ranking import (
-    SYMBOLS,
-    holm,
-    kendall_tau,
-    orders,
-    pearson_r,
-    power,
-    proportion_test,
-    ranking,
-    ranking_pairs,
-)
+from factaudit.audit.ranking import SYMBOLS, ranking
+from factaudit.audit.ranking_pairs import ranking_pairs
 from factaudit.errors import UsageError
 
 RESPONSES = [

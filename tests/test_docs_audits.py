@@ -1,62 +1,52 @@
-"""docs/audits.md against what the audits really give."""
+"""The declarations of the audits against what the audits really give, and docs/audits.md against the declarations."""
 
 from __future__ import annotations
 
-import inspect
-import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from audit_tables import judged
 from test_audit_properties import EVALUATORS, of
 
-from factaudit.audit import AUDITS, findings
+from factaudit.audit import computable, docs, own
 from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.findings import checks
 
 ENDS = {"bounds": ("_min", "_max"), "interval": ("_low", "_high")}
 
 
-@pytest.fixture(scope="module")
-def sections(root: Path) -> dict[str, str]:
-    parts = re.split(r"^## ", (root / "docs/audits.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    return {part.split("\n")[0].strip("`"): part for part in parts[1:]}
+def test_the_page_is_what_the_declarations_say(root: Path):
+    page = docs.page(audit for audit in own() if audit.compute is not None)
+    assert (root / "docs/audits.md").read_text(encoding="utf-8") == page, (
+        "run: python -m factaudit.audit.docs docs/audits.md"
+    )
 
 
-def documented(section: str) -> set[str]:
-    keys = set()
-    for names, text in re.findall(r"^\| (`.*`) \| (.*) \|$", section, flags=re.MULTILINE):
-        # What stands beside a figure is told at the end, after a semicolon.
-        _, _, beside = text.rpartition("; ") if "; " in text else ("", "", "")
-        for name in re.findall(r"`(\w+)`", names):
-            keys |= {name} | {name + end for word, ends in ENDS.items() if word in beside for end in ends}
-    return keys
-
-
-def test_every_audit_is_documented_in_the_order_of_the_report(sections):
-    assert [name for name in sections if name != "Findings"] == list(AUDITS)
-
-
-@pytest.mark.parametrize("audit", AUDITS)
-def test_every_key_of_real_rows_is_documented_and_no_other(audit, sections):
-    options = {"size": 3} if audit.startswith("chunking") else {}
-    rows = AUDITS[audit](judged(of(), *EVALUATORS), intervals=Intervals(5), **options)
+@pytest.mark.parametrize("name", computable())
+def test_every_key_of_real_rows_is_declared_and_no_other(name):
+    audit = computable()[name]
+    options = {"size": 3} if name.startswith("chunking") else {}
+    rows = audit.compute(judged(of(), *EVALUATORS), intervals=Intervals(5), **options)
     assert rows
-    assert {key for row in rows for key in row} == documented(sections[audit])
+    declared = {
+        key + end
+        for key, column in audit.columns.items()
+        for end in ("", *ENDS["bounds"] * column.bounds, *ENDS["interval"] * column.interval)
+    }
+    assert {key for row in rows for key in row} == declared
 
 
-@pytest.mark.parametrize("audit", AUDITS)
-def test_every_option_is_documented(audit, sections):
-    parameters = inspect.signature(AUDITS[audit]).parameters.values()
-    text = sections[audit]
-    if found := re.search(r"Options as for `(\w+)`", text):
-        text += sections[found[1]]
-    for parameter in parameters:
-        if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "intervals":
-            assert f"`{parameter.name}`" in text.split("| key |")[0] + text.split("Options as for")[-1], parameter.name
+@pytest.mark.parametrize("name", computable())
+def test_every_option_and_every_key_is_told_of(name):
+    audit = computable()[name]
+    assert set(audit.options) == set(audit.options_model().model_fields)
+    assert audit.question.endswith("?")
+    assert all(column.what for column in audit.columns.values())
 
 
-def test_every_finding_is_documented(sections):
-    source = inspect.getsource(findings)
-    ids = set(re.findall(r'_finding\(\s*"(\w+)"', source))
-    assert len(ids) == 12
-    assert documented(sections["Findings"]) == ids
+def test_every_finding_has_an_id_of_its_own():
+    ids = Counter(check.id for check in checks())
+    assert ids["gap"] == 1
+    assert set(ids.values()) == {1}
+    assert all(check.title for check in checks())

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 from report_results import make_results
 
+from factaudit.audit import computable, declaration
+from factaudit.audit.core.declare import Column, columns_of, in_order
+from factaudit.audit.core.words import figure, span
 from factaudit.errors import InputError
 from factaudit.report import render
 from factaudit.report.content import build
-from factaudit.report.labels import figure, in_order, span
 from factaudit.report.markdown import escape
 from factaudit.report.summary import checks, evidence, glance, lead
 from factaudit.report.tables import result_table
@@ -405,40 +407,44 @@ def test_findings_go_by_check_the_gravest_of_the_best_evaluator_first() -> None:
 def test_evidence_is_one_line_with_units_and_intervals() -> None:
     figures = {"tpr": 0.91, "gap": -0.42, "gap_low": -0.5, "gap_high": 0.1, "n": 1200, "bacc_a": 0.5, "system": "s"}
     said = "TPR 91.0 %, gap −42.0 points (−50.0 to +10.0), n 1,200, BAcc a 50.0 %, system s"
-    assert evidence({"evidence": figures}) == said
+    assert evidence({"id": "gap", "evidence": figures}) == said
     assert evidence({}) == ""
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "shown"),
+    ("audit", "key", "value", "shown"),
     [
-        ("tpr", 0.8349, "83.5"),
-        ("bias", -0.0312, "−3.1"),
-        ("bias", 0.0312, "+3.1"),
-        ("bias", -0.0001, "0.0"),
-        ("mean_abs_bias", 0.0312, "3.1"),
-        ("n", 12345, "12,345"),
-        ("kendall_tau", -0.333, "−0.33"),
-        ("p_labelled", 0.0002, "<0.001"),
-        ("p_labelled", 0.04, "0.040"),
-        ("error_rate", 0, "0.0"),
-        ("tpr", None, "–"),
-        ("major_error", True, "yes"),
-        ("unknown", 0.123456, "0.1235"),
+        ("rates", "tpr", 0.8349, "83.5"),
+        ("quantification", "bias", -0.0312, "−3.1"),
+        ("quantification", "bias", 0.0312, "+3.1"),
+        ("quantification", "bias", -0.0001, "0.0"),
+        ("adjustment", "mean_abs_bias", 0.0312, "3.1"),
+        ("rates", "n", 12345, "12,345"),
+        ("ranking", "kendall_tau", -0.333, "−0.33"),
+        ("ranking_pairs", "p_labelled", 0.0002, "<0.001"),
+        ("ranking_pairs", "p_labelled", 0.04, "0.040"),
+        ("ranking", "error_rate", 0, "0.0"),
+        ("rates", "tpr", None, "–"),
+        ("ranking_pairs", "major_error", True, "yes"),
+        ("rates", "dataset", "__macro__", "mean over datasets"),
     ],
 )
-def test_figures_are_printed_with_their_unit(key: str, value: Any, shown: str) -> None:
-    assert figure(key, value) == shown
+def test_figures_are_printed_with_their_unit(audit: str, key: str, value: Any, shown: str) -> None:
+    assert figure(computable()[audit].columns[key], value) == shown
+
+
+def test_a_number_of_which_nothing_is_known_has_four_digits() -> None:
+    assert figure(Column("unknown"), 0.123456) == "0.1235"
 
 
 def test_ranges_do_not_hide_a_sign() -> None:
-    assert span("tpr", 0.1, 0.25) == "10.0–25.0"
-    assert span("bias", -0.1, 0.25) == "−10.0 to +25.0"
+    assert span(Column("TPR", "percent"), 0.1, 0.25) == "10.0–25.0"
+    assert span(Column("bias", "points"), -0.1, 0.25) == "−10.0 to +25.0"
 
 
 def test_bins_of_rouge_are_not_taken_for_an_interval() -> None:
     rows = [{"task": "t", "evaluator": "e", "bin": 1, "r2_low": 0.0, "r2_high": 0.4, "n": 5, "tpr": 0.5, "tnr": 0.5}]
-    table = result_table(rows, "")
+    table = result_table(rows, computable()["surface_bias"].columns, "")
     assert table.columns == ["task", "evaluator", "bin", "n", "ROUGE-2 from", "ROUGE-2 to", "TPR (%)", "TNR (%)"]
     assert [cell.text for cell in table.rows[0]] == ["t", "e", "1", "5", "0.000", "0.400", "50.0", "50.0"]
 
@@ -453,7 +459,7 @@ def test_a_difference_has_its_interval() -> None:
         "difference_low": 0.01,
         "difference_high": 0.09,
     }
-    table = result_table([row], "")
+    table = result_table([row], computable()["differences"].columns, "")
     cell = table.rows[0][table.columns.index("difference (points)")]
     assert (cell.text, cell.notes) == ("+5.0", ["+1.0 to +9.0"])
     assert not any("low" in column for column in table.columns)
@@ -478,13 +484,18 @@ def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, content: str |
     assert not (tmp_path / "report.html").exists()
 
 
-def test_the_report_reads_results_only(root: Path) -> None:
+def test_the_report_reads_results_and_declarations_only(root: Path) -> None:
     found = set()
-    for file in (root / "factaudit" / "report").glob("*.py"):
+    for file in (root / "factaudit" / "report").rglob("*.py"):
         found |= set(
             re.findall(r"^\s*(?:from|import) (factaudit[\w.]*)", file.read_text(encoding="utf-8"), re.MULTILINE)
         )
     assert {name for name in found if not name.startswith("factaudit.report")} == {
+        "factaudit.audit",
+        "factaudit.audit.core.declare",
+        "factaudit.audit.core.plot",
+        "factaudit.audit.core.rows",
+        "factaudit.audit.core.words",
         "factaudit.errors",
         "factaudit.files",
     }
@@ -534,23 +545,30 @@ def test_evaluators_stand_in_the_order_in_which_they_were_given() -> None:
     def rates(dataset: str, *names: str) -> list[dict[str, Any]]:
         return [{"dataset": dataset, "evaluator": name, "n": 1} for name in names]
 
+    def ordered(audit: str, rows: list[dict[str, Any]], evaluators: list[str]) -> list[dict[str, Any]]:
+        return in_order(rows, columns_of(declaration(audit).columns, rows), evaluators)
+
     rows = rates("d", "a", "b", "c") + rates("__macro__", "a", "b", "c")
-    assert in_order(rows, ["c", "a", "b"]) == rates("d", "c", "a", "b") + rates("__macro__", "c", "a", "b")
+    assert ordered("rates", rows, ["c", "a", "b"]) == rates("d", "c", "a", "b") + rates("__macro__", "c", "a", "b")
     pairs = [{"dataset": "d", "evaluator_a": a, "evaluator_b": b} for a, b in ("ab", "ac", "bc")]
-    assert [row["evaluator_a"] + row["evaluator_b"] for row in in_order(pairs, ["c", "a", "b"])] == ["ac", "bc", "ab"]
+    assert [row["evaluator_a"] + row["evaluator_b"] for row in ordered("differences", pairs, ["c", "a", "b"])] == [
+        "ac",
+        "bc",
+        "ab",
+    ]
     systems = [
         {"dataset": "d", "level": level, "system": system, "evaluator": name}
         for level in ("claim", "response")
         for name in ("a", "b")
         for system in ("x", "y")
     ]
-    found = in_order(systems, ["b", "a"])
+    found = ordered("quantification", systems, ["b", "a"])
     assert [row["level"][0] + row["evaluator"] + row["system"] for row in found] == [
         *["cbx", "cby", "cax", "cay"],
         *["rbx", "rby", "rax", "ray"],
     ]
     told = [{"name": "x", "fact": "f"}, {"name": "y", "fact": "f"}, {"name": "x", "fact": "f"}]
-    assert in_order(told, ["b"]) == told
+    assert ordered("unknown", told, ["b"]) == told
 
 
 def test_a_mean_over_one_dataset_is_not_shown_beside_it(tmp_path: Path) -> None:

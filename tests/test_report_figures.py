@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from report_results import make_results
 
-from factaudit.report import figures
+from factaudit.audit import computable
+from factaudit.report import plots
+from factaudit.report.plots import style
 
 Rows = list[dict[str, Any]]
 
@@ -22,22 +25,16 @@ def _claim(rows: Rows) -> Rows:
     return [row for row in rows if row.get("level", "claim") == "claim"]
 
 
-FIGURES: dict[str, tuple[str, Callable[..., Figure]]] = {
-    "rates": ("rates", figures.rates_figure),
-    "chunking_rates": ("chunking_rates", figures.rates_figure),
-    "consistency": ("consistency", figures.consistency_figure),
-    "quantification": ("quantification", figures.quantification_figure),
-    "quantification_by_evaluator": (
-        "quantification",
-        lambda rows, evaluators: figures.quantification_figure(rows, evaluators, panel="evaluator"),
-    ),
-    "headroom": ("headroom", figures.headroom_figure),
-    "ranking": ("ranking", figures.ranking_figure),
-    "orders": ("ranking_pairs", figures.orders_figure),
-    "surface": ("surface_bias", figures.surface_figure),
-    "chunking": ("chunking", figures.chunking_figure),
-    "adjustment": ("adjustment", figures.adjustment_figure),
-}
+def draw(audit: str, rows: Rows, evaluators: Sequence[str] = (), **changes: Any) -> Figure:
+    """The first figure that an audit declares."""
+    declared = computable()[audit]
+    return plots.draw(replace(declared.plots[0], **changes), rows, declared.columns, evaluators)
+
+
+#: By name: the audit, and what is changed of its declaration.
+FIGURES: dict[str, tuple[str, dict[str, Any]]] = {
+    name: (name, {}) for name, audit in computable().items() if audit.plots
+} | {"quantification_by_evaluator": ("quantification", {"panels": "evaluator"})}
 NAMES = ("x" * 90, "two words " * 9, "$a_b$ & <script>alert(1)</script>", "_hidden", "数据集", "e" * 30, "f", "g")
 
 
@@ -68,21 +65,21 @@ def _draw(figure: Figure) -> FigureCanvasAgg:
         for kind in FIGURES
         for size in ("least", "small", "greatest", "awkward names")
         # One evaluator, and one system, make no pairs.
-        if size != "least" or kind not in ("consistency", "orders", "chunking", "chunking_rates")
+        if size != "least" or kind not in ("consistency", "ranking_pairs", "chunking", "chunking_rates")
     ],
 )
 def test_text_is_whole_apart_and_large_enough(kind: str, size: str) -> None:
-    audit, function = FIGURES[kind]
+    audit, changes = FIGURES[kind]
     results = _results(size)
     rows = _claim(results["audits"][audit])
     assert rows
     if kind == "consistency" and size == "greatest":
         first = {row["dataset"]: None for row in rows}
         rows = [row for row in rows if row["dataset"] in list(first)[:5]]
-    figure = function(rows, [each["name"] for each in results["about"]["evaluators"]])
+    figure = draw(audit, rows, [each["name"] for each in results["about"]["evaluators"]], **changes)
     renderer = _draw(figure).get_renderer()
 
-    assert figure.get_figwidth() <= figures.PAGE + 1e-9
+    assert figure.get_figwidth() <= style.PAGE + 1e-9
     boxes = []
     for text in _texts(figure):
         box = text.get_window_extent(renderer)
@@ -110,7 +107,7 @@ def _points(figure: Figure) -> set[tuple[float, float]]:
 
 def test_rates_are_drawn_where_they_are_and_undefined_ones_are_not() -> None:
     rows = make_results(3, 4)["audits"]["rates"]
-    drawn = sorted(x for x, _ in _points(figures.rates_figure(rows)))
+    drawn = sorted(x for x, _ in _points(draw("rates", rows)))
     wanted = sorted(round(100 * row[key], 6) for row in rows for key in ("tpr", "tnr", "bacc") if row[key] is not None)
     assert len(wanted) == 3 * len(rows) - 2
     assert drawn == wanted
@@ -119,11 +116,11 @@ def test_rates_are_drawn_where_they_are_and_undefined_ones_are_not() -> None:
 def test_predicted_error_rates_stand_over_labelled_ones() -> None:
     rows = [row for row in _claim(make_results(2, 2, 3)["audits"]["quantification"]) if row["system"] != "__all__"]
     wanted = {(round(100 * row["labelled_error_rate"], 6), round(100 * row["predicted_error_rate"], 6)) for row in rows}
-    assert _points(figures.quantification_figure(rows)) == wanted
-    assert _points(figures.quantification_figure(rows, panel="evaluator")) == wanted
+    assert _points(draw("quantification", rows)) == wanted
+    assert _points(draw("quantification", rows, panels="evaluator")) == wanted
     # The pooled row is not a system.
     pooled = [*rows, {**rows[0], "system": "__all__", "labelled_error_rate": 0.99, "predicted_error_rate": 0.99}]
-    assert _points(figures.quantification_figure(pooled)) == wanted
+    assert _points(draw("quantification", pooled)) == wanted
 
 
 def test_iou_is_found_whichever_evaluator_comes_first() -> None:
@@ -131,7 +128,7 @@ def test_iou_is_found_whichever_evaluator_comes_first() -> None:
         return {"dataset": "d", "evaluator_a": a, "evaluator_b": b, "class": "attributable", "iou": iou}
 
     rows = [row("a", "b", 0.12), row("c", "a", 0.34), row("b", "c", None)]
-    figure = figures.consistency_figure(rows, ["c", "b", "a"])
+    figure = draw("consistency", rows, ["c", "b", "a"])
     (axis,) = figure.axes
     cells = {text.get_position(): text.get_text() for text in axis.texts}
     # Down the side: b, a; along: c, b.
@@ -146,7 +143,7 @@ def test_orders_are_counted() -> None:
         {"dataset": "d", "level": "claim", "evaluator": "e", "labelled_order": a, "predicted_order": b}
         for a, b in pairs
     ]
-    (axis,) = figures.orders_figure(rows).axes
+    (axis,) = draw("ranking_pairs", rows).axes
     assert [text.get_text() for text in axis.texts] == ["1", "0", "1", "0", "2", "0", "0", "0", "0"]
 
 
@@ -155,7 +152,7 @@ def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:
     names = ["first", *dict.fromkeys(row["evaluator"] for row in rows)]
 
     def colours(part: Rows) -> dict[str, Any]:
-        (legend,) = figures.rates_figure(part, names).legends
+        (legend,) = draw("rates", part, names).legends
         return {
             text.get_text(): handle.get_color()
             for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
@@ -172,7 +169,7 @@ def test_every_name_is_in_the_legend_as_it_is() -> None:
         {"dataset": "d", "evaluator": name, "n": 9, "tpr": 0.5, "tnr": 0.5, "bacc": 0.5}
         for name in ("_x", "$y$", "a & <b>")
     ]
-    (legend,) = figures.rates_figure(rows).legends
+    (legend,) = draw("rates", rows).legends
     assert [text.get_text() for text in legend.get_texts()] == ["_x", "$y$", "a & <b>"]
     assert not any(text.get_parse_math() for text in legend.get_texts())
 
@@ -180,16 +177,16 @@ def test_every_name_is_in_the_legend_as_it_is() -> None:
 def test_groups_by_other_columns_are_told_apart() -> None:
     base = {"evaluator": "e", "n": 9, "tpr": 0.5, "tnr": 0.5, "bacc": 0.5}
     rows = [{"dataset": "d", "error_type": kind, **base} for kind in ("number", "entity")]
-    labels = [label.get_text() for label in figures.rates_figure(rows).axes[0].get_yticklabels()]
+    labels = [label.get_text() for label in draw("rates", rows).axes[0].get_yticklabels()]
     assert labels == ["d · number", "d · entity"]
     rows = [{"dataset": "__all__", "task": kind, **base} for kind in ("QA", "summaries")]
-    assert [label.get_text() for label in figures.rates_figure(rows).axes[0].get_yticklabels()] == ["QA", "summaries"]
+    assert [label.get_text() for label in draw("rates", rows).axes[0].get_yticklabels()] == ["QA", "summaries"]
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     rows = make_results(3, 3)["audits"]["rates"]
     for folder in ("one", "two"):
-        figures.save_figure(figures.rates_figure(rows), tmp_path / folder / "rates", "Rates")
+        style.save_figure(draw("rates", rows), tmp_path / folder / "rates", "Rates")
     for kind in ("svg", "png"):
         first, second = ((tmp_path / folder / f"rates.{kind}").read_bytes() for folder in ("one", "two"))
         assert first == second
@@ -202,7 +199,7 @@ def test_a_figure_leaves_the_users_settings_alone() -> None:
     import matplotlib
 
     before = dict(matplotlib.rcParams)
-    figures.rates_figure(make_results(2, 2)["audits"]["rates"])
+    draw("rates", make_results(2, 2)["audits"]["rates"])
     assert dict(matplotlib.rcParams) == before
 
 
@@ -212,6 +209,6 @@ def test_columns_of_a_heat_map_can_be_told_apart() -> None:
         {"dataset": "d", "evaluator_a": a, "evaluator_b": b, "class": "attributable", "iou": 0.5, "n": 9}
         for a, b in itertools.combinations(names, 2)
     ]
-    figure = figures.consistency_figure(rows, names)
+    figure = draw("consistency", rows, names)
     labels = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
     assert len(set(labels)) == len(labels) == 3

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from factaudit.audit.core import counts as nine
+from factaudit.audit.core.checks import by_evaluator, by_keys
+from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.groups import group_by
 from factaudit.audit.core.intervals import Intervals, low_high
 from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.plot import DotPlot, Flips
 from factaudit.audit.core.rows import Row, number, ratio, reasons
+from factaudit.audit.core.words import percent
+from factaudit.audit.rates import COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import rates
 from factaudit.text.chunks import words
 from factaudit.text.overlap import r2_diff
@@ -33,7 +40,7 @@ def chunking(
     """How many predictions chunking flips, where one chunk has all overlapping bigrams (R2-diff 0) and where none has.
 
     pairs: from an evaluator to its chunked counterpart; by default every X with ``chunked-X``. size: words in a chunk;
-    sizes: those of chunked evaluators that have another (`factaudit.results.compare` knows them from signatures; chunks
+    sizes: those of chunked evaluators that have another (a run knows them from signatures; chunks
     that were counted in tokens have to be given in words).
 
     Labels aren't read. A row per group of ``by``, pair and kind of claim: the keys of ``by``, evaluator,
@@ -177,3 +184,133 @@ def _reason(row: Row, size: int) -> str | None:
     if row["r2_diff"] == "positive":
         return f"one chunk of {size} words has all that the claim shares with its document, for every claim"
     return "no claim has all that it shares with its document in one chunk"
+
+
+def _complete(options: dict[str, Any], signatures: Mapping[str, str]) -> dict[str, Any]:
+    """With the words in the chunks of evaluators that are `factaudit.evaluators.chunked.Chunked` and count words."""
+    made = {name: re.fullmatch(r"chunked\|.*\|size:(\d+)\|unit:words", text) for name, text in signatures.items()}
+    sizes = {name: int(found[1]) for name, found in made.items() if found}
+    return {**options, "sizes": sizes} if sizes and not {"size", "sizes"} & set(options) else options
+
+
+# ----------------------------------------------------------------------------------------------------------- findings
+
+#: Chunking may turn this much more of the claims from 1 to 0 where no one chunk has all their bigrams.
+MAX_EXTRA_FLIPS = 0.05
+
+
+def _chunks(audited: Audited) -> Iterator[Finding]:
+    """Claims that are supported by no single chunk, and are rejected because of it."""
+    rows = audited.per_dataset("chunking", "flip_1_to_0")
+    for evaluator, mine in by_evaluator(rows):
+        bad = False
+        for (dataset, chunked), group in by_keys(mine, "dataset", "chunked_evaluator"):
+            kinds = {row["r2_diff"]: row for row in group}
+            if set(kinds) != {"zero", "positive"}:
+                continue
+            split, whole = kinds["positive"], kinds["zero"]
+            if split["flip_1_to_0"] <= max(whole["flip_1_to_0"] + MAX_EXTRA_FLIPS, split["flip_0_to_1"]):
+                continue
+            bad = True
+            least, most = split.get("flip_1_to_0_low"), whole.get("flip_1_to_0_high")
+            sure = least is not None and most is not None and least > most
+            yield Finding(
+                "fail" if sure else "warn",
+                evaluator,
+                dataset,
+                f"On {dataset}, chunks make {evaluator} reject {percent(split['flip_1_to_0'])} of the {split['n']} "
+                f"claims whose wording is spread over chunks, against {percent(whole['flip_1_to_0'])} of the "
+                "others: give it whole documents, or larger chunks.",
+                {
+                    "chunked_evaluator": chunked,
+                    "flip_1_to_0": split["flip_1_to_0"],
+                    "flip_1_to_0_of_others": whole["flip_1_to_0"],
+                    "flip_0_to_1": split["flip_0_to_1"],
+                    "n": split["n"],
+                },
+            )
+        if mine and not bad:
+            yield Finding("ok", evaluator, None, f"Chunks do not make {evaluator} reject spread-out claims.", {})
+
+
+# --------------------------------------------------------------------------------------------------------- declaration
+
+_FLIPS = "shares of `n` that only the evaluator, and only its chunked counterpart, finds attributable"
+_OPTIONS = {
+    "by": "columns of the claims",
+    "pairs": "from an evaluator to its chunked counterpart; by default every X with `chunked-X`",
+    "size": "words in a chunk; without it and `sizes`, an evaluator that was run here brings its own",
+    "sizes": "`{CHUNKED: words}`, of chunked evaluators that have another",
+}
+
+AUDITS = (
+    Audit(
+        name="chunking",
+        place=100,
+        title="What cutting documents into chunks changes",
+        question="Which verdicts change when an evaluator reads a document in chunks?",
+        source="VC §4.2, Fig. 6",
+        formula="R2-diff = ROUGE-2 precision against the whole document − the maximum over its chunks. Flips: share of "
+        "the claims' predictions that change from 1 to 0, and from 0 to 1, when the evaluator reads chunks.",
+        text="A claim that draws on distant parts of a document cannot be verified from one chunk (VC §4.2).",
+        columns={
+            **shared("dataset", "evaluator", "chunked_evaluator"),
+            "r2_diff": Column(
+                "R2-diff",
+                "text",
+                "`zero`: one chunk has all the bigrams that the claim shares with its document; `positive`: none has",
+                key=True,
+            ),
+            **shared("n", "n_unscored", "reason"),
+            "chunk_size": Column("words in a chunk", "count", "words in a chunk", shown="any"),
+            "n_one_chunk": Column("one chunk", "count", "of `n`, the claims whose document is a single chunk"),
+            "n_no_r2": Column("no R2", "count", "claims of the group without R2-diff"),
+            "flip_1_to_0": Column("flips 1 → 0", "percent", _FLIPS, bounds=True, interval=True),
+            "flip_0_to_1": Column("flips 0 → 1", "percent", _FLIPS, bounds=True, interval=True),
+        },
+        options=_OPTIONS,
+        compute=chunking,
+        complete=_complete,
+        plots=(
+            Flips(
+                what="Predictions that chunking flips, where one chunk holds all shared bigrams (R2-diff = 0) and "
+                "where none does",
+                keys=("flip_1_to_0", "flip_0_to_1"),
+                pair=("evaluator", "chunked_evaluator"),
+                by="r2_diff",
+                values={"zero": "R2-diff = 0", "positive": "R2-diff > 0"},
+            ),
+        ),
+        checks=(
+            Check(
+                "chunking",
+                "Claims that chunks cannot support",
+                "chunks turn claims to 0 that no one chunk has the words of",
+                _chunks,
+                {"flip_1_to_0_of_others": Column("flips 1 → 0 of others", "percent")},
+            ),
+        ),
+    ),
+    Audit(
+        name="chunking_rates",
+        place=110,
+        title="Rates with and without chunks",
+        question="How often is an evaluator right on long documents, with and without chunks?",
+        source="VC §4.2, Table 30",
+        formula="TPR, TNR, BAcc and PPR as above; a chunked evaluator's score is the maximum over chunks.",
+        text="On documents that are longer than a chunk.",
+        columns=RATES_COLUMNS
+        | {"chunk_size": Column("words in a chunk", "count", "words in a chunk; null with `size: null`", shown="any")},
+        options=_OPTIONS
+        | {"size": _OPTIONS["size"] + "; null takes all claims, for documents that are long but not at hand"},
+        compute=chunking_rates,
+        complete=_complete,
+        plots=(
+            DotPlot(
+                what="TPR, TNR and BAcc on long documents, with and without chunks",
+                keys=("tpr", "tnr", "bacc"),
+                guides={"bacc": 0.5},
+            ),
+        ),
+    ),
+)

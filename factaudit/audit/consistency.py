@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from factaudit.audit.core import counts as nine
+from factaudit.audit.core.checks import beyond, evidence_of, pair_name
+from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.groups import group_by
 from factaudit.audit.core.intervals import Intervals, low_high
 from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.plot import HeatMap
 from factaudit.audit.core.rows import Row, number, ratio, reasons, without_interval
+from factaudit.audit.core.words import percent
+from factaudit.audit.rates import like_pairs
 
 CLASSES = {"attributable": 1, "unattributable": 0}
 
@@ -93,3 +98,77 @@ def _reason(row: Row) -> str | None:
             without_interval(row),
         ]
     )
+
+
+# ----------------------------------------------------------------------------------------------------------- findings
+
+#: Like evaluators should agree on at least this share of what either finds (IoU).
+MIN_IOU = 0.50
+
+
+def _iou(audited: Audited) -> Iterator[Finding]:
+    """Evaluators of like BAcc that find different claims."""
+    like = {(a["dataset"], frozenset((a["evaluator"], b["evaluator"]))): (a, b) for a, b in like_pairs(audited)}
+    for row in audited.per_dataset("consistency", "iou"):
+        pair = like.get((row["dataset"], frozenset((row["evaluator_a"], row["evaluator_b"]))))
+        if pair is None or row["iou"] >= MIN_IOU:
+            continue
+        yield Finding(
+            beyond(row, "iou", MIN_IOU, below=True),
+            pair_name(*pair),
+            row["dataset"],
+            f"On {row['dataset']}, {row['evaluator_a']} and {row['evaluator_b']} have like BAcc but share only "
+            f"{percent(row['iou'])} of the claims that either finds {row['class']}: one cannot stand in for the "
+            "other, so look at claims, not only at rates.",
+            evidence_of(row, "evaluator_a", "evaluator_b", "class", "iou", "iou_low", "iou_high", "kappa", "n")
+            | {"bacc_a": pair[0]["bacc"], "bacc_b": pair[1]["bacc"]},
+        )
+
+
+# --------------------------------------------------------------------------------------------------------- declaration
+
+AUDIT = Audit(
+    name="consistency",
+    place=30,
+    title="Whether evaluators agree on the same claims",
+    question="Do two evaluators find the same claims attributable, and unattributable?",
+    source="VC §3.2, Figs. 2, 9, 10",
+    formula="IoU of a class = claims to which both evaluators give the class / claims to which either does; κ is "
+    "Cohen's. Over claims that both have scored; labels are not needed.",
+    text="Two evaluators of like balanced accuracy may call quite different claims errors (VC Fig. 2).",
+    columns={
+        **shared("dataset", "evaluator_a", "evaluator_b"),
+        "class": Column("class", "text", "`attributable` or `unattributable`", key=True),
+        **shared("n", "n_unscored", "reason"),
+        "iou": Column(
+            "IoU",
+            "number",
+            "claims to which both give the class / claims to which either does",
+            digits=2,
+            bounds=True,
+            interval=True,
+        ),
+        "kappa": Column("Cohen's κ", "number", "Cohen's κ, the same in both rows of a pair", digits=2, interval=True),
+    },
+    options={"by": "columns of the claims"},
+    compute=consistency,
+    without_labels=True,
+    plots=(
+        HeatMap(
+            what="Pairwise IoU of evaluators, by predicted class",
+            reading="1 means that two evaluators give the class to the same claims, 0 that they share none.",
+            value="iou",
+            by="class",
+            prefix="predicted ",
+        ),
+    ),
+    checks=(
+        Check(
+            "iou",
+            "Evaluators that find different errors",
+            "two evaluators of like BAcc share less than half of the claims that either puts in a class",
+            _iou,
+            {key: Column(f"BAcc {key[-1]}", "percent") for key in ("bacc_a", "bacc_b")},
+        ),
+    ),
+)

@@ -8,6 +8,7 @@ from itertools import combinations
 import numpy as np
 
 from factaudit.audit.core import counts as nine
+from factaudit.audit.core.declare import Audit, Column, shared
 from factaudit.audit.core.intervals import Intervals, distinct
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.rows import MACRO, Row, number, ratio, reasons
@@ -137,3 +138,41 @@ def _reason(counts: np.ndarray, row: Row) -> str | None:
     if row["key"] == "bacc" and not counts.sum((1, 2)).all():
         return "only one class among the labelled claims that both scored"
     return "no interval: too few clusters to resample" if row.get("difference_low", 0) is None else None
+
+
+# --------------------------------------------------------------------------------------------------------- declaration
+
+_DIFFERENCE = "figure of a − figure of b on the same claims"
+
+AUDIT = Audit(
+    name="differences",
+    place=20,
+    title="Differences between evaluators on the same claims",
+    question="Is one evaluator better than another on the same claims?",
+    formula="Difference = the first evaluator's figure − the second's, with a paired cluster bootstrap and, for one "
+    "dataset, a paired permutation test.",
+    text="Paired: both evaluators judge the same claims, so that a difference can be clear where intervals overlap.",
+    columns={
+        **shared("dataset"),
+        "key": Column(
+            "figure",
+            "text",
+            "the figure that is compared: `bacc`, or `bias` (predicted − labelled error rate)",
+            key=True,
+            values={"bacc": "BAcc", "bias": "bias"},
+        ),
+        **shared("evaluator_a", "evaluator_b", "n", "n_unscored", "reason"),
+        "n_datasets": Column("datasets", "count", "how many data sets a mean is over; 1 elsewhere", shown=False),
+        "difference": Column(
+            "difference", "points", _DIFFERENCE + " (the interval is paired)", bounds=True, interval=True
+        ),
+        "p_permutation": Column(
+            "p permutation",
+            "p",
+            "two-sided p-value of a permutation test that swaps the two evaluators' predictions cluster by cluster; "
+            "null for `__macro__`",
+        ),
+    },
+    options={"pairs": "from each evaluator_a to its evaluator_b; by default every two evaluators"},
+    compute=differences,
+)

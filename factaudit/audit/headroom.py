@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from factaudit.audit.core import counts as nine
+from factaudit.audit.core.declare import Audit, Column, shared
 from factaudit.audit.core.intervals import Intervals, low_high
 from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import ALL, Row, number, reasons, without_interval
 from factaudit.audit.quantification import by_system
 from factaudit.errors import UsageError, hint
@@ -119,3 +121,44 @@ def _check_systems(judged: Judged, groups: Mapping[str, Sequence[str]]) -> None:
         for system in wanted:
             if system not in known:
                 raise UsageError(f"headroom, group {group!r}: unknown system {system!r}{hint(system, known)}")
+
+
+# --------------------------------------------------------------------------------------------------------- declaration
+
+_LOWEST = "the lowest error rate among the systems by the labels, by the predictions"
+
+AUDIT = Audit(
+    name="headroom",
+    place=50,
+    title="How much room is left",
+    question="What is the lowest error rate that any system reaches, by the labels and by the predictions?",
+    source="VC §3.4",
+    formula="Headroom = the lowest error rate among the systems of a group, labelled and predicted; bias = predicted − "
+    "labelled.",
+    text="The best system's error rate is what is left to improve; an evaluator that gets it wrong ends a line of work "
+    "too early or too late (VC §3.4).",
+    columns={
+        **shared("dataset", "level", "evaluator"),
+        "group": Column(
+            "group", "text", "`__all__` or a named group of systems", key=True, values={ALL: "all systems"}
+        ),
+        **shared("n", "n_unscored", "n_unlabelled", "reason"),
+        "n_systems": Column("systems", "count", "systems with both rates"),
+        "labelled": Column("labelled", "percent", _LOWEST, bounds=True, interval=True),
+        "labelled_system": Column("labelled system", "text", "whose they are"),
+        "predicted": Column("predicted", "percent", _LOWEST, bounds=True, interval=True),
+        "predicted_system": Column("predicted system", "text", "whose they are"),
+        "bias": Column("bias", "points", "predicted − labelled", bounds=True, interval=True),
+    },
+    options={"groups": "named groups of systems, `{NAME: [systems]}`", "levels": "`claim`, `response`"},
+    compute=headroom,
+    plots=(
+        DotPlot(
+            what="Lowest error rate among the systems: labelled (black line) and as predicted",
+            keys=("predicted",),
+            panels="group",
+            labels={"predicted": "lowest error rate (%)"},
+            reference="labelled",
+        ),
+    ),
+)

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from factaudit.audit.core import counts as nine
+from factaudit.audit.core.checks import by_evaluator, by_keys, evidence_of
+from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, Glance, shared
 from factaudit.audit.core.intervals import Intervals, low_high
 from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.orders import (
+    Correction,
+    compare,
+    errors_of,
+    kendall_tau,
+    orders,
+    pearson_r,
+    power,
+    proportion_test,
+)
+from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import Row, counted, number, ratio, reasons, without_interval
+from factaudit.audit.core.words import count, percent
 from factaudit.audit.quantification import by_system
-from factaudit.errors import UsageError
-
-Correction = Literal["none", "holm"]
 
 #: An order as its symbol: system_a's error rate is significantly lower than system_b's, neither, higher.
 SYMBOLS = {-1: "<", 0: "=", 1: ">"}
@@ -47,7 +56,7 @@ def ranking(
     of them, though the worst cases of two pairs need not go together. The correlations have no bounds.
     """
     rows: list[Row] = []
-    for case in _cases(judged, levels, intervals):
+    for case in cases(judged, levels, intervals):
         counts = case.counts[case.used]
         row: Row = {"dataset": case.dataset, "level": case.level, "evaluator": case.evaluator}
         orders = compare(counts, alpha, correction)
@@ -61,7 +70,7 @@ def ranking(
             drawn = _figures(case.drawn[:, case.used], alpha, correction)
             row |= {name: number(value) for name, value in low_high(intervals, drawn).items()}
         for points in POINTS:
-            powers = _power(counts, points / 100, alpha)
+            powers = power_of_pairs(counts, points / 100, alpha)
             row[f"detectable_{points}"] = float((powers >= POWER).mean()) if len(powers) else None
         row |= {
             f"labelled_{_NAMES[true]}_predicted_{_NAMES[said]}": int(((labelled == true) & (predicted == said)).sum())
@@ -71,137 +80,6 @@ def ranking(
         rows.append(row | {"reason": _reason(case, row, correction)})
     rows.sort(key=lambda row: row["dataset"])
     return rows
-
-
-def ranking_pairs(
-    judged: Judged,
-    *,
-    levels: Sequence[str] = LEVELS,
-    alpha: float = 0.05,
-    correction: Correction = "none",
-    intervals: Intervals | None = None,
-) -> list[Row]:
-    """The order of each pair of systems by a two-proportion z-test, by the labels and by the predictions.
-
-    A row per dataset, level, pair and evaluator: labelled_order and predicted_order (``<``: system_a has the lower
-    error rate; ``=``: no difference at ``alpha``), p_labelled and p_predicted (Holm: adjusted for the pairs of the
-    dataset, level and evaluator), error (the orders differ), major_error (both significant, and opposite), n_a, n_b,
-    the four error rates, power_5 and power_10 (see `power`). Nothing to put an interval on.
-    """
-    rows: list[Row] = []
-    for case in _cases(judged, levels, None):
-        n, labelled, predicted = _errors(case.counts)
-        orders = compare(case.counts, alpha, correction)
-        powers = {points: _power(case.counts, points / 100, alpha) for points in POINTS}
-        rates = {"labelled_error_rate": ratio(labelled, n), "predicted_error_rate": ratio(predicted, n)}
-        unscored = nine.sizes(case.counts)["n_unscored"]
-        for at, (a, b) in enumerate(zip(*np.triu_indices(len(n), 1), strict=True)):
-            row: Row = {"dataset": case.dataset, "level": case.level}
-            row |= {"system_a": case.systems[a], "system_b": case.systems[b], "evaluator": case.evaluator}
-            row |= {"n_a": int(n[a]), "n_b": int(n[b]), "n_unscored": int(unscored[a] + unscored[b])}
-            for key, values in rates.items():
-                row |= {f"{key}_a": number(values[a]), f"{key}_b": number(values[b])}
-            row |= {f"p_{kind}": number(orders[f"p_{kind}"][at]) for kind in ("labelled", "predicted")}
-            true, said = orders["labelled_order"][at], orders["predicted_order"][at]
-            known = not np.isnan(true)
-            row |= {
-                "labelled_order": SYMBOLS[int(true)] if known else None,
-                "predicted_order": SYMBOLS[int(said)] if known else None,
-                "error": bool(true != said) if known else None,
-                "major_error": bool(true * said == -1) if known else None,
-            }
-            row |= {f"power_{points}": number(values[at]) for points, values in powers.items()}
-            without = [case.systems[s] for s in (a, b) if not n[s]]
-            rows.append(
-                row | {"reason": f"no labelled and scored {case.level}: {', '.join(without)}" if without else None}
-            )
-    rows.sort(key=lambda row: row["dataset"])
-    return rows
-
-
-def proportion_test(errors_a: np.ndarray, n_a: np.ndarray, errors_b: np.ndarray, n_b: np.ndarray) -> np.ndarray:
-    """Two-sided p-values of the pooled two-proportion z-test (statsmodels' `proportions_ztest`), elementwise.
-
-    1 where both rates are 0 or both are 1 (there is no difference to test); NaN where an n is 0.
-    """
-    pooled = ratio(errors_a + errors_b, n_a + n_b)
-    variance = pooled * (1 - pooled) * (ratio(1, n_a) + ratio(1, n_b))
-    difference = np.abs(ratio(errors_a, n_a) - ratio(errors_b, n_b))
-    z = np.where(difference == 0, 0.0, ratio(difference, np.sqrt(variance)))
-    return np.where(np.isnan(difference), np.nan, 2 * ndtr(-z))
-
-
-def holm(p: np.ndarray) -> np.ndarray:
-    """Holm's step-down adjusted p-values along the last axis (Holm 1979)."""
-    order = np.argsort(p, axis=-1, kind="stable")
-    factors = np.arange(p.shape[-1], 0, -1)
-    adjusted = np.minimum(np.maximum.accumulate(np.take_along_axis(p, order, -1) * factors, axis=-1), 1)
-    out = np.empty_like(p)
-    np.put_along_axis(out, order, adjusted, -1)
-    return out
-
-
-def power(rate: np.ndarray, difference: float, n_a: np.ndarray, n_b: np.ndarray, alpha: float = 0.05) -> np.ndarray:
-    """How probably the two-sided pooled z-test finds a true ``difference`` between two error rates.
-
-    Normal approximation (statsmodels' `power_proportions_2indep`), for rates ``difference`` apart around ``rate``, or
-    beside it where that would leave [0, 1]. NaN where an n is 0.
-    """
-    low = np.clip(rate - difference / 2, 0, 1 - difference)
-    high = low + difference
-    middle = ratio(low * n_a + high * n_b, n_a + n_b)
-    null = np.sqrt(middle * (1 - middle) * (ratio(1, n_a) + ratio(1, n_b)))
-    true = np.sqrt(ratio(low * (1 - low), n_a) + ratio(high * (1 - high), n_b))
-    critical = ndtri(1 - alpha / 2) * null
-    return ndtr(ratio(difference - critical, true)) + ndtr(ratio(-difference - critical, true))
-
-
-def kendall_tau(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Kendall's tau-b along the last axis (scipy's `kendalltau`); NaN where x or y is constant."""
-    a, b = np.triu_indices(x.shape[-1], 1)
-    first, second = np.sign(x[..., a] - x[..., b]), np.sign(y[..., a] - y[..., b])
-    return ratio((first * second).sum(-1), np.sqrt(np.abs(first).sum(-1) * np.abs(second).sum(-1)))
-
-
-def pearson_r(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Pearson's r along the last axis (scipy's `pearsonr`); NaN where x or y is constant."""
-    if x.shape[-1] < 2:
-        return np.full(x.shape[:-1], np.nan)
-    first, second = x - x.mean(-1, keepdims=True), y - y.mean(-1, keepdims=True)
-    # Asked of the values: the deviations of equal ones from their rounded mean need not be 0.
-    varies = (np.ptp(x, axis=-1) > 0) & (np.ptp(y, axis=-1) > 0)
-    scale = np.sqrt((first**2).sum(-1) * (second**2).sum(-1))
-    return np.clip(ratio((first * second).sum(-1), np.where(varies, scale, 0)), -1, 1)
-
-
-def compare(counts: np.ndarray, alpha: float = 0.05, correction: Correction = "none") -> dict[str, np.ndarray]:
-    """p_labelled, p_predicted, labelled_order and predicted_order (-1, 0, 1; NaN where undefined) of all pairs.
-
-    counts: (..., S, 3, 3) per system, as in `factaudit.audit.core.counts`. Gives (..., S (S - 1) / 2), pairs a < b.
-    """
-    n, labelled, predicted = _errors(counts)
-    found = {}
-    for kind, errors in (("labelled", labelled), ("predicted", predicted)):
-        found[f"p_{kind}"], found[f"{kind}_order"] = orders(errors, n, alpha, correction)
-    return found
-
-
-def orders(
-    errors: np.ndarray, n: np.ndarray, alpha: float = 0.05, correction: Correction = "none"
-) -> tuple[np.ndarray, np.ndarray]:
-    """p-values and orders (-1: a has the lower error rate, 0: no significant difference, 1) of all pairs a < b.
-
-    errors, n: (..., S) numbers of errors and of claims per system. Raises `UsageError` for an unknown correction.
-    """
-    if correction not in ("none", "holm"):
-        raise UsageError(f"ranking: expected correction none or holm, found {correction!r}")
-    a, b = np.triu_indices(n.shape[-1], 1)
-    p = proportion_test(errors[..., a], n[..., a], errors[..., b], n[..., b])
-    if correction == "holm":
-        p = holm(p)
-    rates = ratio(errors, n)
-    order = np.where(p < alpha, np.sign(rates[..., a] - rates[..., b]), 0.0)
-    return p, np.where(np.isnan(p), np.nan, order)
 
 
 @dataclass(frozen=True)
@@ -221,7 +99,7 @@ class _Case:
         return ~nine.unlabelled(self.counts)
 
 
-def _cases(judged: Judged, levels: Sequence[str], intervals: Intervals | None) -> Iterator[_Case]:
+def cases(judged: Judged, levels: Sequence[str], intervals: Intervals | None) -> Iterator[_Case]:
     for level in dict.fromkeys(levels):
         units, systems = judged.at(level), by_system(judged, level)
         places: dict[str, list[int]] = {dataset: [] for dataset in judged.datasets[1]}
@@ -240,17 +118,11 @@ def _cases(judged: Judged, levels: Sequence[str], intervals: Intervals | None) -
                 )
 
 
-def _errors(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(..., S) numbers of labelled and scored claims, of labelled and of predicted errors among them."""
-    both = counts[..., :2, :2]
-    return both.sum((-1, -2)), both[..., 0, :].sum(-1), both[..., 0].sum(-1)
-
-
 def _figures(counts: np.ndarray, alpha: float, correction: Correction) -> dict[str, np.ndarray]:
     """(..., S, 3, 3) -> (...): NaN where undefined, also where one system has no claim."""
     found = compare(counts, alpha, correction)
     true, said = found["labelled_order"], found["predicted_order"]
-    n, labelled, predicted = _errors(counts)
+    n, labelled, predicted = errors_of(counts)
     x, y = ratio(labelled, n), ratio(predicted, n)
     undefined = np.isnan(true).any(-1)
     pairs = np.where(undefined, 0, true.shape[-1])
@@ -289,8 +161,8 @@ def _bounds(counts: np.ndarray, alpha: float) -> Row:
     }
 
 
-def _power(counts: np.ndarray, difference: float, alpha: float) -> np.ndarray:
-    n, labelled, _ = _errors(counts)
+def power_of_pairs(counts: np.ndarray, difference: float, alpha: float) -> np.ndarray:
+    n, labelled, _ = errors_of(counts)
     a, b = np.triu_indices(len(n), 1)
     return power(ratio(labelled[a] + labelled[b], n[a] + n[b]), difference, n[a], n[b], alpha)
 
@@ -307,3 +179,156 @@ def _reason(case: _Case, row: Row, correction: Correction) -> str | None:
             without_interval(row),
         ]
     )
+
+
+# ----------------------------------------------------------------------------------------------------------- findings
+
+#: Less than this share of pairs with enough labels to show 10 points, and most orders are beyond the data.
+MIN_DETECTABLE = 0.50
+
+
+def _order(audited: Audited) -> Iterator[Finding]:
+    """Systems that the predictions put in another order than the labels."""
+    for evaluator, rows in by_evaluator(audited.per_dataset("ranking", "error_rate")):
+        bad = [row for row in rows if row["error_rate"] > 0]
+        for row in bad:
+            wrong, major = (round(row[key] * row["n_pairs"]) for key in ("error_rate", "major_error_rate"))
+            turned = f", {major} of them turned round" if major else ""
+            yield Finding(
+                "fail" if major or (row.get("error_rate_low") or 0) > 0 else "warn",
+                evaluator,
+                row["dataset"],
+                f"On {row['dataset']}, {evaluator} orders {wrong} of {row['n_pairs']} pairs of systems "
+                f"({row['level']} level) otherwise than the labels do{turned}: do not rank systems by it unchecked.",
+                evidence_of(row, "level", "n_systems", "n_pairs", "error_rate", "major_error_rate", "kendall_tau"),
+            )
+        if rows and not bad:
+            yield Finding(
+                "ok",
+                evaluator,
+                None,
+                f"{evaluator} orders every pair of systems as the labels do.",
+                {"n_pairs": sum(row["n_pairs"] for row in rows)},
+            )
+
+
+def _labels_enough(audited: Audited) -> Iterator[Finding]:
+    """Too few labels to tell the systems apart."""
+    for (dataset, level), group in by_keys(audited.per_dataset("ranking", "detectable_10"), "dataset", "level"):
+        row = max(group, key=lambda row: row["n"])
+        evidence = evidence_of(row, "level", "n_systems", "n_pairs", "n", "detectable_5", "detectable_10")
+        able = f"{round(row['detectable_10'] * row['n_pairs'])} of {row['n_pairs']} pairs of systems"
+        if row["detectable_10"] < MIN_DETECTABLE:
+            yield Finding(
+                "warn",
+                None,
+                dataset,
+                f"On {dataset}, only {able} have enough labels to show a difference of 10 points ({level} level): "
+                "a pair without a significant difference is not a pair of equals.",
+                evidence,
+            )
+        else:
+            yield Finding(
+                "ok",
+                None,
+                dataset,
+                f"On {dataset}, {able} have enough labels to show a difference of 10 points ({level} level).",
+                evidence,
+            )
+
+
+# ---------------------------------------------------------------------------------------------- the report's opening
+
+
+def _misordered(rows: Sequence[Row], evaluator: str) -> Row | None:
+    """The share of pairs ordered wrongly at claim level, over all datasets, and the number of pairs."""
+    mine = [row for row in rows if row["evaluator"] == evaluator and row.get("level", "claim") == "claim"]
+    mine = [row for row in mine if row.get("error_rate") is not None]
+    pairs = sum(row.get("n_pairs") or 0 for row in mine)
+    if not pairs:
+        return None
+    return {"misordered": sum(row["error_rate"] * row["n_pairs"] for row in mine) / pairs, "n_pairs": pairs}
+
+
+def _opening(audited: Audited, evaluator: str | None) -> str:
+    found = None if evaluator is None else _misordered(audited.rows("ranking"), evaluator)
+    if found is None:
+        return ""
+    share, pairs = percent(found["misordered"]), count(found["n_pairs"], "pair")
+    return f"{evaluator} orders {share} of {pairs} of systems otherwise than the labels."
+
+
+# --------------------------------------------------------------------------------------------------------- declaration
+
+_ERRORS = "share of pairs that labels and predictions order differently; significantly and oppositely"
+_ERRORS += " (bounds with uncorrected tests only)"
+_TAU = "τ-b and r over the systems' error rates"
+_DETECTABLE = "share of pairs whose labels would show a true difference of 5, of 10 points at least 80 % of the time"
+_COUNTED = "systems with labelled and scored claims, and their pairs"
+_CONFUSION = {
+    f"labelled_{_NAMES[true]}_predicted_{_NAMES[said]}": Column(
+        f"labelled {SYMBOLS[true]}, predicted {SYMBOLS[said]}",
+        "count",
+        "numbers of pairs by labelled and predicted order",
+        shown=False,
+    )
+    for true in _NAMES
+    for said in _NAMES
+}
+OPTIONS = {
+    "levels": "`claim`, `response`",
+    "alpha": "of the tests",
+    "correction": "`none`, or `holm` for the pairs of a dataset, level and evaluator",
+}
+
+AUDIT = Audit(
+    name="ranking",
+    place=60,
+    title="Whether systems come out in the right order",
+    question="Does an evaluator order systems as the labels do?",
+    source="VC §3.5, Tables 6, 7, 12, 15, 22, 25, 28",
+    formula="Per pair a pooled two-sided two-proportion z-test at p < 0.05 gives <, = or >. Wrong order: the two "
+    "differ; major error: both are significant and opposite. τ-b and r are over the systems' error rates.",
+    text="Each pair of systems is compared once with the labels and once with the predictions (VC §3.5).",
+    columns={
+        **shared("dataset", "level", "evaluator", "n", "n_unscored", "n_unlabelled", "reason"),
+        "n_systems": Column("systems", "count", _COUNTED),
+        "n_pairs": Column("pairs", "count", _COUNTED),
+        "error_rate": Column("error rate", "percent", _ERRORS, bounds=True, interval=True),
+        "major_error_rate": Column("major error rate", "percent", _ERRORS, bounds=True, interval=True),
+        "kendall_tau": Column("Kendall τ-b", "number", _TAU, digits=2, interval=True),
+        "pearson_r": Column("Pearson r", "number", _TAU, digits=2, interval=True),
+        **{
+            f"detectable_{points}": Column(f"pairs with power for {points} points", "percent", _DETECTABLE)
+            for points in POINTS
+        },
+        **_CONFUSION,
+    },
+    options=OPTIONS,
+    compute=ranking,
+    plots=(
+        DotPlot(
+            what="How evaluators order pairs of systems",
+            keys=("error_rate", "major_error_rate", "kendall_tau", "pearson_r"),
+            labels={"error_rate": "wrong orders (%)", "major_error_rate": "major errors (%)"},
+            guides={"kendall_tau": 0, "pearson_r": 0},
+            limits={"kendall_tau": (-1, 1), "pearson_r": (-1, 1)},
+        ),
+    ),
+    checks=(
+        Check(
+            "order",
+            "Systems in the wrong order",
+            "systems come out in another order than by the labels",
+            _order,
+        ),
+        Check(
+            "power",
+            "Too few labels to tell systems apart",
+            "fewer than half of the pairs of systems have labels enough to show 10 points",
+            _labels_enough,
+        ),
+    ),
+    opening=_opening,
+    glance=Glance({"misordered": Column("pairs misordered", "percent")}, _misordered, lambda row: ""),
+)

@@ -6,23 +6,27 @@ ones that copy the document's wording (TNR falls with overlap).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from factaudit.audit.core import counts as nine
+from factaudit.audit.core.checks import by_evaluator, by_keys
+from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.groups import column_codes
 from factaudit.audit.core.intervals import Intervals, low_high
 from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.rows import Row, number, ratio, reasons
+from factaudit.audit.core.plot import Lines
+from factaudit.audit.core.rows import Row, number, reasons
+from factaudit.audit.core.slopes import moments, resampled, slope, slope_bounds
+from factaudit.audit.core.words import points
 from factaudit.errors import UsageError
 from factaudit.text.overlap import rouge2_precision
 
 #: Each rate with the label of its class.
 _CLASSES = {"tpr": 1, "tnr": 0}
 _NAMES = {"tpr": "attributable", "tnr": "unattributable"}
-#: A spread of overlap under this share of its mean square is rounding, not a spread.
-_NO_SPREAD = 1e-9
 
 
 @dataclass(frozen=True)
@@ -118,12 +122,12 @@ def surface_trend(judged: Judged, *, intervals: Intervals | None = None) -> list
     for rate, label in _CLASSES.items():
         task, lost = overlap.split(judged.label == label)
         size = len(overlap.tasks)
-        sums = _moments(judged, task, overlap.r2, label, size)
-        low, high = _slope_bounds(judged, task, overlap.r2, label, size)
-        figures = {"slope": _slope(sums), "slope_min": low, "slope_max": high}
+        sums = moments(judged, task, overlap.r2, label, size)
+        low, high = slope_bounds(judged, task, overlap.r2, label, size)
+        figures = {"slope": slope(sums), "slope_min": low, "slope_max": high}
         if intervals is not None:
-            drawn = _resampled(judged, task, overlap.r2, label, size, intervals)
-            figures |= low_high(intervals, {"slope": _slope(drawn)})
+            drawn = resampled(judged, task, overlap.r2, label, size, intervals)
+            figures |= low_high(intervals, {"slope": slope(drawn)})
         for at, evaluator in enumerate(judged.evaluators):
             unscored = np.bincount(task[(task >= 0) & (judged.prediction[at] < 0)], minlength=size)
             for place, name in enumerate(overlap.tasks):
@@ -179,99 +183,144 @@ def _bin_reason(row: Row, counts: np.ndarray) -> str | None:
     )
 
 
-# --------------------------------------------------------------------------------------------------------- trend
-
-#: What a slope is made of, of each claim: 1, x, y, xy, xx.
-_MOMENTS = 5
-
-
-def _terms(r2: np.ndarray, right: np.ndarray) -> list[np.ndarray]:
-    return [np.ones(len(r2)), r2, right, r2 * right, r2 * r2]
-
-
-def _members(judged: Judged, task: np.ndarray, r2: np.ndarray, at: int) -> np.ndarray:
-    """The scored claims, by rising overlap: sums then do not depend on the order of the table's rows."""
-    rows = np.flatnonzero((task >= 0) & (judged.prediction[at] >= 0))
-    return rows[np.argsort(r2[rows], kind="stable")]
-
-
-def _moments(judged: Judged, task: np.ndarray, r2: np.ndarray, label: int, n_tasks: int) -> np.ndarray:
-    """float64 (evaluators, tasks, 5)."""
-    out = np.zeros((len(judged.evaluators), n_tasks, _MOMENTS))
-    for at in range(len(judged.evaluators)):
-        rows = _members(judged, task, r2, at)
-        for term, values in enumerate(_terms(r2[rows], judged.prediction[at, rows] == label)):
-            out[at, :, term] = np.bincount(task[rows], values, n_tasks)
-    return out
-
-
-def _slope(sums: np.ndarray) -> np.ndarray:
-    """The least squares slope of (..., 5) moments; NaN where all overlaps are equal."""
-    n, x, y, xy, xx = np.moveaxis(sums, -1, 0)
-    spread = n * xx - x * x
-    return ratio(n * xy - x * y, np.where(spread > _NO_SPREAD * n * xx, spread, 0.0))
-
-
-def _slope_bounds(
-    judged: Judged, task: np.ndarray, r2: np.ndarray, label: int, n_tasks: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the greatest slope, whatever the missing predictions had been: float64 (evaluators, tasks) each.
-
-    A slope is linear in what is right, with the sign of the claim's overlap above or below the mean.
-    """
-    ends = np.full((2, len(judged.evaluators), n_tasks), np.nan)
-    for place in range(n_tasks):
-        rows = np.flatnonzero(task == place)
-        rows = rows[np.argsort(r2[rows], kind="stable")]
-        if not len(rows):
-            continue
-        centred = r2[rows] - r2[rows].mean()
-        spread = (centred * centred).sum()
-        if spread <= _NO_SPREAD * (r2[rows] ** 2).sum():
-            continue
-        for at in range(len(judged.evaluators)):
-            prediction = judged.prediction[at, rows]
-            known = (centred * (prediction == label)).sum()
-            free = centred[prediction < 0]
-            ends[:, at, place] = known + np.minimum(free, 0).sum(), known + np.maximum(free, 0).sum()
-            ends[:, at, place] /= spread
-    return ends[0], ends[1]
-
-
-def _resampled(
-    judged: Judged, task: np.ndarray, r2: np.ndarray, label: int, n_tasks: int, intervals: Intervals
-) -> np.ndarray:
-    """float64 (replicates, evaluators, tasks, 5): moments with whole clusters resampled within each dataset.
-
-    All evaluators get the same draws. NaN where the claims lie in a single cluster: there is nothing to resample.
-    """
-    stratum, names = judged.datasets
-    n_evaluators = len(judged.evaluators)
-    out = np.zeros((intervals.replicates, n_evaluators, n_tasks, _MOMENTS))
-    clusters_of = np.zeros((n_evaluators, n_tasks), dtype=np.int64)
-    for where, name in enumerate(names):
-        inside = stratum == where
-        clusters = np.unique(judged.clusters[inside], return_inverse=True)[1]
-        cluster = np.zeros(len(task), dtype=np.int64)
-        cluster[inside] = clusters
-        n_clusters = int(clusters.max(initial=-1)) + 1
-        present = np.unique(task[inside & (task >= 0)])
-        for place in present:
-            statistics = np.zeros((n_clusters, n_evaluators, _MOMENTS))
-            for at in range(n_evaluators):
-                rows = _members(judged, np.where(inside & (task == place), place, -1), r2, at)
-                for term, values in enumerate(_terms(r2[rows], judged.prediction[at, rows] == label)):
-                    statistics[:, at, term] = np.bincount(cluster[rows], values, n_clusters)
-            clusters_of[:, place] += (statistics[..., 0] > 0).sum(0)
-            drawn = intervals.sums(statistics.reshape(n_clusters, -1), name)
-            out[:, :, place] += drawn.reshape(-1, n_evaluators, _MOMENTS)
-    out[:, clusters_of < 2] = np.nan
-    return out
-
-
 def _trend_reason(row: Row) -> str | None:
     if row["slope"] is not None:
         return None
     if row["n"] == 0:
         return f"no {_NAMES[row['rate']]} claim with a ROUGE-2 precision is scored"
     return "all claims have the same ROUGE-2 precision" if row["n"] > 1 else "a single claim has no slope"
+
+
+# ----------------------------------------------------------------------------------------------------------- findings
+
+
+def _leaning(audited: Audited) -> Iterator[Finding]:
+    """TPR that rises, TNR that falls with word overlap."""
+    rows = [row for row in audited.rows("surface_trend") if row["slope"] is not None]
+    for evaluator, mine in by_evaluator(rows):
+        leans = False
+        for (task,), group in by_keys(mine, "task"):
+            slopes = {row["rate"]: row for row in group}
+            sure = {
+                rate: row
+                for rate, row in slopes.items()
+                if row.get("slope_low") is not None
+                and (row["slope_low"] > 0 if rate == "tpr" else row["slope_high"] < 0)
+            }
+            if not sure:
+                continue
+            leans = True
+            how = {
+                "tpr": "misses attributable claims in other words (TPR {} points for every tenth of overlap)",
+                "tnr": "passes unattributable claims in the document's words (TNR {})",
+            }
+            said = " and ".join(how[rate].format(points(row["slope"] / 10, sign=True)) for rate, row in sure.items())
+            yield Finding(
+                "fail" if len(sure) == 2 else "warn",
+                evaluator,
+                task,
+                f"On {task}, {evaluator} leans on word overlap: it {said}; distrust it on paraphrases and near copies.",
+                {"task": task}
+                | {
+                    f"{rate}_{key}": row[key]
+                    for rate, row in sure.items()
+                    for key in ("slope", "slope_low", "slope_high")
+                },
+            )
+        if not leans and any("slope_low" in row for row in mine):
+            yield Finding(
+                "ok",
+                evaluator,
+                None,
+                f"{evaluator} shows no clear lean on word overlap.",
+                {"n_trends": len(mine)},
+            )
+
+
+# --------------------------------------------------------------------------------------------------------- declaration
+
+_TASK = Column("task", "text", "the task group; the data set where claims have none", key=True)
+_OF_CLASS = "scored claims with label 1, with label 0"
+_SLOPE = Column(
+    "slope",
+    "points",
+    'the change of the rate from no overlap (ROUGE-2 precision 0) to full overlap (1): ordinary least squares of "the '
+    'prediction is right" on ROUGE-2 precision, a line that may lead beyond 0 and 1. An evaluator leans on word '
+    "overlap where TPR's slope is above 0 and TNR's below",
+    bounds=True,
+    interval=True,
+)
+
+AUDITS = (
+    Audit(
+        name="surface_bias",
+        place=80,
+        title="Leaning on word overlap",
+        question="How often is an evaluator right where claims repeat few, or many, words of the document?",
+        source="VC §4.1, Fig. 5",
+        formula="ROUGE-2 precision = clipped share of the claim's bigrams found in the document; five bins by "
+        "percentile within a task group; TPR and TNR within a bin.",
+        text="An evaluator that leans on shared words accepts more, right or wrong, as a claim repeats more of the "
+        "document: TPR rises and TNR falls (VC §4.1).",
+        columns={
+            "task": _TASK,
+            **shared("evaluator"),
+            "bin": Column("bin", "count", "the bin; 1 has the least overlap", key=True),
+            **shared("n", "n_unscored", "reason"),
+            "n_no_r2": Column(
+                "no R2", "count", "labelled claims of the task group without ROUGE-2 precision, so without a bin"
+            ),
+            "n_pos": Column("label 1", "count", _OF_CLASS),
+            "n_neg": Column("label 0", "count", _OF_CLASS),
+            "r2_low": Column("ROUGE-2 from", "number", "the ROUGE-2 precisions between which the bin lies", digits=3),
+            "r2_high": Column("ROUGE-2 to", "number", "the ROUGE-2 precisions between which the bin lies", digits=3),
+            "tpr": Column("TPR", "percent", "within the bin, whose edges are held fixed", bounds=True, interval=True),
+            "tnr": Column("TNR", "percent", "within the bin, whose edges are held fixed", bounds=True, interval=True),
+        },
+        options={"bins": "how many"},
+        compute=surface_bias,
+        plots=(
+            Lines(
+                what="TPR and TNR over bins of ROUGE-2 precision, by task group",
+                reading="TPR that rises while TNR falls is leaning on word overlap.",
+                x="bin",
+                x_label="ROUGE-2 precision bin (1 = least overlap with the document)",
+                keys=("tpr", "tnr"),
+                groups=("task",),
+            ),
+        ),
+    ),
+    Audit(
+        name="surface_trend",
+        place=90,
+        title="How strongly evaluators lean on word overlap",
+        question="How much do TPR and TNR change with word overlap?",
+        source="VC §4.1",
+        formula="Slope of a least squares fit of “the prediction is right” on ROUGE-2 precision, over the claims of "
+        "the rate's class: the change from no overlap (0) to full overlap (1), along a straight line that may lead "
+        "beyond 100 %.",
+        text="The same leaning as one figure per rate: an evaluator leans on word overlap where the slope of TPR is "
+        "above zero and that of TNR below.",
+        columns={
+            "task": _TASK,
+            "rate": Column("rate", "text", "`tpr` or `tnr`", key=True, values={"tpr": "TPR", "tnr": "TNR"}),
+            **shared("evaluator", "n", "n_unscored", "reason"),
+            "n_no_r2": Column("no R2", "count", "labelled claims of the rate's class without ROUGE-2 precision"),
+            "slope": _SLOPE,
+        },
+        compute=surface_trend,
+        checks=(
+            Check(
+                "overlap",
+                "Leaning on word overlap",
+                "TPR rises, or TNR falls, with word overlap",
+                _leaning,
+                {
+                    "tpr_slope": replace(_SLOPE, heading="slope of TPR"),
+                    "tnr_slope": replace(_SLOPE, heading="slope of TNR"),
+                }
+                | {"n_trends": Column("trends", "count")},
+            ),
+        ),
+    ),
+)

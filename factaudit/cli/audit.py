@@ -67,7 +67,7 @@ def adjust(
     """Calibrate on one labelled system: the tuned thresholds, and the corrected error rates of the other systems."""
     import pandas as pd
 
-    from factaudit.audit.adjustment import adjust as adjust_rates
+    from factaudit.audit.core.adjust import adjust as adjust_rates
     from factaudit.tables import read_claims, read_verdicts, suffix, write_table
 
     if out is not None:

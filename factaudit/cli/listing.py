@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from factaudit.cli.options import example
@@ -33,18 +31,15 @@ def _evaluators() -> None:
 
 
 def _audits() -> None:
-    from factaudit.audit import AUDITS
-    from factaudit.results import options_model
+    from factaudit.audit import computable
 
-    for name, function in AUDITS.items():
-        titled(name, _first_line(function))
-        fields = options_model(name).model_fields
+    for audit in computable().values():
+        titled(audit.name, audit.question)
+        fields = audit.options_model().model_fields
         if fields:
             say(f"    options {', '.join(f'{key} (default {f.default!r})' for key, f in fields.items())}")
-
-
-def _first_line(function: Any) -> str:
-    return (function.__doc__ or "").strip().splitlines()[0]
+        if audit.source:
+            say(f"    source  {audit.source}")
 
 
 def _formats() -> None:

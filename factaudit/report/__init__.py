@@ -26,9 +26,9 @@ def render(run_dir: Path) -> list[Path]:
     """
     # matplotlib and jinja2 are slow to import, and `factaudit --help` reaches this module.
     from factaudit.report.content import build
-    from factaudit.report.figures import save_figure
     from factaudit.report.html import to_html
     from factaudit.report.markdown import to_markdown
+    from factaudit.report.plots.style import save_figure
 
     run_dir = Path(run_dir)
     results = _read(run_dir)

@@ -11,7 +11,8 @@ from typing import Any
 
 import jinja2
 
-from factaudit.report.content import Document, Picture
+from factaudit.report.content import Document
+from factaudit.report.pictures import Picture
 from factaudit.report.summary import evidence
 
 #: Bytes of figures that the file may hold.

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-from factaudit.report.content import Document, Picture, Section
-from factaudit.report.labels import UNDEFINED, Row
+from factaudit.audit.core.rows import Row
+from factaudit.audit.core.words import UNDEFINED
+from factaudit.report.content import Document, Section
+from factaudit.report.pictures import Picture
 from factaudit.report.summary import evidence
 from factaudit.report.tables import Cell, Table
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from factaudit.audit.core.declare import Column, columns_of
+from factaudit.audit.core.rows import Row
+from factaudit.audit.core.words import UNDEFINED, figure, heading, span
 from factaudit.files import write_text
-from factaudit.report.labels import KEYS, Row, column_label, figure, group_columns, name, span, unique
 
 #: A table shows so many rows; its CSV has all.
 MAX_ROWS = 200
-#: Only in the CSV: 1 − TNR and 1 − TPR, and what the figures of `ranking_pairs` show.
-_HIDDEN = re.compile(r"fpr|fnr|n_datasets|reason|labelled_(lt|eq|gt)_predicted_(lt|eq|gt)")
-#: Shown only where some row has one.
-_WHERE_ANY = ("n_unlabelled", "chunk_size")
-_SUFFIXES = ("_low", "_high", "_min", "_max")
 
 
 @dataclass(frozen=True)
@@ -45,22 +41,22 @@ class Table:
     notes: list[str] = field(default_factory=list)
 
 
-def result_table(rows: Sequence[Row], caption: str, file: str | None = None) -> Table:
+def result_table(rows: Sequence[Row], declared: Mapping[str, Column], caption: str, file: str | None = None) -> Table:
     """Rows of an audit to read: keys first, then figures with their intervals and bounds beside them."""
-    present = unique(key for row in rows for key in row)
-    merged = {key + suffix for key in present for suffix in _SUFFIXES}
-    groups = group_columns(rows, KEYS)
-    keys = [key for key in unique((*groups, *KEYS)) if key in present and (key != "dataset" or "dataset" in groups)]
-    shown = [key for key in present if key not in {*keys, *merged, "dataset"} and not _HIDDEN.fullmatch(key)]
-    shown = [key for key in shown if key not in _WHERE_ANY or any(row.get(key) for row in rows)]
+    present = columns_of(declared, rows)
+    shown = {
+        key: column
+        for key, column in present.items()
+        if column.shown is True or (column.shown == "any" and any(row.get(key) for row in rows))
+    }
+    keys = [key for key, column in shown.items() if column.key]
     # How many stand behind a figure comes before the figure.
-    shown.sort(key=lambda key: not (key == "n" or key.startswith("n_")))
-    columns = [*keys, *shown]
+    figures = sorted((key for key in shown if key not in keys), key=lambda key: not (key == "n" or key[:2] == "n_"))
+    columns = [*keys, *figures]
     numeric = [
-        key == "bin" or (key not in keys and not any(isinstance(row.get(key), str | bool) for row in rows))
-        for key in columns
+        shown[key].unit != "text" and not any(isinstance(row.get(key), str | bool) for row in rows) for key in columns
     ]
-    body = [[_cell(row, key, key in keys) for key in columns] for row in rows[:MAX_ROWS]]
+    body = [[_cell(row, key, shown[key]) for key in columns] for row in rows[:MAX_ROWS]]
     notes = []
     small = [note for line in body for cell in line for note in cell.notes]
     if any(not note.startswith("[") for note in small):
@@ -69,14 +65,14 @@ def result_table(rows: Sequence[Row], caption: str, file: str | None = None) -> 
         notes.append("In brackets: the least and the greatest value that the unscored claims leave possible.")
     if any(cell.why for line in body for cell in line):
         notes.append("A dash is an undefined figure; point at it for the reason.")
-    return Table(caption, [column_label(key) for key in columns], numeric, body, len(rows), file, notes)
+    return Table(caption, [heading(shown[key]) for key in columns], numeric, body, len(rows), file, notes)
 
 
 def plain_table(
     columns: Sequence[str], rows: Sequence[Sequence[object]], caption: str, file: str | None = None
 ) -> Table:
     """A table of plain values in a given order of columns."""
-    body = [[Cell(figure("", value)) for value in row] for row in rows[:MAX_ROWS]]
+    body = [[Cell(figure(_PLAIN, value)) for value in row] for row in rows[:MAX_ROWS]]
     numeric = [
         any(isinstance(row[i], int | float) for row in rows) and not any(isinstance(row[i], str) for row in rows)
         for i in range(len(columns))
@@ -84,25 +80,34 @@ def plain_table(
     return Table(caption, list(columns), numeric, body, len(rows), file)
 
 
-def _cell(row: Row, key: str, is_key: bool) -> Cell:
+#: Of a table that no audit declares.
+_PLAIN = Column("")
+
+
+def _cell(row: Row, key: str, column: Column) -> Cell:
     value = row.get(key)
-    if is_key:
-        return Cell(name(key, value))
+    if column.key:
+        return Cell(figure(column, value))
     if value is None:
-        return Cell(figure(key, None), why=str(row.get("reason") or "") if key in row else "")
+        return Cell(UNDEFINED, why=str(row.get("reason") or "") if key in row else "")
+    return Cell(figure(column, value), beside(row, key, column))
+
+
+def beside(row: Row, key: str, column: Column) -> list[str]:
+    """What stands beside a figure: its interval and its bounds, where it has them."""
     notes = []
     low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
     if low is not None and high is not None:
-        notes.append(span(key, low, high))
+        notes.append(span(column, low, high))
     least, greatest = row.get(f"{key}_min"), row.get(f"{key}_max")
     if least is not None and greatest is not None and least != greatest:
-        notes.append(f"[{span(key, least, greatest)}]")
-    return Cell(figure(key, value), notes)
+        notes.append(f"[{span(column, least, greatest)}]")
+    return notes
 
 
 def write_csv(rows: Sequence[Row], path: Path, columns: Sequence[str] = ()) -> Path:
     """All rows and columns, UTF-8, null as an empty field, nested values as JSON; ``columns`` come first."""
-    names = unique([*columns, *(key for row in rows for key in row)])
+    names = list(dict.fromkeys([*columns, *(key for row in rows for key in row)]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)

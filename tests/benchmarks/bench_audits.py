@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from factaudit.audit import AUDITS
+from factaudit.audit import computable
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
@@ -84,7 +84,7 @@ def step(name: str, folder: Path) -> dict[str, float]:
         judged = load(folder)
         # A new Judged each time: it keeps what audits have in common (the responses, say), and that is work too.
         parts = (judged.claims, judged.evaluators, judged.label, judged.prediction, judged.score, judged.status)
-        seconds, cpu = timed(lambda: AUDITS[name](Judged(*parts)))
+        seconds, cpu = timed(lambda: computable()[name].compute(Judged(*parts)))
     # Linux counts kilobytes, macOS bytes.
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
     return {"seconds": seconds, "cpu": cpu, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}
@@ -101,9 +101,9 @@ def with_intervals(n: int) -> None:
     print("| audit | rows | seconds | CPU seconds |")
     print("|---|---:|---:|---:|")
     total = 0.0
-    for name, audit in AUDITS.items():
+    for name, audit in computable().items():
         start, start_cpu = time.perf_counter(), time.process_time()
-        rows = audit(judged, intervals=intervals)
+        rows = audit.compute(judged, intervals=intervals)
         seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
         total += seconds
         print(f"| {name} | {len(rows):,} | {seconds:.1f} | {cpu:.1f} |", flush=True)

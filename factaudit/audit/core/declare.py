@@ -7,12 +7,16 @@ to docs/audits.md only (``what``, ``options``, ``Check.says``), and plain elsewh
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from factaudit.audit.core.plot import Plot
 from factaudit.audit.core.rows import MACRO, Row
+from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from factaudit.audit.core.judged import Judged
@@ -209,6 +213,8 @@ class Audit:
     #: Where it stands in the report, in lists and among the findings: the lower, the earlier.
     place: int = 1000
 
+    #: Whether it says something of claims of which none is labelled.
+    without_labels: bool = False
     #: Whether it is computed where nobody asked for audits by name; None: always.
     applies: Callable[[Judged], bool] | None = None
     #: The options that a run's evaluators bring: from the options as given and evaluators' signatures by name.
@@ -220,7 +226,67 @@ class Audit:
 
     #: The evaluators from the best to the worst, where its rows can say so.
     best: Callable[[Sequence[Row]], list[str]] | None = None
-    #: What the report's opening says of an evaluator, as sentences; "" for nothing.
-    opening: Callable[[Audited, str], str] | None = None
+    #: What the report's opening says of the best evaluator (None where none is), as sentences; "" for nothing.
+    opening: Callable[[Audited, str | None], str] | None = None
     glance: Glance | None = None
     decides: tuple[Decision, ...] = ()
+
+    def options_model(self) -> type[BaseModel]:
+        """A pydantic model of the options: the keyword-only arguments; the intervals are the whole run's."""
+        if self.compute is None:
+            raise UsageError(f"audit {self.name!r} is a table that an engine writes: it cannot be computed")
+        hints = get_type_hints(self.compute)
+        fields: dict[str, Any] = {
+            key: (hints[key], Field(default=parameter.default))
+            for key, parameter in inspect.signature(self.compute).parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and key != "intervals"
+        }
+        return create_model(f"{self.name}_options", __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def undeclared(name: str, rows: Sequence[Row]) -> Audit:
+    """An audit of which nothing is known but its rows: words say what they are about, all else are numbers."""
+    return Audit(name, name.replace("_", " ").capitalize(), "", columns_of({}, rows), None)
+
+
+_ENDS = ("_low", "_high", "_min", "_max")
+
+
+def columns_of(declared: Mapping[str, Column], rows: Sequence[Row]) -> dict[str, Column]:
+    """The columns that rows have: ``dataset``, what they are grouped ``by``, the declared ones, and what is left.
+
+    Intervals and bounds are no columns of their own.
+    """
+    present = dict.fromkeys(key for row in rows for key in row)
+    groups: dict[str, Column] = {}
+    others: dict[str, Column] = {}
+    for key in present:
+        if key in declared or any(key.removesuffix(end) in present for end in _ENDS if key.endswith(end)):
+            continue
+        values = [row[key] for row in rows if row.get(key) is not None]
+        if key in SHARED:
+            (groups if SHARED[key].key else others)[key] = SHARED[key]
+        elif values and all(isinstance(value, str) for value in values):
+            groups[key] = Column(key.replace("_", " "), "text", key=True)
+        else:
+            share = key.endswith(("_rate", "_share"))
+            others[key] = Column(key.removeprefix("n_").replace("_", " "), "percent" if share else "number")
+    known = {key: column for key, column in declared.items() if key in present}
+    return {key: known[key] for key in known if key == "dataset"} | groups | known | others
+
+
+def in_order(rows: Sequence[Row], columns: Mapping[str, Column], evaluators: Sequence[str]) -> list[Row]:
+    """Rows with ``evaluators`` in this order within what stands before the evaluator's column; all else as it is."""
+    keys = [key for key, column in columns.items() if column.key]
+    mine = [key for key in keys if key in ("evaluator", "evaluator_a", "evaluator_b")]
+    if not mine:
+        return list(rows)
+    before = keys[: keys.index(mine[0])]
+    place = {evaluator: at for at, evaluator in enumerate(evaluators)}
+    groups: dict[tuple[Any, ...], int] = {}
+
+    def order(row: Row) -> tuple[int, ...]:
+        group = groups.setdefault(tuple(row.get(key) for key in before), len(groups))
+        return group, *sorted(place.get(row[key], len(place)) for key in mine if row.get(key) is not None)
+
+    return sorted(rows, key=order)

@@ -44,3 +44,13 @@ def without_interval(row: Row) -> str:
 def reasons(parts: Iterable[str]) -> str | None:
     """Several reasons as one text; None where there is none."""
     return "; ".join(dict.fromkeys(filter(None, parts))) or None
+
+
+def is_total(value: Any) -> bool:
+    """Whether a key's value stands for several others."""
+    return value in (ALL, MACRO)
+
+
+def repeats(row: Row) -> bool:
+    """Whether a row is the mean over a single dataset, which has a row of its own."""
+    return row.get("dataset") == MACRO and row.get("n_datasets") == 1

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from factaudit.report.figures import COLUMN, styled
+from factaudit.report.plots.style import COLUMN, styled
 
 Row = dict[str, Any]
 

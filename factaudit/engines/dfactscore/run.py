@@ -378,7 +378,7 @@ def _figure_sections(
     title: str, text: list[str], rows: Sequence[Row], responses: Sequence[Row], folder: Path
 ) -> list[Row]:
     from factaudit.engines.dfactscore.figures import gap_figure, scores_figure
-    from factaudit.report.figures import save_figure
+    from factaudit.report.plots.style import save_figure
 
     scores: Row = {"title": title, "text": text, "table": _scores_table(rows), "figure": None}
     if all(row["init_dfactscore"] is None for row in rows):

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from factaudit.engines.factscore.labeled import human_score
-from factaudit.report.figures import COLUMN, PAGE, styled
+from factaudit.report.plots.style import COLUMN, PAGE, styled
 
 Row = dict[str, Any]
 

@@ -118,7 +118,7 @@ def _flat(summary: Row) -> Row:
 
 def _scores_section(scorer: FactScorer, scored: Scored, folder: Path) -> Row:
     from factaudit.engines.factscore.figures import scores_figure
-    from factaudit.report.figures import save_figure
+    from factaudit.report.plots.style import save_figure
 
     summary = scored.summary
     text = [
@@ -159,7 +159,7 @@ def _scores_section(scorer: FactScorer, scored: Scored, folder: Path) -> Row:
 
 def _people_section(scorer: FactScorer, scored: Scored, rows: list[Row], folder: Path) -> Row:
     from factaudit.engines.factscore.figures import calibration_figure
-    from factaudit.report.figures import save_figure
+    from factaudit.report.plots.style import save_figure
 
     convention = (
         "facts that people found irrelevant are left out"

@@ -1,0 +1,155 @@
+"""The figures of an audit's rows: how many files, what is on each, and its caption. Nothing is drawn here."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from factaudit.audit.core.declare import Audit, columns_of
+from factaudit.audit.core.plot import CrossTable, DotPlot, Flips, Forest, HeatMap, Lines, Plot, Scatter
+from factaudit.audit.core.rows import Row, is_total
+from factaudit.audit.core.words import count
+from factaudit.report.plots.groups import group_columns, group_label
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: A figure of one kind goes over at most so many pages; tables and CSVs have the rest.
+MAX_PAGES = 3
+_SHAPES: dict[type[Plot], str] = {
+    DotPlot: "Dot plot",
+    Flips: "Dot plot",
+    Scatter: "Scatter plots",
+    HeatMap: "Heat maps",
+    CrossTable: "Tables of counts",
+    Lines: "Line plots",
+    Forest: "Forest plot",
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure of the report: ``figures/<stem>.svg`` and ``.png``; ``draw`` is None where they are there already."""
+
+    stem: str
+    caption: str
+    alt: str
+    draw: Callable[[], Figure] | None = None
+
+
+def pictures(audit: Audit, rows: Sequence[Row], evaluators: Sequence[str], about: Mapping[str, Any]) -> list[Picture]:
+    """The figures that an audit declares, of its rows; one for each level, and further ones where groups are many."""
+    return [picture for plot in audit.plots for picture in _of_plot(audit, plot, list(rows), evaluators, about)]
+
+
+def drawn_keys(plot: Plot) -> tuple[str, ...]:
+    """The keys whose figures are drawn."""
+    if isinstance(plot, DotPlot):
+        return (*plot.keys, *filter(None, (plot.reference, plot.beyond)))
+    if isinstance(plot, Flips | Lines):
+        return plot.keys
+    if isinstance(plot, Scatter):
+        return (plot.x, plot.y)
+    if isinstance(plot, HeatMap):
+        return (plot.value,)
+    if isinstance(plot, CrossTable):
+        return (plot.rows, plot.columns)
+    assert isinstance(plot, Forest)
+    return (plot.key,)
+
+
+def defined(rows: Sequence[Row], plot: Plot) -> bool:
+    """Whether there is something to draw."""
+    keys = drawn_keys(plot)
+    # A point of a scatter, and a cell of a table, need both of their keys.
+    every = all if isinstance(plot, Scatter | CrossTable) else any
+    return any(every(row.get(key) is not None for key in keys) for row in rows)
+
+
+def _of_plot(
+    audit: Audit, plot: Plot, rows: list[Row], evaluators: Sequence[str], about: Mapping[str, Any]
+) -> list[Picture]:
+    found = []
+    levels = list(dict.fromkeys(row.get("level") for row in rows)) if "level" in audit.columns else [None]
+    for level in levels:
+        mine = [row for row in rows if level is None or row.get("level") == level]
+        if not defined(mine, plot):
+            continue
+        present = columns_of(audit.columns, mine)
+        by = [] if isinstance(plot, CrossTable) else group_columns(plot, audit.columns, present, mine)
+        groups = list(dict.fromkeys(group_label(row, by, present) for row in mine))
+        size = _per_page(plot, mine)
+        pages = min(MAX_PAGES, math.ceil(len(groups) / size))
+        for page in range(pages):
+            chosen = set(groups[page * size : (page + 1) * size])
+            part = [row for row in mine if group_label(row, by, present) in chosen]
+            parts = [audit.name, plot.name, str(level or ""), str(page + 1) if pages > 1 else ""]
+            # A level is data, and must not lead out of the folder.
+            stem = re.sub(r"[^A-Za-z0-9_-]", "-", "_".join(filter(None, parts)))
+            what = (
+                plot.what + (f", {level} level" if level else "") + (f" ({page + 1} of {pages})" if pages > 1 else "")
+            )
+            caption = _caption(what, audit, plot, part, about)
+            if page == pages - 1 and len(groups) > pages * size:
+                caption += f" Drawn: the first {pages * size} of {len(groups)} groups; the CSV has all."
+            among = count(len(_evaluators(part)), "evaluator")
+            alt = f"{_SHAPES[type(plot)]}: {what}; {among}. The table of this section has the figures."
+            found.append(Picture(stem, caption, alt, _drawing(audit, plot, part, evaluators)))
+    return found
+
+
+def _per_page(plot: Plot, rows: Sequence[Row]) -> int:
+    """How many groups go into one figure: fewer where each takes more room."""
+    if isinstance(plot, HeatMap):
+        evaluators = len(_evaluators(rows))
+        return plot.per_page if evaluators <= 4 else 8 if evaluators <= 6 else 5
+    if isinstance(plot, DotPlot) and plot.panels is not None:
+        panels = len({row.get(plot.panels) for row in rows})
+        lines = math.ceil(panels / (2 if panels == 4 else 3))
+        return max(1, plot.per_page // lines)
+    return plot.per_page
+
+
+def _evaluators(rows: Sequence[Row]) -> set[str]:
+    return {row[key] for row in rows for key in ("evaluator", "evaluator_a", "evaluator_b") if row.get(key)}
+
+
+def _drawing(audit: Audit, plot: Plot, rows: list[Row], evaluators: Sequence[str]) -> Callable[[], Figure]:
+    def draw() -> Figure:
+        from factaudit.report import plots
+
+        return plots.draw(plot, rows, audit.columns, evaluators)
+
+    return draw
+
+
+def _caption(what: str, audit: Audit, plot: Plot, rows: Sequence[Row], about: Mapping[str, Any]) -> str:
+    keys = drawn_keys(plot)
+    text = [f"{what}.", audit.formula, plot.reading]
+    # Tables of counts and heat maps show no interval, and a line to another figure is none.
+    lines = not isinstance(plot, HeatMap | CrossTable) and not (isinstance(plot, DotPlot) and plot.beyond)
+    if lines and any(f"{key}_low" in row and f"{key}_high" in row for row in rows for key in keys):
+        confidence = about.get("confidence")
+        share = f"{100 * confidence:g} % " if confidence else ""
+        replicates = f" ({about['replicates']:,} replicates)" if about.get("replicates") else ""
+        text.append(f"Thin lines: {share}bootstrap intervals{replicates}.")
+    text.append(_counts(rows))
+    unscored = any(row.get("n_unscored") for row in rows if not is_total(row.get("dataset")))
+    if lines and unscored and any(f"{key}_min" in row for row in rows for key in keys):
+        text.append("Pale bars: where a figure could lie whatever the unscored claims' predictions had been.")
+    if any(key in row and row[key] is None for row in rows for key in keys):
+        text.append("Undefined figures are not drawn.")
+    return " ".join(part for part in text if part)
+
+
+def _counts(rows: Sequence[Row]) -> str:
+    counts = [row["n"] for row in rows if row.get("n") is not None and not is_total(row.get("dataset"))]
+    if not counts:
+        return ""
+    low, high = min(counts), max(counts)
+    each = f"n = {low:,}" if low == high else f"n = {low:,} to {high:,}"
+    unscored = sum(row.get("n_unscored") or 0 for row in rows if not is_total(row.get("dataset")))
+    return f"{each} behind each point" + (f"; {unscored:,} unscored in all." if unscored else ".")

@@ -1,0 +1,29 @@
+"""What tells the groups of a figure apart, and what they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from factaudit.audit.core.declare import Column
+from factaudit.audit.core.plot import Plot
+from factaudit.audit.core.rows import ALL, Row
+from factaudit.audit.core.words import figure
+
+
+def group_columns(
+    plot: Plot, declared: Mapping[str, Column], columns: Mapping[str, Column], rows: Sequence[Row]
+) -> list[str]:
+    """What tells the groups of a figure apart: ``plot.groups`` or the dataset, and what the rows are grouped ``by``.
+
+    The dataset is left out where it is all datasets and another column tells the rows apart.
+    """
+    by = [key for key, column in columns.items() if column.key and key not in declared and key != "dataset"]
+    own = list(plot.groups) or [key for key in ("dataset",) if key in columns]
+    if by and own == ["dataset"] and all(row.get("dataset") in (None, ALL) for row in rows):
+        return by
+    return own + by
+
+
+def group_label(row: Row, by: Sequence[str], columns: Mapping[str, Column]) -> str:
+    """One label for a row's group: ``MediaSum`` or ``MediaSum · numbers``."""
+    return " · ".join(figure(columns[key], row.get(key)) for key in by)
