@@ -98,6 +98,12 @@ FORMATS: dict[str, Format] = {
             {"level": "claim (default), or subclaim for the files of decomposed claims"},
         ),
         Format(
+            "merging-facts",
+            "merging_facts",
+            "the published decisions of Merging Facts: *_factscore_output.json (Chiang & Lee 2024)",
+            "factaudit convert merging-facts result/factscore --out claims.parquet --verdicts verdicts.parquet",
+        ),
+        Format(
             "aggrefact-scores",
             "aggrefact_scores",
             "row-aligned JSON files {dataset: [[label, score], ...]}, one per evaluator",

@@ -1,0 +1,170 @@
+"""The facts of responses, and what people and an evaluator say of each response, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from factaudit.audit.core.judged import MISSING, Judged
+from factaudit.audit.core.means import penalty
+from factaudit.audit.core.rows import ALL, Row, ratio
+from factaudit.tables import STATUSES
+
+_OK, _UNPARSED, _SKIPPED = (STATUSES.index(name) for name in ("ok", "unparsed", "skipped"))
+_KEYS = ["dataset", "system", "response_id"]
+#: Of a response, how much people found supported, not supported and irrelevant (of the same in all its rows).
+HUMAN = ("human_supported", "human_not_supported", "human_irrelevant")
+#: What becomes of facts that people found irrelevant: left out, or counted as not supported.
+IRRELEVANT = ("exclude", "unsupported")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """F facts of R responses; a fact may have several rows of the claims table (one per candidate entity).
+
+    responses: R rows of dataset, system, response_id, abstained (bool), and `HUMAN` (NaN: not annotated). Those that
+    say nothing come last.
+    row: int (F,), the first row of each fact. response: int (F,). member: int (n,), the fact of each claim, -1: none.
+    label: int8 (F,), as in `Judged`.
+    """
+
+    responses: pd.DataFrame
+    row: np.ndarray
+    response: np.ndarray
+    member: np.ndarray
+    label: np.ndarray
+
+    def systems(self) -> Iterator[tuple[Row, np.ndarray]]:
+        """dataset and system with their responses (bool (R,)); ``__all__`` first where a dataset has several."""
+        dataset, system = self.responses["dataset"].to_numpy(), self.responses["system"].to_numpy()
+        for name in dict.fromkeys(dataset):
+            inside = dataset == name
+            found = list(dict.fromkeys(system[inside]))
+            if len(found) > 1:
+                yield {"dataset": name, "system": ALL}, inside
+            for one in found:
+                yield {"dataset": name, "system": one}, inside & (system == one)
+
+    def human(self, irrelevant: str) -> np.ndarray:
+        """People's scores: float64 (R,), S / (S + NS), or S / (S + NS + IR); NaN without such a fact."""
+        supported, not_supported, beside = (self.responses[name].to_numpy() for name in HUMAN)
+        return ratio(supported, supported + not_supported + (beside if irrelevant == "unsupported" else 0))
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What one evaluator says of F facts and R responses.
+
+    prediction: int8 (F,), -1: unscored. fact_score: float64 (F,), NaN: none. figures: of each response score,
+    init_score, score (with the length penalty), and their least and greatest over what is unscored or guessed: float64
+    (R,), NaN where there is no fact, or nothing was asked. n_facts, n_supported, n_unscored, n_unparsed: int64 (R,).
+    """
+
+    prediction: np.ndarray
+    fact_score: np.ndarray
+    figures: dict[str, np.ndarray]
+    n_facts: np.ndarray
+    n_supported: np.ndarray
+    n_unscored: np.ndarray
+    n_unparsed: np.ndarray
+
+
+def facts_of(judged: Judged) -> Facts:
+    """The facts of a claims table: of equal (dataset, system, response_id, fact_id), or rows without a fact_id.
+
+    Facts that are none of the response's own (``invented`` is 1, see `factaudit.audit.entities`) are left out.
+    """
+    claims = judged.claims
+    own = claims["response_id"].notna().to_numpy()
+    if "invented" in claims:
+        own = own & (claims["invented"] != 1).to_numpy(dtype=bool, na_value=True)
+    inside = np.flatnonzero(own)
+    answered = claims.iloc[inside]
+    both = pd.concat([answered[_KEYS], judged.silent.reindex(columns=_KEYS)], ignore_index=True)
+    codes = both.groupby(_KEYS, sort=False, dropna=False).ngroup().to_numpy()
+    owner, silent = codes[: len(inside)], codes[len(inside) :]
+    first = np.unique(codes, return_index=True)[1]
+    responses = both.iloc[first].astype(object).where(both.iloc[first].notna(), None).reset_index(drop=True)
+    abstained = np.zeros(len(responses), dtype=bool)
+    if len(silent):
+        abstained[silent] = (judged.silent["abstained"] == 1).to_numpy(dtype=bool)
+    responses["abstained"] = abstained
+    # A row without a fact_id is a fact of its own.
+    ids = answered["fact_id"].to_numpy(dtype=object)
+    fact_id = pd.Series(np.where(pd.notna(ids), ids, np.char.add("\0", inside.astype("U"))))
+    member = pd.DataFrame({"response": owner, "fact": fact_id}).groupby(["response", "fact"], sort=False).ngroup()
+    start = np.unique(member, return_index=True)[1]
+    all_rows = np.full(len(claims), -1, dtype=np.int64)
+    all_rows[inside] = member
+    row = inside[start]
+    label = judged.label[row]
+    for name, values in _people(answered, judged.silent, owner[start], owner, silent, label, len(responses)).items():
+        responses[name] = values
+    return Facts(responses, row, owner[start], all_rows, label)
+
+
+def _people(
+    answered: pd.DataFrame,
+    silent_rows: pd.DataFrame,
+    fact_owner: np.ndarray,
+    owner: np.ndarray,
+    silent: np.ndarray,
+    label: np.ndarray,
+    size: int,
+) -> dict[str, np.ndarray]:
+    """What people found of each response: as told, else from the labels of its facts."""
+    if HUMAN[0] in answered or HUMAN[0] in silent_rows:
+        found = {}
+        for name in HUMAN:
+            values = np.full(size, np.nan)
+            for table, owners in ((silent_rows, silent), (answered, owner)):
+                if name in table and len(table):
+                    values[owners] = pd.to_numeric(table[name]).to_numpy(dtype=np.float64, na_value=np.nan)
+            found[name] = values
+        return found
+    counts = [np.bincount(fact_owner[label == value], minlength=size).astype(np.float64) for value in (1, 0)]
+    annotated = counts[0] + counts[1] > 0
+    return dict(zip(HUMAN, (np.where(annotated, one, np.nan) for one in (*counts, np.zeros(size))), strict=True))
+
+
+def scores_of(facts: Facts, judged: Judged, evaluator: int, gamma: float) -> Scores:
+    """The scores of responses by one evaluator; a fact is supported where one of its rows is."""
+    inside = facts.member >= 0
+    member = facts.member[inside]
+    given, status = judged.prediction[evaluator][inside], judged.status[evaluator][inside]
+    n, size = len(facts.row), len(facts.responses)
+    # Of equal facts: supported before unscored before not supported.
+    rank = np.zeros(n, dtype=np.int8)
+    np.maximum.at(rank, member, np.array([0, 2, 1], dtype=np.int8)[given])
+    prediction = np.array([0, MISSING, 1], dtype=np.int8)[rank]
+    fact_score = np.full(n, np.nan)
+    np.fmax.at(fact_score, member, judged.score[evaluator][inside])
+
+    def any_of(rows: np.ndarray) -> np.ndarray:
+        return np.bincount(member[rows], minlength=n) > 0
+
+    def count(which: np.ndarray) -> np.ndarray:
+        return np.bincount(facts.response[which], minlength=size)
+
+    sure = (given == 1) & (status == _OK)
+    unsure = (given == MISSING) | (status != _OK)
+    n_facts, n_supported = count(np.ones(n, dtype=bool)), count(prediction == 1)
+    asked = count(any_of((given != MISSING) | ((status >= 0) & (status != _SKIPPED)))) > 0
+    shares = {
+        "init_score": np.where(asked, ratio(n_supported, n_facts), np.nan),
+        "init_score_min": ratio(count(any_of(sure)), n_facts),
+        "init_score_max": ratio(count(any_of(sure | unsure)), n_facts),
+    }
+    factor = np.array([penalty(number, gamma) for number in n_facts.tolist()])
+    figures = {name.removeprefix("init_"): factor * values for name, values in shares.items()} | shares
+    unparsed = count(any_of(status == _UNPARSED))
+    return Scores(prediction, fact_score, figures, n_facts, n_supported, count(prediction == MISSING), unparsed)
+
+
+def applies(judged: Judged) -> bool:
+    """Whether the claims are the atomic facts of responses: they say which fact, or which response abstained."""
+    claims = judged.claims
+    return bool(len(judged.silent)) or bool((claims["fact_id"].notna() & claims["response_id"].notna()).any())

@@ -1,0 +1,294 @@
+"""What D-FActScore's figures could be, whatever the missing verdicts had been: the least and the greatest over all ways
+to fill a matrix.
+
+A cell is open where its verdict is missing or guessed. Links follow verdicts, so a filling changes who is linked, too.
+For the rules `argmax` and `given` every bound is reached by some filling; for `hungarian` where at most
+`MOST_ENUMERATED` cells are open (with more, the bounds of what is supported by somebody else may be wider than need
+be).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
+from scipy.sparse import coo_array
+
+from factaudit.audit.core.matrix import Matrix, columns_of, link
+
+#: Open cells of which all fillings are tried, where no formula is at hand.
+MOST_ENUMERATED = 10
+#: Nodes that the search for the greatest number of entities may look at for a response; its own bound is used then.
+_MOST_NODES = 300
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The least and the greatest number of facts, of one response.
+
+    by_any: supported by some entity. linked: supported by the entity of their group. elsewhere: by another entity, and
+    not by that of their group.
+    """
+
+    by_any: Span
+    linked: Span
+    elsewhere: Span
+
+
+def spans(matrix: Matrix, groups: np.ndarray, rule: str, given: Mapping[int, str], own: np.ndarray) -> Spans:
+    """Of one response whose facts have ``groups`` (-1: none; where no fact has one, all groupings are possible).
+
+    own: bool (n,), the facts that FActScore is of; ``by_any`` and ``elsewhere`` are of these.
+    """
+    sure = (matrix.prediction == 1) & ~matrix.unsure
+    maybe = sure | matrix.unsure
+    by_any = int(sure[own].any(axis=1).sum()), int(maybe[own].any(axis=1).sum())
+    grouped = groups >= 0
+    if not grouped.any():
+        if rule != "argmax":
+            return Spans(by_any, (0, by_any[1]), (0, by_any[1]))
+        # One group for all supports least and hides most; a group for each fact is FActScore.
+        whole = np.zeros(int(own.sum()), dtype=np.int64)
+        most_hidden = _elsewhere(sure[own], maybe[own], whole)[1]
+        fewest = int(sure[own].sum(axis=0).max(initial=0))
+        return Spans(by_any, (fewest, by_any[1]), (0, most_hidden))
+    linked, elsewhere = _linked(matrix.facts(grouped), groups[grouped], rule, given, own[grouped])
+    return Spans(by_any, linked, elsewhere)
+
+
+def _linked(
+    matrix: Matrix, groups: np.ndarray, rule: str, given: Mapping[int, str], own: np.ndarray
+) -> tuple[Span, Span]:
+    """Facts supported by their group's entity, and facts of ``own`` supported by another one only."""
+    sure = (matrix.prediction == 1) & ~matrix.unsure
+    maybe = sure | matrix.unsure
+    if rule == "given":
+        columns = columns_of(link(matrix, groups, rule, given), groups)
+        at = np.arange(len(groups))
+        has = columns >= 0
+        mine, perhaps = has & sure[at, columns], has & maybe[at, columns]
+        others, either = sure.copy(), maybe.copy()
+        others[at[has], columns[has]] = either[at[has], columns[has]] = False
+        hidden = int((others.any(axis=1) & ~perhaps & own).sum()), int((either.any(axis=1) & ~mine & own).sum())
+        return (int(mine.sum()), int(perhaps.sum())), hidden
+    least, most = (link(matrix.filled(value), groups, rule) for value in (0, 1))
+    sizes = np.bincount(groups)
+    linked = tuple(
+        round(sum((one.share or 0.0) * size for one, size in zip(links, sizes, strict=True))) for links in (least, most)
+    )
+    if rule == "argmax" and own.all():
+        return (linked[0], linked[1]), _elsewhere(sure, maybe, groups)
+    if matrix.unsure.sum() <= MOST_ENUMERATED:
+        return (linked[0], linked[1]), _enumerated(matrix, groups, rule, own)
+    n_least, n_most = int(sure[own].any(axis=1).sum()), int(maybe[own].any(axis=1).sum())
+    return (linked[0], linked[1]), (max(0, n_least - linked[1]) if own.all() else 0, n_most)
+
+
+def _elsewhere(sure: np.ndarray, maybe: np.ndarray, groups: np.ndarray) -> Span:
+    """Facts that somebody supports and the linked entity does not, by argmax: groups are free of each other."""
+    low = high = 0
+    for group in range(int(groups.max(initial=-1)) + 1):
+        inside = groups == group
+        fewest, most = _hidden(sure[inside], maybe[inside])
+        low, high = low + fewest, high + most
+    return low, high
+
+
+def _hidden(sure: np.ndarray, maybe: np.ndarray) -> Span:
+    """Of one group: |supported by any| - |supported by the entity that supports most|."""
+    if not sure.shape[1]:
+        return 0, 0
+    told = sure.any(axis=1)
+    # Least: an entity is filled up as far as it goes, the others not at all.
+    fewest = int((told.reshape(-1, 1) & ~maybe).sum(axis=0).min())
+    # Most: facts that nobody supports yet are dealt out so that no entity gets more than ``limit``.
+    free = maybe[~told]
+    free = free[free.any(axis=1)]
+    counts = sure.sum(axis=0)
+    most = limit = int(counts.max())
+    most = int(told.sum()) - limit
+    while len(free):
+        dealt = _dealt(free, limit - counts)
+        most = max(most, int(told.sum()) + dealt - limit)
+        if dealt == len(free):
+            break
+        limit += 1
+    return fewest, most
+
+
+def _dealt(allowed: np.ndarray, capacity: np.ndarray) -> int:
+    """How many rows can be given a column that they allow, where column c takes at most capacity[c]: a matching."""
+    holds: list[list[int]] = [[] for _ in capacity]
+    choices = [np.flatnonzero(row).tolist() for row in allowed]
+
+    def place(row: int, seen: set[int]) -> bool:
+        for column in choices[row]:
+            if column in seen or capacity[column] <= 0:
+                continue
+            seen.add(column)
+            if len(holds[column]) < capacity[column]:
+                holds[column].append(row)
+                return True
+            for position, other in enumerate(holds[column]):
+                if place(other, seen):
+                    holds[column][position] = row
+                    return True
+        return False
+
+    return sum(place(row, set()) for row in range(len(choices)))
+
+
+def _enumerated(matrix: Matrix, groups: np.ndarray, rule: str, own: np.ndarray) -> Span:
+    """Of ``elsewhere``, over all the fillings."""
+    cells = np.argwhere(matrix.unsure)
+    counts = []
+    for values in product((0, 1), repeat=len(cells)):
+        prediction = matrix.prediction.copy()
+        prediction[tuple(cells.T)] = values
+        whole = replace(matrix, prediction=prediction, unsure=np.zeros_like(matrix.unsure))
+        linked = whole.by_entity(columns_of(link(whole, groups, rule), groups))
+        counts.append(int(((whole.by_any() == 1) & (linked != 1) & own).sum()))
+    return min(counts), max(counts)
+
+
+# -------------------------------------------------------------------------------------------------------- entities
+
+
+def count_entities(matrix: Matrix) -> Span:
+    """The least and the greatest number of entities that supported facts are about (`Matrix.attributed`)."""
+    entities = matrix.entities
+    sure = (matrix.prediction == 1) & ~matrix.unsure
+    maybe = sure | matrix.unsure
+    possible = maybe.any(axis=0)
+    # Ties go to the first in the alphabet: columns in this order.
+    order = [at for at in sorted(range(len(entities)), key=entities.__getitem__) if possible[at]]
+    sure, maybe = sure[:, order], maybe[:, order]
+    now = len(_owners(sure))
+    if np.array_equal(sure, maybe):
+        return now, now
+    return _fewest(sure, maybe, now), _most(sure, maybe, now)
+
+
+def _owners(supported: np.ndarray) -> set[int]:
+    """The columns that some row is attributed to, where the columns are in the alphabet's order."""
+    if not supported.any():
+        return set()
+    order = np.argsort(-supported.sum(axis=0), kind="stable")
+    first = supported[:, order].argmax(axis=1)
+    return set(order[first[supported.any(axis=1)]].tolist())
+
+
+def _fewest(sure: np.ndarray, maybe: np.ndarray, most: int) -> int:
+    """The smallest set of entities that can own all that is supported.
+
+    Enough to look at: the entities of a set filled up, all others left empty. In any filling whose owners are the set,
+    the others support no less and these no more, so that they still come first.
+    """
+    told = sure.any(axis=1)
+    if not told.any():
+        return 0
+    for size in range(1, most):
+        for chosen in map(list, combinations(range(sure.shape[1]), size)):
+            if maybe[told][:, chosen].any(axis=1).all():
+                filled = sure.copy()
+                filled[:, chosen] = maybe[:, chosen]
+                if _owners(filled) <= set(chosen):
+                    return size
+    return most
+
+
+def _most(sure: np.ndarray, maybe: np.ndarray, now: int) -> int:
+    """The greatest number of owners: each needs a fact of its own for which it comes before all that support it."""
+    counts, limits = sure.sum(axis=0), maybe.sum(axis=0)
+    places = np.arange(len(counts))
+    # before[a, b]: some filling may put a before b.
+    before = (limits[:, None] > counts) | ((limits[:, None] == counts) & (places[:, None] < places))
+    np.fill_diagonal(before, True)
+    witness = maybe & ~((sure[:, None, :] & ~before[None]).any(axis=2))
+    gain = np.where(witness, np.where(sure.any(axis=1).reshape(-1, 1), 1.0, 1.5), 0.0)
+    rows, columns = linear_sum_assignment(gain, maximize=True)
+    kept = witness[rows, columns]
+    ceiling = _matched(witness)
+    alone = sure.copy()
+    alone[rows[kept], columns[kept]] = True
+    # Where others support a witness too, its entity needs more facts than they: those that are nobody's witness.
+    more = alone.copy()
+    spare = np.setdiff1d(np.arange(len(sure)), rows[kept])
+    for row, column in zip(rows[kept], columns[kept], strict=True):
+        if sure[row].any():
+            more[spare, column] = maybe[spare, column]
+    reached = max(now, *(len(_owners(filled)) for filled in (alone, more, maybe)))
+    return reached if reached == ceiling else _searched(sure, maybe, reached, ceiling)
+
+
+def _matched(allowed: np.ndarray) -> int:
+    return _dealt(allowed.T, np.ones(len(allowed), dtype=np.int64)) if allowed.any() else 0
+
+
+def _searched(sure: np.ndarray, maybe: np.ndarray, reached: int, ceiling: int) -> int:
+    """The greatest number of owners by integer programming; the solver's own bound where it takes too long.
+
+    Variables: x, the open cells; o, for each two entities whether the first comes before; a, for each fact and entity
+    whether the fact is the entity's witness.
+    """
+    n, m = sure.shape
+    open_cells = np.argwhere(maybe & ~sure).tolist()
+    pairs = list(combinations(range(m), 2))
+    witnesses = np.argwhere(maybe).tolist()
+    x = {(f, e): number for number, (f, e) in enumerate(open_cells)}
+    o = {pair: len(x) + number for number, pair in enumerate(pairs)}
+    a = {(f, e): len(x) + len(o) + number for number, (f, e) in enumerate(witnesses)}
+    entries: list[tuple[int, int, float]] = []
+    highest: list[float] = []
+
+    def at_most(terms: list[tuple[int, float]], limit: float) -> None:
+        entries.extend((len(highest), variable, weight) for variable, weight in terms)
+        highest.append(limit)
+
+    counts = sure.sum(axis=0)
+    for (first, second), variable in o.items():
+        difference = [(x[f, first], 1.0) for f in range(n) if (f, first) in x]
+        difference += [(x[f, second], -1.0) for f in range(n) if (f, second) in x]
+        known = float(counts[first] - counts[second])
+        # Before: at least as many; not before: fewer.
+        at_most([(v, -w) for v, w in difference] + [(variable, n + 1.0)], n + 1.0 + known)
+        at_most([*difference, (variable, -(n + 1.0))], -1.0 - known)
+    for entity in range(m):
+        at_most([(a[f, entity], 1.0) for f in range(n) if (f, entity) in a], 1.0)
+    for (f, entity), variable in a.items():
+        if (f, entity) in x:
+            at_most([(variable, 1.0), (x[f, entity], -1.0)], 0.0)
+        for other in range(m):
+            if other == entity or not maybe[f, other]:
+                continue
+            # a + (other supports f) <= 1 + (entity before other)
+            terms, limit = [(variable, 1.0)], 1.0
+            if (f, other) in x:
+                terms.append((x[f, other], 1.0))
+            else:
+                limit -= 1.0
+            if entity < other:
+                terms.append((o[entity, other], -1.0))
+            else:
+                terms.append((o[other, entity], 1.0))
+                limit += 1.0
+            at_most(terms, limit)
+    size = len(x) + len(o) + len(a)
+    goal = np.zeros(size)
+    goal[len(x) + len(o) :] = -1.0
+    rows, columns, weights = zip(*entries, strict=True)
+    matrix = coo_array((weights, (rows, columns)), shape=(len(highest), size))
+    found = milp(
+        goal,
+        constraints=LinearConstraint(matrix.tocsr(), ub=np.array(highest)),
+        integrality=np.ones(size, dtype=np.int64),
+        bounds=Bounds(0, 1),
+        options={"node_limit": _MOST_NODES},
+    )
+    bound = found.mip_dual_bound if found.mip_dual_bound is not None else -ceiling
+    return int(np.clip(np.floor(-bound + 1e-6), reached, ceiling))

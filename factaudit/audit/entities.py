@@ -1,0 +1,367 @@
+"""D-FActScore: is each fact true of the person whom its group tells of? (MF §3)
+
+From claims with a row per fact and entity: ``fact_id`` (the same for all entities of a fact), ``entity`` (null: the
+fact has no candidate) and ``group`` (the facts of one biography; null: in none). A row that is missing is a page that
+was not asked. Optional columns, of each fact the same in all its rows:
+
+* ``given_entity``: the title that its group is linked to, as somebody said (rule `given`);
+* ``about``: the title that the fact is true of, where the source says so: # ent. is then counted by it;
+* ``invented``: 1 where the fact is none of the response's own (a grouping's reply made it): FActScore leaves it out;
+* ``mean_biographies``: the mean number of biographies of the source's responses, where it tells no more: groups are
+  then the fewest that there can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Literal
+
+import numpy as np
+
+from factaudit.audit.core.biographies import CATEGORIES, score, summarise
+from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.matrix import NARROW, RULES, Link, Response, columns_of, responses
+from factaudit.audit.core.means import GAMMA, bootstrap_mean
+from factaudit.audit.core.plot import DotPlot, Lines
+from factaudit.audit.core.rows import ALL, Row
+
+Rule = Literal["argmax", "hungarian", "given"]
+#: From this difference on, FActScore alone is a wrong account of a system.
+LARGE_GAP = 0.05
+#: "FActScore − D-FActScore is at least": the steps of `gaps`.
+STEPS = tuple(step / 20 for step in range(21))
+
+
+def entities(
+    judged: Judged,
+    *,
+    link: Rule = "argmax",
+    group: str = "group",
+    gamma: float = GAMMA,
+    narrow: float = NARROW,
+    intervals: Intervals | None = None,
+) -> list[Row]:
+    """FActScore and D-FActScore: a row per dataset, evaluator and system; first ``__all__`` where there are several.
+
+    link: how a group's entity is found (`factaudit.audit.core.matrix.link`). group: the column that has the groups.
+    gamma: of the length penalty, which is of the number of facts; 0 turns it off. narrow: a link whose margin is at
+    most this is counted in ``n_narrow``. The figures: `factaudit.audit.core.biographies.summarise`.
+    """
+    rows = []
+    for key, members in _systems(judged, group):
+        told = [score(one, link, gamma=gamma, narrow=narrow)[0] for one in members]
+        rows.append((key, told))
+    return [key | {"link": link} | summarise(told, intervals) for key, told in _together(rows)]
+
+
+def linking(
+    judged: Judged,
+    *,
+    group: str = "group",
+    gamma: float = GAMMA,
+    narrow: float = NARROW,
+    intervals: Intervals | None = None,
+) -> list[Row]:
+    """The figures that depend on links, by every rule that the table has what it takes for; systems apart."""
+    rows = []
+    for key, members in _systems(judged, group):
+        for rule in RULES:
+            if rule == "given" and not _has_given(members):
+                continue
+            row = summarise([score(one, rule, gamma=gamma, narrow=narrow)[0] for one in members], intervals)
+            rows.append({"grouper": group, "link": rule} | key | {name: row[name] for name in _LINKED})
+    return rows
+
+
+def elsewhere(
+    judged: Judged, *, link: Rule = "argmax", group: str = "group", intervals: Intervals | None = None
+) -> list[Row]:
+    """The facts that belong to somebody else, a row each, the most merged responses first: what to act on.
+
+    ``linked``: the title that the fact's group is linked to. ``about``: whom the fact is true of.
+    """
+    found: list[tuple[int, str, list[Row]]] = []
+    texts = judged.claims["claim"].to_numpy(dtype=object)
+    for key, members in _systems(judged, group):
+        for one in members:
+            row, links = score(one, link)
+            if row["n_elsewhere"]:
+                names = {"system": key["system"], "name": one.key["topic"], "response_id": one.key["response_id"]}
+                facts = [
+                    {"dataset": key["dataset"], "evaluator": key["evaluator"], **names, **fact}
+                    for fact in _elsewhere(one, links, texts)
+                ]
+                found.append((-row["n_elsewhere"], str(one.key["response_id"]), facts))
+    return [fact for _, _, facts in sorted(found, key=lambda each: each[:2]) for fact in facts]
+
+
+def gaps(
+    judged: Judged, *, link: Rule = "argmax", group: str = "group", intervals: Intervals | None = None
+) -> list[Row]:
+    """How FActScore - D-FActScore (no penalty) is distributed over the responses of each system.
+
+    Rows: at_least (0, 0.05, ... 1), n (responses that have both scores), share (of them, with a gap of at least so
+    much) and its interval.
+    """
+    rows = []
+    for key, members in _systems(judged, group):
+        values = [score(one, link, gamma=0)[0]["gap"] for one in members]
+        known = np.array([value for value in values if value is not None])
+        for step in STEPS:
+            reached = (known >= step - 1e-9).astype(np.float64)
+            low, high = bootstrap_mean(reached, intervals)
+            share = float(reached.mean()) if len(known) else None
+            rows.append(key | {"at_least": step, "n": len(known), "share": share, "share_low": low, "share_high": high})
+    return rows
+
+
+# -------------------------------------------------------------------------------------------------------- its parts
+
+#: The figures that depend on links.
+_LINKED = (
+    "n_answered",
+    *(f"{key}{end}" for key in ("dfactscore", "init_dfactscore") for end in ("", "_low", "_high", "_min", "_max")),
+    *(f"gap{end}" for end in ("", "_low", "_high", "_min", "_max")),
+    "n_biographies",
+    *(f"share_merged{end}" for end in ("", "_low", "_high", "_min", "_max")),
+    *("n_undecided", "n_elsewhere", "n_narrow", "reason"),
+)
+
+
+def _applies(judged: Judged) -> bool:
+    """Whether the claims have a row per fact and entity."""
+    claims = judged.claims
+    return bool((claims["fact_id"].notna() & claims["entity"].notna() & claims["response_id"].notna()).any())
+
+
+def _systems(judged: Judged, group: str) -> Iterator[tuple[Row, list[Response]]]:
+    """The responses of each dataset, evaluator and system."""
+    for at, evaluator in enumerate(judged.evaluators):
+        every = responses(judged, at, group)
+        for dataset in dict.fromkeys(one.key["dataset"] for one in every):
+            mine = [one for one in every if one.key["dataset"] == dataset]
+            systems = list(dict.fromkeys(one.key["system"] for one in mine))
+            key: Row = {"dataset": dataset, "evaluator": evaluator}
+            for system in systems:
+                yield key | {"system": system}, [one for one in mine if one.key["system"] == system]
+
+
+def _together(parts: Sequence[tuple[Row, list[Row]]]) -> Iterator[tuple[Row, list[Row]]]:
+    """What the systems of a dataset and evaluator have, before them all of it where there are several."""
+    for _, same in groupby(parts, key=lambda part: (part[0]["dataset"], part[0]["evaluator"])):
+        systems = list(same)
+        if len(systems) > 1:
+            yield systems[0][0] | {"system": ALL}, [row for _, rows in systems for row in rows]
+        yield from systems
+
+
+def _has_given(members: Sequence[Response]) -> bool:
+    """Whether somebody said whom groups tell of, and never somebody who is no candidate."""
+    named = [set(one.given.values()) <= set(one.matrix.entities) for one in members if one.given]
+    return bool(named) and all(named)
+
+
+def _elsewhere(response: Response, links: Sequence[Link], texts: np.ndarray) -> Iterator[Row]:
+    columns = columns_of(links, response.groups)
+    matrix = response.matrix
+    by_any, linked, attributed = matrix.by_any(), matrix.by_entity(columns), matrix.attributed()
+    for fact in np.flatnonzero((by_any == 1) & (linked == 0) & response.own & (response.groups >= 0)):
+        told = response.about[fact] if response.about is not None else None
+        yield {
+            "linked": None if columns[fact] < 0 else matrix.entities[columns[fact]],
+            "fact": texts[response.rows[fact]],
+            "about": told if told is not None else matrix.entities[attributed[fact]],
+        }
+
+
+# ------------------------------------------------------------------------------------------------------ declaration
+
+
+def _merged_facts(audited: Audited) -> Iterator[Finding]:
+    """What FActScore hides of each system: ``fail`` from `LARGE_GAP` on, ``warn`` for a clear gap."""
+    for row in audited.rows("dfactscore"):
+        if row["system"] == ALL or row["gap"] is None or (row.get("gap_low") or 0) <= 0:
+            continue
+        merged = "" if row["share_merged"] is None else f"{percent(row['share_merged'])} of its responses tell of one "
+        statement = (
+            f"{row['system'] or 'The system'} has a FActScore of {percent(row['init_factscore'])} and a D-FActScore of "
+            f"{percent(row['init_dfactscore'])}: {merged}person what is true of another of the name. Do not quote its "
+            "FActScore alone."
+        )
+        keys = ("gap", "gap_low", "gap_high", "share_merged", "n_elsewhere", "n_facts")
+        yield Finding(
+            "fail" if row["gap"] >= LARGE_GAP else "warn",
+            row["evaluator"],
+            row["dataset"],
+            statement,
+            {"system": row["system"], **{key: row[key] for key in keys}},
+        )
+
+
+_KEYS: dict[str, Column] = {
+    **shared("dataset", "evaluator"),
+    "grouper": Column("groups", "text", "the column of the claims that has the groups", key=True, shown=False),
+    "link": Column("links", "text", "how groups are linked to entities", key=True),
+    "system": Column(
+        "system", "text", "the system that wrote the responses", key=True, values={"__all__": "all systems"}
+    ),
+}
+_SCORES = "means over the responses that answered; `init_`: without the length penalty"
+_FIGURES: dict[str, Column] = {
+    "n_answered": Column("responses", "count", "responses that answered, with at least one fact"),
+    "n_facts": Column("facts", "count", "their facts"),
+    "n_unscored": Column("unscored", "count", "facts without FActScore's, and D-FActScore's verdict", shown="any"),
+    "n_unscored_linked": Column(
+        "unscored, linked", "count", "facts without FActScore's, and D-FActScore's verdict", shown="any"
+    ),
+    "n_without_candidates": Column("without candidates", "count", "responses that nobody could be about", shown="any"),
+    "n_ungrouped": Column(
+        "in no group", "count", "facts in no group, where others of the response have one", shown="any"
+    ),
+    "init_factscore": Column("FActScore", "percent", _SCORES, bounds=True, interval=True),
+    "init_dfactscore": Column("D-FActScore", "percent", _SCORES, bounds=True, interval=True),
+    "factscore": Column("FActScore, penalised", "percent", _SCORES, bounds=True, interval=True, shown=False),
+    "dfactscore": Column("D-FActScore, penalised", "percent", _SCORES, bounds=True, interval=True, shown=False),
+    "gap": Column("gap", "points", "FActScore − D-FActScore, without the penalty, paired", bounds=True, interval=True),
+    "share_merged": Column(
+        "merged responses",
+        "percent",
+        "responses in which some fact is true of somebody else of the name, and not of the person it is told of",
+        bounds=True,
+        interval=True,
+    ),
+    "n_biographies": Column(
+        "# bio", "number", "groups, and distinct entities, of a response", bounds=True, interval=True, digits=2
+    ),
+    "n_entities": Column(
+        "# ent.", "number", "groups, and distinct entities, of a response", bounds=True, interval=True, digits=2
+    ),
+    "n_undecided": Column(
+        "undecided", "count", "responses that may or may not be merged, as missing verdicts go", shown="any"
+    ),
+    "n_elsewhere": Column("facts of others", "count", "facts that are true of somebody else"),
+    "n_narrow": Column("narrow links", "count", "groups whose second-best entity supports nearly as much", shown=False),
+    "respond_ratio": Column("respond ratio", "percent", "responses that answered, of all", shown=False),
+    **{
+        name: Column(name, "percent", "shares of the categories (MF §2.4)", bounds=True, shown=False)
+        for name in CATEGORIES
+    },
+    **shared("reason"),
+}
+_OPTIONS = {
+    "link": "`argmax` (the entity that supports most facts of the group, MF Eq. 1), `hungarian` (the same, but no "
+    "entity twice) or `given` (column `given_entity`)",
+    "group": "the column that has the groups",
+    "gamma": "of the length penalty; 0 turns it off",
+    "narrow": "a link whose margin is at most this is counted as narrow",
+}
+_FORMULA = (
+    "FActScore: facts that any candidate's page supports / facts; D-FActScore: facts that the page of the one entity "
+    "supports to which their group is linked / facts. A fact without a verdict counts as not supported; the bounds are "
+    "over all ways to fill in the missing verdicts."
+)
+
+
+def percent(rate: float) -> str:
+    """``91.0 %``."""
+    return f"{100 * rate:.1f} %"
+
+
+def _options(*names: str) -> dict[str, str]:
+    return {name: _OPTIONS[name] for name in names}
+
+
+AUDITS = (
+    Audit(
+        name="dfactscore",
+        place=1,
+        title="FActScore and D-FActScore of the systems",
+        question="Is each fact true of the person whom its paragraph tells of?",
+        source="MF §3, Tables 3 and 4",
+        text="FActScore lets any person of the name support a fact; D-FActScore only the one to whom the fact's group "
+        "is linked. A system that merges people of one name keeps its FActScore and loses D-FActScore.",
+        formula=_FORMULA,
+        columns=_KEYS | _FIGURES,
+        options=_options("link", "group", "gamma", "narrow"),
+        compute=entities,
+        applies=_applies,
+        plots=(
+            DotPlot(
+                what="FActScore and D-FActScore of systems, without the length penalty",
+                keys=("init_factscore", "init_dfactscore"),
+                groups=("system",),
+            ),
+        ),
+        checks=(
+            Check(
+                "merged_facts",
+                "People merged into one",
+                f"FActScore exceeds D-FActScore clearly (fail: by {100 * LARGE_GAP:.0f} points)",
+                _merged_facts,
+            ),
+        ),
+    ),
+    Audit(
+        name="dfactscore_gap",
+        place=2,
+        title="How much FActScore leaves unseen, response by response",
+        question="In how many responses does FActScore exceed D-FActScore by how much?",
+        source="MF §4.3",
+        formula="The share of responses whose FActScore exceeds their D-FActScore by at least so much (no penalty).",
+        columns=_KEYS
+        | {
+            "at_least": Column("a gap of at least", "points", "the gap", key=True, signed=False),
+            **shared("n"),
+            "share": Column("share of responses", "percent", "responses with such a gap", interval=True),
+        },
+        options=_options("link", "group"),
+        compute=gaps,
+        applies=_applies,
+        plots=(
+            Lines(
+                what="Responses by their gap",
+                x="at_least",
+                x_label="FActScore − D-FActScore is at least",
+                keys=("share",),
+                groups=("system",),
+            ),
+        ),
+    ),
+    Audit(
+        name="dfactscore_linking",
+        place=3,
+        title="Other ways to link",
+        question="What would D-FActScore be by another linking rule?",
+        source="MF App. C.1",
+        text="All read from the same verdicts.",
+        formula="argmax: the entity that supports most of a group (MF Eq. 1); hungarian: the same, but no entity "
+        "twice; given: as somebody said.",
+        columns=_KEYS | _FIGURES,
+        options=_options("group", "gamma", "narrow"),
+        compute=linking,
+        applies=_applies,
+    ),
+    Audit(
+        name="dfactscore_elsewhere",
+        place=4,
+        title="Facts that belong to someone else",
+        question="Which facts are true of somebody else of the name?",
+        source="MF Fig. 1",
+        text="What a reader of the merged paragraphs is misled about, the most merged responses first.",
+        formula="Linked: the person whom most facts of the group are true of. About: whom the fact is true of.",
+        columns=_KEYS
+        | {
+            "name": Column("name", "text", "the topic of the response", key=True),
+            "response_id": Column("response", "text", "the response", key=True),
+            "linked": Column("linked to", "text", "the person whom the fact is told of"),
+            "fact": Column("fact", "text", "the fact"),
+            "about": Column("true of", "text", "the person whom the fact is true of"),
+        },
+        options=_options("link", "group"),
+        compute=elsewhere,
+        applies=_applies,
+    ),
+)

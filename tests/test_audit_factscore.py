@@ -1,0 +1,362 @@
+"""FActScore as an audit: scores, bounds and failures by hand; people's scores against scipy, scikit-learn, goldens."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from audit_tables import find
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import roc_auc_score
+
+from factaudit.audit.core.facts import applies
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.means import bootstrap_mean, penalty
+from factaudit.audit.factscore import factscore
+from factaudit.audit.factscore_people import agreement, calibration, classified, discrimination, errors, thresholds
+from factaudit.errors import UsageError
+from factaudit.tables import validate_claims, validate_verdicts
+
+Row = dict[str, Any]
+#: What a response holds: a prediction or a status for each fact; None where it abstained.
+Facts = Sequence[int | str] | None
+
+
+def table(responses: Sequence[Facts], human: Sequence[tuple[int, int, int] | None] = (), **shared: Any) -> Judged:
+    claims: list[Row] = []
+    verdicts: list[Row] = []
+    for number, facts in enumerate(responses):
+        key: Row = {"dataset": "d", "system": "s", "response_id": f"r{number}"} | shared
+        if human:
+            names = ("human_supported", "human_not_supported", "human_irrelevant")
+            key |= dict(zip(names, human[number] or (None, None, None), strict=True))
+        if not facts:
+            lone = {"claim_id": f"r{number}", "claim": None, "abstained": int(facts is None)}
+            claims.append(key | lone)
+        for position, value in enumerate(facts or ()):
+            claims.append(key | {"claim_id": f"r{number}.{position}", "claim": "a fact"})
+            known = isinstance(value, int)
+            told = {"prediction": value if known else None, "status": "ok" if known else value}
+            verdicts.append({"claim_id": claims[-1]["claim_id"], "evaluator": "e"} | told)
+    # Somewhere a verdict, so that the evaluator is known.
+    if not verdicts:
+        claims.append({"claim_id": "x", "dataset": "other", "claim": "c"})
+        verdicts.append({"claim_id": "x", "evaluator": "e", "prediction": 1, "status": "ok"})
+    return Judged.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+
+
+def scored(responses: Sequence[Facts], gamma: float = 0) -> Row:
+    return find(factscore(table(responses), gamma=gamma), dataset="d", system="s")
+
+
+# ---------------------------------------------------------------------------------------------------------- scores
+
+
+@pytest.mark.parametrize(
+    ("n", "gamma", "expected"),
+    [
+        (0, 10, 0.0),
+        (1, 10, math.exp(-9)),
+        (9, 10, math.exp(1 - 10 / 9)),
+        (10, 10, 1.0),
+        (11, 10, 1.0),
+        (0, 0, 1.0),
+        (1, 0, 1.0),
+        (3, 2.5, 1.0),
+        (2, 2.5, math.exp(1 - 1.25)),
+    ],
+)
+def test_the_length_penalty(n: int, gamma: float, expected: float) -> None:
+    assert penalty(n, gamma) == expected
+
+
+def test_a_negative_gamma_is_refused() -> None:
+    with pytest.raises(UsageError, match="gamma"):
+        scored([[1]], gamma=-1)
+
+
+def test_one_response_by_hand() -> None:
+    row = scored([[1, 0, 1, 1, 0]], gamma=10)
+    assert row["init_score"] == row["init_score_min"] == row["init_score_max"] == 0.6
+    assert row["score"] == pytest.approx(0.6 * math.exp(-1))
+
+
+def test_failures_never_raise_the_score() -> None:
+    row = scored([[1, *["error"] * 9]])
+    assert (row["score"], row["score_min"], row["score_max"]) == (0.1, 0.1, 1.0)
+    # A response of which every call failed answered all the same; one of which nothing was asked has no score.
+    row = scored([[1, 0], ["refused", "unparsed"], ["skipped", "skipped"]])
+    assert (row["score"], row["n_scored"], row["n_unscored_responses"]) == (0.25, 2, 1)
+    assert (row["score_min"], row["score_max"]) == (pytest.approx(0.5 / 3), pytest.approx(2.5 / 3))
+
+
+@given(st.lists(st.lists(st.sampled_from((0, 1)), min_size=1, max_size=5), min_size=1, max_size=4), st.data())
+@settings(deadline=None, max_examples=50)
+def test_a_lost_verdict_never_raises_a_score(responses: list[list[int | str]], data: st.DataObject) -> None:
+    before = scored(responses)["score"]
+    lost = data.draw(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=6))
+    fewer = [
+        ["refused" if (r, f) in lost else value for f, value in enumerate(facts)] for r, facts in enumerate(responses)
+    ]
+    row = scored(fewer)
+    assert row["score"] <= before + 1e-12
+    assert row["score_min"] - 1e-12 <= row["score"] <= row["score_max"] + 1e-12
+    assert row["score_max"] >= before - 1e-12
+
+
+def test_the_mean_is_over_responses_and_nothing_leaves_silently() -> None:
+    row = scored([[1, 1, 0, 0], [1], None, [], ["skipped", "skipped"]])
+    assert row["score"] == 0.75
+    assert (row["score_min"], row["score_max"]) == (0.5, pytest.approx(2.5 / 3))
+    assert {key: row[key] for key in row if key.startswith("n_")} == {
+        "n_responses": 5,
+        "n_abstained": 1,
+        "n_without_facts": 1,
+        "n_scored": 2,
+        "n_unscored_responses": 1,
+        "n_facts": 7,
+        "n_supported": 3,
+        "n_unscored": 2,
+        "n_unparsed": 0,
+    }
+    assert row["respond_ratio"] == 3 / 5
+    assert row["num_facts_per_response"] == 7 / 3
+    assert (row["score_low"], row["score_high"]) == (None, None)
+
+
+def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
+    one = table([[1, 1]])
+    one.status[0, 0] = 1  # unparsed, with a prediction all the same
+    (row,) = factscore(one, gamma=0)
+    assert (row["score"], row["score_min"], row["score_max"], row["n_unparsed"]) == (1, 0.5, 1, 1)
+
+
+def test_all_abstained_is_null_with_a_reason() -> None:
+    row = scored([None])
+    assert (row["score"], row["init_score"], row["num_facts_per_response"]) == (None, None, None)
+    assert (row["respond_ratio"], row["reason"]) == (0, "no response has a scored fact")
+    json.dumps(row, allow_nan=False)
+
+
+def test_systems_are_told_apart_and_first_taken_together() -> None:
+    claims = [
+        {"claim_id": str(n), "dataset": "d", "system": system, "response_id": str(n), "claim": "c"}
+        for n, system in enumerate(("b", None, "b"))
+    ]
+    verdicts = [{"claim_id": str(n), "evaluator": "e", "prediction": value} for n, value in enumerate((1, 0, 0))]
+    both = Judged.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    rows = factscore(both, gamma=0)
+    assert [(row["system"], row["score"], row["n_responses"]) for row in rows] == [
+        ("__all__", pytest.approx(1 / 3), 3),
+        ("b", 0.5, 2),
+        (None, 0, 1),
+    ]
+
+
+def test_rows_of_one_fact_are_one_fact_that_any_of_them_supports() -> None:
+    claims = [
+        {
+            "claim_id": f"{fact}{entity}",
+            "dataset": "d",
+            "response_id": "r",
+            "fact_id": fact,
+            "entity": entity,
+            "claim": "c",
+        }
+        for fact in "123"
+        for entity in "AB"
+    ]
+    values = [1, 0, 0, None, 0, 0]
+    verdicts = [
+        {
+            "claim_id": row["claim_id"],
+            "evaluator": "e",
+            "prediction": value,
+            "status": "ok" if value is not None else "error",
+        }
+        for row, value in zip(claims, values, strict=True)
+    ]
+    both = Judged.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    (row,) = factscore(both, gamma=0)
+    assert (row["n_facts"], row["n_supported"], row["n_unscored"]) == (3, 1, 1)
+    assert (row["score"], row["score_max"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+
+
+def test_it_applies_where_claims_say_which_fact_or_which_response_abstained() -> None:
+    assert applies(table([[1], None]))
+    assert not applies(table([[1]]))
+
+
+def test_intervals_are_of_a_bootstrap_over_responses() -> None:
+    values = np.array([0.0, 0.5, 1.0, 1.0])
+    low, high = bootstrap_mean(values, Intervals(replicates=4000, seed=3))
+    means = [values[[a, b, c, d]].mean() for a in range(4) for b in range(4) for c in range(4) for d in range(4)]
+    assert low == pytest.approx(np.quantile(means, 0.025), abs=0.13)
+    assert high == pytest.approx(np.quantile(means, 0.975), abs=0.13)
+    assert bootstrap_mean(values[:1], Intervals()) == (None, None)
+
+
+# ----------------------------------------------------------------------------------------------------- with people
+
+
+def people(human: Sequence[float | None], predicted: Sequence[float | None]) -> Judged:
+    """Responses of twenty facts each, with these shares supported by people and by the evaluator (None: not known)."""
+    facts: list[Facts] = [
+        ["skipped"] * 20 if share is None else [int(n < round(20 * share)) for n in range(20)] for share in predicted
+    ]
+    counts = [None if share is None else (round(20 * share), 20 - round(20 * share), 0) for share in human]
+    return table(facts, counts)
+
+
+def test_the_human_score_and_its_two_conventions() -> None:
+    one = table([[1]], [(3, 1, 2)])
+    assert agreement(one)[0]["human"] == 0.75
+    assert agreement(one, irrelevant="unsupported")[0]["human"] == 0.5
+    none = table([[1]], [(0, 0, 2)])
+    assert agreement(none)[0]["human_annotated"] is None
+    assert agreement(none, irrelevant="unsupported")[0]["human_annotated"] == 0
+    assert agreement(none)[0]["human_respond_ratio"] == 1
+
+
+def test_without_counts_people_score_by_labels() -> None:
+    claims = [
+        {"claim_id": str(n), "dataset": "d", "response_id": "r", "claim": "c", "label": label}
+        for n, label in enumerate((1, 1, 0, None))
+    ]
+    verdicts = [{"claim_id": str(n), "evaluator": "e", "prediction": 1} for n in range(4)]
+    both = Judged.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    row = agreement(both, gamma=0)[0]
+    assert (row["human"], row["predicted"]) == (pytest.approx(2 / 3), 1.0)
+
+
+def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
+    rng = np.random.default_rng(1)
+    human = rng.integers(0, 21, 30) / 20
+    predicted = np.round(20 * np.clip(human + rng.normal(0, 0.2, 30), 0, 1)) / 20
+    both = people([*human, 0.5, None], [*predicted, None, 0.5])
+    found = agreement(both, intervals=Intervals(replicates=500))[0]
+    assert (found["system"], found["figure"], found["n"], found["n_missing"]) == ("s", "init_score", 30, 1)
+    assert (found["n_annotated"], found["human_respond_ratio"]) == (31, 31 / 32)
+    assert found["human_annotated"] == pytest.approx((human.sum() + 0.5) / 31)
+    assert found["mae"] == pytest.approx(np.abs(predicted - human).mean())
+    assert found["rmse"] == pytest.approx(np.sqrt(((predicted - human) ** 2).mean()))
+    assert found["bias"] == pytest.approx((predicted - human).mean())
+    for key, reference in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
+        assert found[f"{key}_r"] == pytest.approx(reference(human, predicted).statistic)
+        assert found[f"{key}_p"] == pytest.approx(reference(human, predicted).pvalue)
+        assert found[f"{key}_r_low"] < found[f"{key}_r"] < found[f"{key}_r_high"]
+    assert found == agreement(both, intervals=Intervals(replicates=500))[0]
+
+
+@pytest.mark.parametrize(
+    ("human", "predicted", "reason"),
+    [
+        ([0.5], [None], "no response has both scores"),
+        ([0.5, 1.0], [0.4, 0.9], "fewer than three"),
+        ([0.5] * 3, [0.4, 0.9, 0.1], "one score is constant"),
+    ],
+)
+def test_an_undefined_correlation_is_null_with_a_reason(
+    human: list[float | None], predicted: list[float | None], reason: str
+) -> None:
+    for found in agreement(people(human, predicted), intervals=Intervals(replicates=20)):
+        assert reason in found["reason"]
+        assert (found["pearson_r"], found["pearson_p"], found["spearman_r_low"]) == (None, None, None)
+        json.dumps(found, allow_nan=False)
+
+
+def test_thresholds_are_exceeded_strictly() -> None:
+    rows = thresholds(people([0.9, 0.7, 0.1, 0.0], [0.8, 0.2, 0.9, 0.0]))
+    found = {one["threshold"]: one for one in rows if one["figure"] == "init_score"}
+    half = found[0.5]
+    assert [half[key] for key in ("n", "tp", "tn", "fp", "fn", "n_human", "n_predicted")] == [4, 1, 1, 1, 1, 2, 2]
+    assert [half[key] for key in ("accuracy", "precision", "recall", "f1")] == [0.5] * 4
+    assert found[0.1]["n_human"] == 2  # at the threshold is not above it
+    assert [t for t, one in found.items() if one["best"]] == [0.1]
+    (none, _) = thresholds(people([0.1], [0.05]), grid=[0.9])
+    assert (none["precision"], none["recall"], none["f1"], none["best"]) == (None, None, None, False)
+    assert (none["accuracy"], none["reason"]) == (1.0, "no response is above the threshold")
+
+
+def test_calibration_bins() -> None:
+    found = calibration(people([0.2, 0.4, 1.0, 0.5], [0.0, 0.05, 1.0, None]))
+    assert [(one["bin"], one["n"]) for one in found] == [(1, 2), (10, 1)]
+    assert (found[0]["predicted"], found[0]["human"]) == (pytest.approx(0.025), pytest.approx(0.3))
+
+
+def test_auc_equals_scikit_learns_with_ties_and_missing_scores() -> None:
+    rng = np.random.default_rng(2)
+    n = 400
+    labels = rng.integers(0, 2, n)
+    scores = np.round(np.clip(rng.normal(0.4 + 0.2 * labels, 0.2), 0, 1), 1)
+    claims = validate_claims(
+        pd.DataFrame(
+            {
+                "claim_id": [str(i) for i in range(n)],
+                "dataset": "d",
+                "claim": "c",
+                "label": [None if i % 50 == 0 else int(label) for i, label in enumerate(labels)],
+                "response_id": [str(i // 10) for i in range(n)],
+                "system": ["a" if i < 200 else "b" for i in range(n)],
+            }
+        )
+    )
+    given = [None if i % 40 == 1 else float(score) for i, score in enumerate(scores)]
+    verdicts = validate_verdicts(
+        pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "e", "score": given, "prediction": 1})
+    )
+    rows = discrimination(Judged.join(claims, verdicts.sample(frac=1, random_state=0)), intervals=Intervals(300))
+    found = {one["system"]: one for one in rows}
+    use = np.array([i % 50 != 0 and i % 40 != 1 for i in range(n)])
+    for system, part in (("__all__", use), ("a", use & (np.arange(n) < 200)), ("b", use & (np.arange(n) >= 200))):
+        assert found[system]["auc"] == pytest.approx(roc_auc_score(labels[part], scores[part]))
+        assert found[system]["n"] == part.sum()
+        assert found[system]["auc_low"] < found[system]["auc"] < found[system]["auc_high"]
+    assert found["__all__"]["n_unscored"] == 10
+    one_class = discrimination(Judged.join(claims.assign(label=pd.array([1] * n, dtype="Int8")), verdicts))[0]
+    assert (one_class["auc"], one_class["reason"]) == (None, "labels of one class only")
+
+
+@pytest.mark.parametrize("mode", ["strict", "wikipedia"])
+def test_the_re_implementations_figures_to_the_printed_digit(shared: Path, mode: str) -> None:
+    path = shared / f"factscore/reimplementation/factscore_pipeline_results_{mode}.json"
+    printed = json.loads(path.read_text())
+    examples = printed["per_example_results"]
+    pairs = np.array([[one["ground_truth_accuracy"], one["predicted_score"]] for one in examples])
+    assert len(pairs) == printed["evaluated_count"] == 493
+    found = errors(pairs)
+    rows = []
+    for one in printed["metrics_by_threshold"].values():
+        rows.append(classified(pairs, one["threshold"]))
+        for theirs, ours in (
+            ("accuracy", "accuracy"),
+            ("precision", "precision"),
+            ("recall", "recall"),
+            ("f1_score", "f1"),
+            ("true_positives", "tp"),
+            ("true_negatives", "tn"),
+            ("false_positives", "fp"),
+            ("false_negatives", "fn"),
+        ):
+            assert rows[-1][ours] == pytest.approx(one[theirs], abs=1e-12)
+        for theirs, ours in (
+            ("mae", "mae"),
+            ("rmse", "rmse"),
+            ("pearson_correlation", "pearson_r"),
+            ("pearson_p_value", "pearson_p"),
+            ("spearman_correlation", "spearman_r"),
+            ("spearman_p_value", "spearman_p"),
+        ):
+            assert found[ours] == pytest.approx(one[theirs], rel=1e-9)
+    assert len(rows) == 5
+    best = max(rows, key=lambda row: row["f1"])
+    assert f"threshold_{best['threshold']}" == printed["best_threshold"]

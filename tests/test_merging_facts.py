@@ -1,0 +1,195 @@
+"""The published decisions of Merging Facts as tables: totals to the last digit, lost facts, names of files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from audit_tables import find
+
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.entities import elsewhere, entities
+from factaudit.audit.factscore import factscore
+from factaudit.datasets import convert
+from factaudit.datasets.merging_facts import system_of
+from factaudit.datasets.sources import Conversion
+from factaudit.errors import InputError
+
+Row = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def published(shared: Path) -> Conversion:
+    return convert("merging-facts", [shared / "dfactscore" / "results"])
+
+
+@pytest.fixture(scope="module")
+def rows(published: Conversion) -> list[Row]:
+    judged = Judged.join(published.claims, published.verdicts)
+    return entities(judged, link="given", intervals=Intervals(replicates=200))
+
+
+@pytest.fixture(scope="module")
+def totals(shared: Path) -> dict[str, Row]:
+    """What the files say of themselves, by system."""
+    paths = sorted((shared / "dfactscore" / "results").glob("*.json"))
+    return {system_of(path): json.loads(path.read_text()) for path in paths}
+
+
+def test_figures_equal_the_files_own_totals(rows: list[Row], totals: dict[str, Row]) -> None:
+    assert {row["system"] for row in rows} == {"__all__", *totals}
+    for system, total in totals.items():
+        row = find(rows, system=system)
+        for ours, theirs in (
+            ("init_factscore", "init_score"),
+            ("init_dfactscore", "init_global_score"),
+            ("n_entities", "num_supporting_topics"),
+            ("n_biographies", "num_groups"),
+            ("respond_ratio", "respond_ratio"),
+            ("facts_per_response", "num_facts_per_response"),
+        ):
+            assert row[ours] == pytest.approx(total[theirs], abs=1e-9)
+        for name in ("init_factscore", "init_dfactscore", "gap", "share_merged"):
+            assert row[f"{name}_low"] < row[name] < row[f"{name}_high"]
+            assert row[f"{name}_min"] <= row[name] <= row[f"{name}_max"]
+        # The decisions tell the fewest groups that there can be.
+        assert row["n_biographies_min"] <= row["n_biographies"] <= row["n_biographies_max"]
+        # A lost fact may have been supported or not.
+        assert row["init_dfactscore_min"] < row["init_dfactscore"] < row["init_dfactscore_max"]
+
+
+def test_factscore_says_the_same_of_the_same_table(published: Conversion, rows: list[Row]) -> None:
+    plain = factscore(Judged.join(published.claims, published.verdicts), gamma=0)
+    for row in rows:
+        assert find(plain, system=row["system"])["score"] == pytest.approx(row["init_factscore"], abs=1e-12)
+
+
+def test_lost_facts_are_counted(published: Conversion) -> None:
+    lost = {note.split(": ")[1].split(", 500 resp")[0]: note.split(", ")[-1].split()[0] for note in published.notes}
+    assert lost == {
+        "Llama-2-13b-chat, no ambiguity": "579",
+        "Llama-2-13b-chat (facts by ChatGPT)": "580",
+        "Llama-2-13b-chat": "501",
+        "Llama-2-70b-chat": "601",
+        "gpt-3.5-turbo-0301 (facts by ChatGPT)": "429",
+        "gpt-3.5-turbo-0301": "406",
+    }
+    claims = published.claims
+    facts = claims[claims["fact_id"].notna()].drop_duplicates("fact_id")
+    for system, number in lost.items():
+        own = facts[facts["system"] == system]
+        assert (own["group"].isna().sum() - (own["invented"] == 1).sum()) == int(number)
+
+
+def test_merged_responses_are_those_with_a_fact_of_somebody_else(rows: list[Row]) -> None:
+    assert find(rows, system="gpt-3.5-turbo-0301")["share_merged"] == pytest.approx(65 / 397)
+    assert {row["system"]: row["n_elsewhere"] for row in rows if row["system"] != "__all__"} == {
+        "Llama-2-13b-chat, no ambiguity": 1545,
+        "Llama-2-13b-chat (facts by ChatGPT)": 836,
+        "Llama-2-13b-chat": 969,
+        "Llama-2-70b-chat": 1258,
+        "gpt-3.5-turbo-0301 (facts by ChatGPT)": 288,
+        "gpt-3.5-turbo-0301": 147,
+    }
+
+
+# ------------------------------------------------------------------------------------------------- small files by hand
+
+
+def results_file(folder: Path, name: str = "bioqa-x-gtr-shot2_factscore_output.json", **changes: Any) -> Path:
+    def fact(atom: str, topic: Any) -> dict[str, Any]:
+        return {"atom": atom, "is_supported": bool(topic), "supporting_topic": topic}
+
+    content = {
+        "init_score": 0.75,
+        "init_global_score": 2 / 3,
+        "num_supporting_topics": 2.0,
+        "num_groups": 1.0,
+        "respond_ratio": 0.5,
+        "decisions": [[fact("a", "A"), fact("b", "A"), fact("c", "B"), fact("d", None)], None],
+        "global_decisions": [[fact("b", "A"), fact("c", None), fact("new", "A")], None],
+    } | changes
+    path = folder / name
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_a_small_file_by_hand(tmp_path: Path) -> None:
+    found = convert("merging-facts", [results_file(tmp_path)])
+    assert len(found.notes) == 1
+    told = found.claims.merge(found.verdicts, on="claim_id")
+    cells = [tuple(row) for row in told[["claim", "entity", "prediction", "group"]].fillna("").itertuples(index=False)]
+    assert cells == [
+        ("a", "A", 1, ""),
+        ("b", "A", 1, "1"),
+        ("c", "B", 1, "1"),
+        ("c", "A", 0, "1"),
+        ("d", "A", 0, ""),
+        ("d", "B", 0, ""),
+        ("new", "A", 1, "1"),
+    ]
+    judged = Judged.join(found.claims, found.verdicts)
+    (row,) = entities(judged, link="given")
+    assert (row["n_responses"], row["n_answered"], row["respond_ratio"]) == (2, 1, 0.5)
+    assert (row["init_factscore"], row["init_dfactscore"]) == (0.75, pytest.approx(2 / 3))
+    # a and d are lost: of five facts that may count two are supported, and a may be; or neither counts.
+    assert (row["init_dfactscore_min"], row["init_dfactscore_max"]) == (2 / 5, pytest.approx(2 / 3))
+    assert (row["n_facts"], row["n_ungrouped"], row["n_elsewhere"], row["share_merged"]) == (4, 2, 1, 1.0)
+    assert [(one["fact"], one["linked"], one["about"]) for one in elsewhere(judged, link="given")] == [("c", "A", "B")]
+
+
+def test_an_unsupported_fact_is_not_put_to_the_page_that_supports_it(tmp_path: Path) -> None:
+    def fact(atom: str, topic: Any) -> dict[str, Any]:
+        return {"atom": atom, "is_supported": bool(topic), "supporting_topic": topic}
+
+    lists = [[fact("a", "A"), fact("b", "A"), fact("c", "B")]], [[fact("a", "A"), fact("b", None), fact("c", "B")]]
+    path = results_file(tmp_path, decisions=lists[0], global_decisions=lists[1])
+    found = convert("merging-facts", [path])
+    # b is A's and was not found so: it is in the group of B.
+    groups = found.claims.drop_duplicates("fact_id")[["claim", "group", "given_entity"]]
+    assert [tuple(row) for row in groups.itertuples(index=False)] == [("a", "1", "A"), ("b", "2", "B"), ("c", "2", "B")]
+    assert "init_score is 0.75 in the file, but 1 by its decisions" in found.notes[1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"decisions": [[{"atom": "a"}]]}, "is_supported"),
+        ({"global_decisions": [[]]}, "2 decisions, 1 global_decisions"),
+        ({"decisions": [None], "global_decisions": [None]}, "no response has a fact"),
+    ],
+)
+def test_a_file_of_another_form_is_refused(tmp_path: Path, changes: Row, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        convert("merging-facts", [results_file(tmp_path, **changes)])
+
+
+def test_systems_by_file_name() -> None:
+    assert system_of("bioqa-vicuna-7b-v1.5-16k-gtr-careful-shot2-ndoc5-42_factscore_output.json").endswith(", careful")
+    assert system_of("anything.json") == "anything"
+
+
+def test_two_files_of_one_system_are_told_apart_or_named(tmp_path: Path) -> None:
+    results_file(tmp_path)
+    results_file(tmp_path, name="_bioqa-x-gtr-shot2_factscore_output.json")
+    claims = convert("merging-facts", [tmp_path]).claims
+    assert set(claims["system"]) == {"x", "x (_bioqa-x-gtr-shot2_factscore_output.json)"}
+    other = tmp_path / "again"
+    other.mkdir()
+    shutil.copy(tmp_path / "bioqa-x-gtr-shot2_factscore_output.json", other)
+    with pytest.raises(InputError, match=r"again.*bioqa-x.*bioqa-x.*would all be the system 'x'"):
+        convert("merging-facts", [tmp_path])
+
+
+def test_all_files_of_the_folder_can_be_read_together(shared: Path, tmp_path: Path) -> None:
+    """The authors' folder has two earlier files whose names begin with an underscore."""
+    for path in (shared / "dfactscore" / "results").glob("*gpt-3.5*shot2-ndoc5-42_factscore_output.json"):
+        shutil.copy(path, tmp_path)
+        shutil.copy(path, tmp_path / f"_{path.name}")
+    claims = convert("merging-facts", [tmp_path]).claims
+    assert claims["claim_id"].is_unique
+    assert claims["system"].nunique() == 2
