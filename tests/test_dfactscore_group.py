@@ -20,10 +20,11 @@ from factaudit.engines.dfactscore.group import (
     given_groups,
     number_groups,
     one_group,
-    parse_groups,
     reconcile,
 )
 from factaudit.engines.dfactscore.heuristic import heuristic_groups
+from factaudit.engines.dfactscore.layout import read_layout
+from factaudit.engines.records import Grouping
 from factaudit.engines.responses import Fact, name_of, read_responses, remove_citations
 from factaudit.errors import InputError
 from factaudit.knowledge.build import build
@@ -36,23 +37,28 @@ FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "S
 # ---------------------------------------------------------------------------------------------- reading a reply
 
 
+def read(facts: list[str], reply: str) -> Grouping:
+    return reconcile(facts, read_layout(reply, facts).groups)
+
+
 def test_bullets_numbers_and_breaks_are_read() -> None:
-    reply = "Here:\n- One.\n* Two.\n\n- ===\n1. Three.\n(2) Four.\n=====\n===\n• Five."
-    assert parse_groups(reply) == [["Here:", "One.", "Two."], ["Three.", "Four."], ["Five."]]
-    assert parse_groups("") == []
-    assert parse_groups("===\n- ===") == []
+    reply = "Here:\n- One.\n* Two.\n\n- ===\n1. Three.\n(2) Four.\n=====\n===\n• Five.\nThis one is new."
+    facts = ["One.", "Two.", "Three.", "Four.", "Five."]
+    assert read_layout(reply, facts).groups == (("One.", "Two."), ("Three.", "Four."), ("Five.", "This one is new."))
+    assert read_layout("", facts).groups == ()
+    assert read_layout("===\n- ===", facts).groups == ()
 
 
 def test_the_first_fact_of_a_reply_is_kept() -> None:
     # The published code loses it, whatever stands before the first "===".
-    found = reconcile(FACTS, parse_groups("\n".join(f"- {fact}" for fact in FACTS)))
+    found = read(FACTS, "\n".join(f"- {fact}" for fact in FACTS))
     assert found.groups == (0, 0, 0, 0, 0)
     assert found.n_dropped == 0
 
 
 def test_two_people_are_two_groups() -> None:
     lines = [f"- {fact}" for fact in FACTS]
-    found = reconcile(FACTS, parse_groups("\n".join([*lines[:3], "- ===", *lines[3:]])))
+    found = read(FACTS, "\n".join([*lines[:3], "- ===", *lines[3:]]))
     assert found.groups == (0, 0, 0, 1, 1)
     assert (found.n_changed, found.n_dropped, found.n_invented, found.n_repeated) == (0, 0, 0, 0)
 
@@ -82,12 +88,12 @@ def test_a_fact_that_stands_twice_is_placed_twice() -> None:
 @example(FACTS, "- ===\n- ===\n")
 @example(FACTS, "\n".join(f"- {fact}\n- ===" for fact in reversed(FACTS)))
 def test_every_fact_is_in_exactly_one_group_for_any_reply(facts: list[str], reply: str) -> None:
-    found = reconcile(facts, parse_groups(reply))
+    found = read(facts, reply)
     assert found.groups is not None
     assert len(found.groups) == len(facts)
     # Numbered 0, 1, 2, ... by first appearance: no group is empty.
     assert found.groups == number_groups(found.groups)
-    lines = sum(map(len, parse_groups(reply)))
+    lines = sum(map(len, read_layout(reply, facts).groups))
     placed = len(facts) - found.n_dropped
     assert placed + found.n_repeated + found.n_invented == lines
 
@@ -99,7 +105,7 @@ def test_a_faithful_reply_gives_its_own_groups(facts: list[str], data: st.DataOb
         "\n".join(f"- {fact}" for fact, group in zip(facts, groups, strict=True) if group == number)
         for number in sorted(set(groups))
     ]
-    found = reconcile(facts, parse_groups("\n- ===\n".join(blocks)))
+    found = read(facts, "\n- ===\n".join(blocks))
     assert found.groups == number_groups(groups)
     assert (found.n_changed, found.n_dropped, found.n_invented, found.n_repeated) == (0, 0, 0, 0)
 

@@ -154,7 +154,8 @@ class DFactScorer(Engine):
             if name == "llm" and texts:
                 assert self.llm is not None
                 ask = partial(calls.ask, self.llm)
-                found[name] = await ask_for_groups(ask, self._group_demonstrations, self.text(response), texts)
+                paragraph = self.text(response)
+                found[name] = await ask_for_groups(ask, self._group_demonstrations, paragraph, texts, response.topic)
             elif name == "heuristic":
                 told = [one.text for one in decomposed.sentences]
                 found[name] = heuristic_groups(response.topic, told, texts, [fact.sentence for fact in facts])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from factaudit.engines.dfactscore.layout import SIMILAR, normal, read_layout
 from factaudit.engines.records import Grouping
 from factaudit.engines.responses import Fact
 from factaudit.errors import InputError, Problem
@@ -22,13 +22,8 @@ from factaudit.llm.types import Reply, Request
 from factaudit.signature import digest
 
 GROUPERS = ("heuristic", "llm", "one-group", "given")
-#: A line of a reply is a fact that the model changed where their similarity (difflib's ratio) is at least this.
-SIMILAR = 0.75
 #: No fact list is repeated in fewer tokens than this; a long one needs more (`Demonstrations.request`).
 MIN_TOKENS = 512
-
-_BULLET = re.compile(r"^(?:\(?\d{1,3}[.):]\s+)?(?:[-*•‣▪–—]+\s*)?")
-_BREAK = re.compile(r"^[-*•\s]*={3,}[\s=]*$")
 
 
 def one_group(n_facts: int) -> Grouping:
@@ -46,21 +41,6 @@ def number_groups(groups: Sequence[Any]) -> tuple[int, ...]:
     return tuple(numbers.setdefault(group, len(numbers)) for group in groups)
 
 
-def parse_groups(reply: str) -> list[list[str]]:
-    """The groups of a reply: its lines without bullets and numbers, cut at lines of ``===``; empty groups are left out.
-
-    >>> parse_groups("- He was born in 1902.\\n- ===\\n- He was born in 1950.")
-    [['He was born in 1902.'], ['He was born in 1950.']]
-    """
-    groups: list[list[str]] = [[]]
-    for line in map(str.strip, reply.splitlines()):
-        if _BREAK.match(line):
-            groups.append([])
-        elif text := _BULLET.sub("", line, count=1).strip():
-            groups[-1].append(text)
-    return [group for group in groups if group]
-
-
 def reconcile(facts: Sequence[str], reply: Sequence[Sequence[str]]) -> Grouping:
     """Put each fact into exactly one group, whatever a model replied.
 
@@ -73,19 +53,19 @@ def reconcile(facts: Sequence[str], reply: Sequence[Sequence[str]]) -> Grouping:
     found: list[int | None] = [None] * len(facts)
     waiting: dict[str, list[int]] = {}
     for position, fact in enumerate(facts):
-        waiting.setdefault(_normal(fact), []).append(position)
+        waiting.setdefault(normal(fact), []).append(position)
     known = {text: list(positions) for text, positions in waiting.items()}
     rest = []
     n_repeated = 0
     for text, group in lines:
-        key = _normal(text)
+        key = normal(text)
         if waiting.get(key):
             found[waiting[key].pop(0)] = group
         elif key in known:
             n_repeated += 1
         else:
             rest.append((key, group))
-    left = [(_normal(facts[position]), position) for position, group in enumerate(found) if group is None]
+    left = [(normal(facts[position]), position) for position, group in enumerate(found) if group is None]
     matched = _similar(left, rest)
     for position, line in matched:
         found[position] = rest[line][1]
@@ -206,22 +186,44 @@ def _demonstration(facts: list[str], grouped: list[str]) -> tuple[tuple[str, ...
     return tuple(facts), tuple(tuple(group) for group in groups if group)
 
 
+#: Said to a model whose reply could not be read, once.
+_AGAIN = (
+    "Your reply could not be read. Write the same facts again, unchanged, each on a line of its own that begins with "
+    '"- ", and between the facts of one person and those of the next a line "- ===" and nothing else: no headings, no '
+    "numbers, no comments. If the paragraph does not say that it tells of several people, write no such line."
+)
+
+
 async def ask_for_groups(
-    ask: Callable[[Request], Awaitable[Reply]], demonstrations: Demonstrations, paragraph: str, facts: Sequence[str]
+    ask: Callable[[Request], Awaitable[Reply]],
+    demonstrations: Demonstrations,
+    paragraph: str,
+    facts: Sequence[str],
+    name: str = "",
 ) -> Grouping:
-    """Group facts with one call: ask, parse, reconcile. A call that fails leaves them ungrouped, with the reason."""
-    reply = await ask(demonstrations.request(paragraph, facts))
+    """Group facts with one call: ask, read the layout, reconcile; where that fails, with one more.
+
+    A grouping *fails* where the reply lacks more than half of the facts, broke off before some, or seems to have
+    headings and yet gives one group (`factaudit.engines.dfactscore.layout`). What fails twice, or whose call fails,
+    leaves the facts without groups, with the reason: one group would be a claim about the text that nobody made.
+    """
+    request = demonstrations.request(paragraph, facts)
+    found = _read(reply := await ask(request), facts, name)
+    if found.groups is None and reply.status == "ok":
+        said = ({"role": "assistant", "content": reply.text}, {"role": "user", "content": _AGAIN})
+        found = _read(await ask(Request((*request.messages, *said), request.params)), facts, name)
+    return found
+
+
+def _read(reply: Reply, facts: Sequence[str], name: str) -> Grouping:
     if reply.status != "ok":
         return Grouping(None, status=reply.status, raw=reply.error or reply.text or None)
-    found = reconcile(facts, parse_groups(reply.text))
-    if found.n_dropped == len(facts) and facts:
-        # The reply has none of the facts: it is no answer.
-        return Grouping(None, status="unparsed", raw=reply.text)
-    return replace(found, raw=reply.text)
-
-
-def _normal(text: str) -> str:
-    return " ".join(text.casefold().split()).rstrip(" .!;,")
+    layout = read_layout(reply.text, facts, name)
+    found = replace(reconcile(facts, layout.groups), raw=reply.text)
+    cut_off = reply.finish_reason == "length" and found.n_dropped > 0
+    if layout.doubtful or cut_off or 2 * found.n_dropped > len(facts):
+        return replace(found, groups=None, status="unparsed")
+    return found
 
 
 def _similar(facts: Sequence[tuple[str, int]], lines: Sequence[tuple[str, int]]) -> list[tuple[int, int]]:
