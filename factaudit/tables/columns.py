@@ -62,33 +62,33 @@ def binary(values: pd.Series | None, index: pd.Index, column: str, expected: str
         return pd.Series(pd.NA, index=index, dtype="Int8")
     if not pd.api.types.is_numeric_dtype(values.dtype):
         values = values.astype(object).map(lambda v: _WORDS.get(v, v) if isinstance(v, str) else v)
-    numbers = _numbers(values)
-    good = values.isna() | numbers.isin([0, 1])
+    found = numbers(values)
+    good = values.isna() | found.isin([0, 1])
     problems.mask(~good, column, expected, values)
-    return numbers.where(good).astype("Int8")
+    return found.where(good).astype("Int8")
 
 
 def repeats(values: pd.Series | None, index: pd.Index, problems: Problems) -> pd.Series:
     """Whole numbers from 0 on as int64; 0 where there is none."""
     if values is None:
         return pd.Series(0, index=index, dtype="int64")
-    numbers = _numbers(values)
-    good = values.isna() | ((numbers >= 0) & (numbers < 2**31) & (numbers % 1 == 0))
+    found = numbers(values)
+    good = values.isna() | ((found >= 0) & (found < 2**31) & (found % 1 == 0))
     problems.mask(~good, "repeat", "expected a whole number from 0 on, or nothing", values)
-    return numbers.where(good).fillna(0).astype("int64")
+    return found.where(good).fillna(0).astype("int64")
 
 
 def scores(values: pd.Series | None, index: pd.Index, problems: Problems) -> pd.Series:
     """Numbers from 0 to 1 as float64, NaN where there is none."""
     if values is None:
         return pd.Series(np.nan, index=index, dtype="float64")
-    numbers = _numbers(values)
-    good = values.isna() | ((numbers >= 0) & (numbers <= 1))
+    found = numbers(values)
+    good = values.isna() | ((found >= 0) & (found <= 1))
     problems.mask(~good, "score", "expected a number from 0 to 1, or nothing", values)
-    return numbers.where(good)
+    return found.where(good)
 
 
-def _numbers(values: pd.Series) -> pd.Series:
+def numbers(values: pd.Series) -> pd.Series:
     """As float64, NaN for what is no number: times, which pandas would take for nanoseconds, among them."""
     if pd.api.types.is_numeric_dtype(values.dtype):
         return values.astype("float64")

@@ -43,7 +43,7 @@ def read_claims(*paths: str | Path) -> pd.DataFrame:
     for path in paths:
         table = read_table(path)
         made.append("claim_id" not in table)
-        tables.append(validate_claims(table, source=str(path), unit=_unit(path)))
+        tables.append(validate_claims(table, source=str(path), unit=unit(path)))
     if len(tables) > 1 and any(made):
         # Made over all the files together, so that equal rows of two files get two ids.
         together = pd.concat([table for table, own in zip(tables, made, strict=True) if own], ignore_index=True)
@@ -58,7 +58,7 @@ def read_verdicts(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.
 
     Returns a DataFrame with `VERDICT_COLUMNS`. Raises `InputError` naming file, row and column.
     """
-    tables = [validate_verdicts(read_table(path), claims=claims, source=str(path), unit=_unit(path)) for path in paths]
+    tables = [validate_verdicts(read_table(path), claims=claims, source=str(path), unit=unit(path)) for path in paths]
     return merge_verdicts(tables, [str(path) for path in paths])
 
 
@@ -220,7 +220,8 @@ def _open(path: Path, kind: str) -> IO[bytes]:
     return cast(IO[bytes], gzip.open(path, "rb")) if kind.endswith(".gz") else path.open("rb")
 
 
-def _unit(path: str | Path) -> str:
+def unit(path: str | Path) -> str:
+    """What a message calls a row of the file."""
     return "line" if suffix(path).startswith(".jsonl") else "row"
 
 

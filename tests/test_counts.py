@@ -1,0 +1,188 @@
+"""Counts tables: what is read, what is refused, and that audits compute on them as on the claims that they count."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from factaudit.audit.core.counted import judged
+from factaudit.audit.core.judged import Judged
+from factaudit.errors import InputError
+from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.tables.counts import COUNT_COLUMNS, is_counts, read_counts, validate_counts
+
+ROW = {"dataset": "d", "system": "a", "evaluator": "e", "n": 40, "labelled_errors": 10, "predicted_errors": 12}
+
+
+def rows(*changes: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame([ROW | change for change in changes])
+
+
+def fails(*changes: dict[str, Any]) -> str:
+    with pytest.raises(InputError) as caught:
+        validate_counts(rows(*changes))
+    return str(caught.value)
+
+
+def test_defaults_and_standard_form() -> None:
+    found = validate_counts(rows({}, {"evaluator": "f", "errors_found": 7, "note": "ignored"}))
+    assert tuple(found.columns) == COUNT_COLUMNS
+    assert found["level"].tolist() == ["claim", "claim"]
+    assert found["errors_found"].isna().tolist() == [True, False]
+    assert found["n"].dtype == "int64"
+    alone = validate_counts(pd.DataFrame([{key: value for key, value in ROW.items() if key != "system"}]))
+    assert alone["system"].isna().all()
+
+
+def test_rates_become_the_nearest_numbers_of_claims(tmp_path: Path) -> None:
+    path = tmp_path / "leaderboard.csv"
+    path.write_text(
+        "dataset,system,evaluator,n,labelled_error_rate,predicted_error_rate\nd,a,e,395,0.192,0.063\nd,a,f,395,0.192,0.137\n"
+    )
+    found = read_counts(path)
+    assert found["labelled_errors"].tolist() == [76, 76]  # 76 / 395 = 19.24 %
+    assert found["predicted_errors"].tolist() == [25, 54]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"n": 0}, "row 1, column 'n': expected a whole number from 1 on, found 0"),
+        ({"n": 2.5}, "row 1, column 'n': expected a whole number from 1 on, found 2.5"),
+        ({"level": "sentence"}, "row 1, column 'level': expected claim or response, found 'sentence'"),
+        ({"dataset": None}, "row 1, column 'dataset': expected text, found none"),
+        ({"labelled_errors": 41}, "row 1, column 'labelled_errors': expected a whole number from 0 to n, found 41"),
+        ({"predicted_errors": -1}, "row 1, column 'predicted_errors': expected a whole number from 0 to n, found -1"),
+        (
+            {"predicted_errors": None},
+            "row 1, column 'predicted_errors': expected a whole number from 0 to n, found none",
+        ),
+        (
+            {"errors_found": 11},
+            "row 1, column 'errors_found': expected a whole number from 0 to 10 (10 labelled errors, 12 predicted "
+            "errors, n 40), found 11",
+        ),
+        (
+            {"predicted_errors": 35, "errors_found": 4},
+            "expected a whole number from 5 to 10 (10 labelled errors, 35 predicted errors, n 40), found 4",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_cell_is_said(change: dict[str, Any], said: str) -> None:
+    assert said in fails(change)
+
+
+def test_rates_are_shares() -> None:
+    table = pd.DataFrame([{**ROW, "labelled_errors": None, "labelled_error_rate": 19.2}])
+    with pytest.raises(InputError, match=r"expected a share from 0 to 1 \(12.5 % is 0.125\), found 19.2"):
+        validate_counts(table)
+    with pytest.raises(InputError, match="expected a column 'predicted_errors' or a column 'predicted_error_rate'"):
+        validate_counts(pd.DataFrame([{**ROW}]).drop(columns="predicted_errors"))
+
+
+def test_rows_of_the_same_claims_must_agree() -> None:
+    assert "row 2, column 'evaluator': expected one row for each" in fails({}, {})
+    assert "row 2, column 'labelled_errors': expected the labelled_errors of this" in fails(
+        {}, {"evaluator": "f", "labelled_errors": 9}
+    )
+    assert "row 2, column 'n': expected the n of this" in fails({}, {"evaluator": "f", "n": 50})
+    assert "row 2, column 'system': expected a system" in fails({}, {"system": None})
+    # Another level, and another dataset, are other claims.
+    validate_counts(
+        rows({}, {"level": "response", "system": None, "n": 9, "labelled_errors": 1, "predicted_errors": 2})
+    )
+
+
+def test_a_counts_table_is_told_by_its_columns() -> None:
+    assert is_counts(rows({}))
+    assert not is_counts(pd.DataFrame([{"claim_id": "1", "evaluator": "e", "prediction": 1}]))
+    assert not is_counts(pd.DataFrame([{"dataset": "d", "claim": "c", "evaluator": "e", "n": 1}]))
+
+
+@pytest.fixture
+def claims() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Two data sets of three systems with one claim a response, and two evaluators of them."""
+    random = np.random.default_rng(3)
+    made, verdicts = [], []
+    for dataset in ("d1", "d2"):
+        for system, rate in (("a", 0.1), ("b", 0.3), ("c", 0.35)):
+            for number in range(int(random.integers(60, 120))):
+                label = int(random.random() > rate)
+                claim_id = f"{dataset}/{system}/{number}"
+                made.append(
+                    {"claim_id": claim_id, "dataset": dataset, "system": system, "claim": "c", "label": label}
+                    | {"response_id": claim_id}
+                )
+                for evaluator, right in (("e", 0.8), ("f", 0.6)):
+                    prediction = label if random.random() < right else 1 - label
+                    verdicts.append({"claim_id": claim_id, "evaluator": evaluator, "prediction": prediction})
+    table = validate_claims(pd.DataFrame(made))
+    return table, validate_verdicts(pd.DataFrame(verdicts), claims=table)
+
+
+def counts_of(claims: pd.DataFrame, verdicts: pd.DataFrame, joint: bool) -> pd.DataFrame:
+    """The counts of claims and verdicts, by pandas alone, at both levels (a response has one claim)."""
+    table = verdicts.merge(claims, on="claim_id")
+    table["found"] = (table["label"] == 0) & (table["prediction"] == 0)
+    grouped = table.groupby(["dataset", "system", "evaluator"])
+    counted = grouped.agg(
+        n=("label", "size"),
+        labelled_errors=("label", lambda values: int((values == 0).sum())),
+        predicted_errors=("prediction", lambda values: int((values == 0).sum())),
+        errors_found=("found", "sum"),
+    ).reset_index()
+    both = pd.concat([counted.assign(level="claim"), counted.assign(level="response")])
+    return validate_counts(both if joint else both.drop(columns="errors_found"))
+
+
+@pytest.mark.parametrize("level", ["claim", "response"])
+def test_the_counts_come_back_from_what_audits_compute_on(
+    claims: tuple[pd.DataFrame, pd.DataFrame], level: str
+) -> None:
+    counts = counts_of(*claims, joint=True)
+    found = judged(counts, level)
+    again = pd.DataFrame(
+        [
+            {
+                "dataset": dataset,
+                "system": system,
+                "evaluator": evaluator,
+                "n": int(inside.sum()),
+                "labelled_errors": int((inside & (found.label == 0)).sum()),
+                "predicted_errors": int((inside & (found.prediction[at] == 0)).sum()),
+                "errors_found": int((inside & (found.label == 0) & (found.prediction[at] == 0)).sum()),
+                "level": level,
+            }
+            for dataset, system in found.claims[["dataset", "system"]].drop_duplicates().itertuples(index=False)
+            for at, evaluator in enumerate(found.evaluators)
+            for inside in [((found.claims["dataset"] == dataset) & (found.claims["system"] == system)).to_numpy()]
+        ]
+    )
+    wanted = counts[counts["level"] == level].reset_index(drop=True)
+    pd.testing.assert_frame_equal(validate_counts(again), wanted)
+    assert isinstance(found, Judged)
+    assert found.claims["response_id"].notna().all() == (level == "response")
+
+
+def test_without_the_joint_count_the_errors_found_are_the_fewest(claims: tuple[pd.DataFrame, pd.DataFrame]) -> None:
+    found = judged(counts_of(*claims, joint=False), "claim")
+    for dataset in ("d1", "d2"):
+        for system in "abc":
+            inside = ((found.claims["dataset"] == dataset) & (found.claims["system"] == system)).to_numpy()
+            errors = inside & (found.label == 0)
+            for at in range(2):
+                predicted = inside & (found.prediction[at] == 0)
+                least = max(0, int(errors.sum() + predicted.sum() - inside.sum()))
+                assert (errors & predicted).sum() == least
+
+
+def test_an_evaluator_without_a_row_left_the_claims_unscored() -> None:
+    found = judged(validate_counts(rows({}, {"system": "b", "evaluator": "f"})), "claim")
+    assert found.evaluators == ("e", "f")
+    assert (found.prediction[0, :40] >= 0).all()
+    assert (found.prediction[0, 40:] == -1).all()
+    assert (found.prediction[1, :40] == -1).all()
