@@ -22,6 +22,7 @@ from factaudit.datasets import check_options, convert
 from factaudit.datasets.sources import files_in
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.evaluators.judging import as_claims, check_names, judge, name_evaluator, parts
+from factaudit.evaluators.unread import unread
 from factaudit.files import write_json
 from factaudit.intake import load as intake
 from factaudit.results import Results, Row, audit_options, compare
@@ -120,6 +121,8 @@ def run(
             for part, _ in parts(one.evaluator):
                 if found := getattr(part, "provenance", None):
                     provenance.append({"evaluator": one.name, **found})
+        for line in unread(verdicts):
+            say(line)
         say(f"verdicts  {len(verdicts):>9,} of {verdicts['evaluator'].nunique()} evaluators")
         write_table(claims, folder / "claims.parquet")
         write_table(verdicts, folder / "verdicts.parquet")

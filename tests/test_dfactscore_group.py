@@ -195,7 +195,14 @@ def test_the_llm_grouper_reads_failures_as_failures() -> None:
     failed = group(Reply("error", error="gave up"))
     assert (failed.groups, failed.status, failed.raw) == (None, "error", "gave up")  # type: ignore[attr-defined]
     talk = group("I cannot help with that.")
+    assert (talk.groups, talk.status) == (None, "refused")  # type: ignore[attr-defined]
+    talk = group("These are all about one person.")
     assert (talk.groups, talk.status) == (None, "unparsed")  # type: ignore[attr-defined]
+    cut = group(Reply("ok", "\n".join(f"- {fact}" for fact in FACTS[:3]), "length"))
+    assert (cut.groups, cut.status) == (None, "unparsed")  # type: ignore[attr-defined]
+    assert "raise max_tokens" in cut.raw  # type: ignore[attr-defined]
+    thought = group("<think>\n- ===\n</think>\n" + "\n".join(f"- {fact}" for fact in FACTS))
+    assert thought.groups == (0, 0, 0, 0, 0)  # type: ignore[attr-defined]
 
 
 # ------------------------------------------------------------------------------------------------- the inputs

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from factaudit.engines.abstain import is_abstained
-from factaudit.engines.decompose import Demonstrations, distinct, is_boilerplate, parse_facts, sentences
+from factaudit.engines.decompose import Demonstrations, distinct, sentences
+from factaudit.engines.facts import is_boilerplate, parse_facts
 from factaudit.engines.factscore.score import bootstrap_mean, by_system, penalty, response_score, summarise
 from factaudit.engines.verify import is_supported, no_context_prompt, p_true, prompt, read, request
 from factaudit.errors import InputError, UsageError
@@ -265,7 +266,6 @@ def test_the_request_is_deterministic_and_short() -> None:
         ("There is no information.", 0, False),
         ("Notable indeed", 1, False),  # "not" must be a word
         ("Yes", 1, False),
-        ("", 1, False),
     ],
 )
 def test_the_parsers_truth_table(reply: str, supported: int, parsed: bool) -> None:
@@ -288,11 +288,30 @@ def test_a_reply_that_is_none_leaves_the_fact_unscored(status: str) -> None:
 def test_token_probabilities_become_the_score() -> None:
     top = {" True": math.log(0.6), " true": math.log(0.1), "False": math.log(0.2), "Maybe": math.log(0.1)}
     tokens = (Token("Answer", -0.1, {"True": -3.0}), Token(" True", math.log(0.6), top), Token("False", 0.0))
-    assert p_true(tokens) == pytest.approx(0.7 / 0.9)
+    assert p_true(tokens, 1) == pytest.approx(0.7 / 0.9)
     assert read(Reply("ok", "Answer True", tokens=tokens)).score == pytest.approx(0.7 / 0.9)
-    assert p_true((Token("False", math.log(0.9)),)) == 0
-    assert p_true(None) is None
-    assert p_true((Token("Yes", 0.0, {"True": -1.0}),)) is None
+    assert p_true((Token("False", math.log(0.9)),), 0) == 0
+    assert p_true(None, 1) is None
+    assert p_true((Token("Yes", 0.0, {"True": -1.0}),), 1) is None
+
+
+def test_a_score_never_contradicts_its_prediction() -> None:
+    sure, unsure = {"True": math.log(0.993), "False": math.log(0.007)}, {"True": math.log(0.3), "False": math.log(0.7)}
+    # The original takes the word that comes last, and so does the score.
+    tokens = (
+        Token("The statement is", -0.1),
+        Token(" true", -0.1, sure),
+        Token(", not", -0.1),
+        Token(" false", math.log(0.7), {" True": math.log(0.3)}),
+    )
+    both = read(Reply("ok", "The statement is true, not false.", tokens=tokens))
+    assert (both.prediction, both.score) == (0, pytest.approx(0.3))
+    # A token that was drawn though it was the less likely.
+    drawn = read(Reply("ok", "True", tokens=(Token("True", math.log(0.3), unsure),)))
+    assert (drawn.prediction, drawn.score) == (1, None)
+    even = {"True": math.log(0.5), "False": math.log(0.5)}
+    assert read(Reply("ok", "True", tokens=(Token("True", math.log(0.5), even),))).score is None
+    assert read(Reply("ok", "False", tokens=(Token("False", math.log(0.5), even),))).score == pytest.approx(0.5)
 
 
 # ---------------------------------------------------------------------------------------------------- abstention

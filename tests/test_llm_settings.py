@@ -10,7 +10,8 @@ import pytest
 from llm_server import FaultServer
 from pydantic import BaseModel
 
-from factaudit.engines.factscore import decompose, settings, verify
+from factaudit.engines import decompose, verify
+from factaudit.engines.factscore import settings
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm import LLMJudge

@@ -33,6 +33,7 @@ def judge(claims: Path, evaluators: Sequence[str], out: Path, mapping: Mapping) 
 
     from factaudit.evaluators.judging import check_names, name_evaluator
     from factaudit.evaluators.judging import judge as judge_claims
+    from factaudit.evaluators.unread import unread
     from factaudit.intake.load import load
     from factaudit.tables import suffix, write_table
 
@@ -48,6 +49,8 @@ def judge(claims: Path, evaluators: Sequence[str], out: Path, mapping: Mapping) 
     for name, part in verdicts.groupby("evaluator", sort=False):
         counts = part["status"].value_counts()
         say(f"{name}: {len(part):,} verdicts, {', '.join(f'{n:,} {status}' for status, n in counts.items())}")
+    for line in unread(verdicts):
+        say(line)
     failed = int((verdicts["status"] == "error").sum())
     if failed:
         say(f"{out} (run the same command again to retry the {failed:,} errors)")

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
+from factaudit.engines.facts import MIN_CHARACTERS, is_boilerplate, read_facts
 from factaudit.engines.records import Decomposed, Sentence
 from factaudit.engines.responses import Fact
 from factaudit.errors import InputError, Problem
 from factaudit.knowledge.bm25 import Bm25
+from factaudit.llm.replies import CUT_REASONS, understood, without_thoughts
 from factaudit.llm.together import gather
 from factaudit.llm.types import Reply, Request
 from factaudit.signature import digest
@@ -26,13 +28,11 @@ from factaudit.text.sentences import split_sentences
 ENVIRONMENT = "FACTSCORE_DEMONS_PATH"
 #: Demonstrations in each prompt: the first ones of the file, then the nearest of all (the original, for biographies).
 FIXED, CHOSEN = 7, 1
-#: Facts of a response beyond this are cut, lines of a reply up to this many characters are no facts.
-MAX_FACTS, MIN_CHARACTERS = 50, 3
+#: Facts of a response beyond this are cut.
+MAX_FACTS = 50
 PARAMS: Mapping[str, float | int] = {"temperature": 0.0, "max_tokens": 800}
 
 _TASK = "Please breakdown the following sentence into independent facts: "
-_BOILERPLATE = re.compile(r"(?:Sure|Please|Here are|Here is|Certainly|This sentence does not contain any facts)\b")
-_BULLET = re.compile(r"^(?:\(?\d{1,3}[.):]\s+)?(?:[-*•‣▪–—](?:\s+|(?=[^\W\d_])))?")
 _ENDS_WITH_INITIAL = re.compile(r"(?:^|[\s.(])[A-Z]\.$")
 _STARTS_WITH_INITIAL = re.compile(r"^[A-Z]\.")
 
@@ -66,11 +66,6 @@ def _mend(split: Sequence[str]) -> list[str]:
         else:
             mended.append(sentence)
     return mended
-
-
-def is_boilerplate(sentence: str) -> bool:
-    """Whether a sentence is talk to the user ("Sure, ...", "Here are ...", "Please ...") and so holds no facts."""
-    return _BOILERPLATE.match(sentence) is not None
 
 
 @dataclass(frozen=True)
@@ -135,21 +130,6 @@ class Demonstrations:
         return Bm25(one.split() for one in self._sentences)
 
 
-def parse_facts(reply: str, min_characters: int = MIN_CHARACTERS) -> list[str]:
-    """The facts of a reply: its lines without numbering and bullets, if longer than ``min_characters``.
-
-    What leads to the list ("Here are the facts:") and other boilerplate is left out. Duplicates are kept: they are
-    removed over the whole response (`distinct`).
-    """
-    facts = []
-    for line in map(str.strip, reply.split("\n")):
-        fact = _BULLET.sub("", line, count=1)
-        talk = fact == line and (is_boilerplate(line) or line.endswith(":"))
-        if len(fact) > min_characters and not talk:
-            facts.append(fact)
-    return facts
-
-
 def distinct(facts: Sequence[Sequence[str]], max_facts: int = MAX_FACTS) -> tuple[list[list[str]], int, int]:
     """Remove a response's repeated facts (the first stays) and those beyond ``max_facts``, sentence by sentence.
 
@@ -180,17 +160,28 @@ async def decompose(
     max_facts: int = MAX_FACTS,
     min_characters: int = MIN_CHARACTERS,
 ) -> Decomposed:
-    """A text's sentences with their facts, one call a sentence, all at once; for boilerplate nothing is asked."""
+    """A text's sentences with their facts, one call a sentence, all at once; for boilerplate nothing is asked.
 
-    async def one(sentence: str) -> tuple[Sentence, list[str]]:
-        if is_boilerplate(sentence):
+    What a model only thought is no part of the text. Of a reply that broke off at its limit, the last line is no fact;
+    one that neither has facts nor says that there are none is ``unparsed``.
+    """
+
+    async def one(numbered: tuple[int, str]) -> tuple[Sentence, list[str]]:
+        number, sentence = numbered
+        if is_boilerplate(sentence, first=number == 0):
             return Sentence(sentence, "boilerplate"), []
         reply = await ask(demonstrations.request(sentence))
-        facts = parse_facts(reply.text, min_characters) if reply.status == "ok" else []
-        cut = reply.finish_reason == "length"
-        return Sentence(sentence, reply.status, reply.text, reply.error or None, cut), facts
+        answer = understood(reply, whole=lambda text: "\n" in text.strip())
+        cut = reply.finish_reason in CUT_REASONS
+        if answer.status != "ok":
+            return Sentence(sentence, answer.status, reply.text, answer.error or None, cut), []
+        found = read_facts(answer.text.rpartition("\n")[0] if cut else answer.text, min_characters)
+        if not found.facts and not found.none:
+            error = "no facts, and no word that there are none"
+            return Sentence(sentence, "unparsed", reply.text, error, cut), []
+        return Sentence(sentence, "ok", reply.text, None, cut), found.facts
 
-    made = await gather(map(one, sentences(text)))
+    made = await gather(map(one, enumerate(sentences(without_thoughts(text)))))
     kept, n_duplicates, n_cut = distinct([facts for _, facts in made], max_facts)
     facts = tuple(Fact(fact, sentence=number) for number, own in enumerate(kept) for fact in own)
     return Decomposed(False, tuple(sentence for sentence, _ in made), facts, n_duplicates, n_cut)

@@ -18,7 +18,8 @@ import pandas as pd
 from pydantic import TypeAdapter
 
 from factaudit.engines.abstain import DETECTORS, is_abstained
-from factaudit.engines.decompose import MAX_FACTS, MIN_CHARACTERS, Demonstrations, decompose, sentences
+from factaudit.engines.decompose import MAX_FACTS, Demonstrations, decompose, sentences
+from factaudit.engines.facts import MIN_CHARACTERS
 from factaudit.engines.npm import Npm
 from factaudit.engines.progress import Bar, Calls
 from factaudit.engines.records import Decomposed, Found, Grouping, Record, Sentence, Support

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from factaudit.engines.decompose import MAX_FACTS, MIN_CHARACTERS
+from factaudit.engines.decompose import MAX_FACTS
+from factaudit.engines.facts import MIN_CHARACTERS
 from factaudit.engines.npm import Npm
 from factaudit.engines.responses import ANNOTATED
 from factaudit.engines.verify import is_own

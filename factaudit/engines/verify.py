@@ -14,6 +14,7 @@ from factaudit.engines.records import Support
 from factaudit.errors import UsageError, hint
 from factaudit.evaluators.judging import NamedEvaluator, check_names, name_evaluator, parts
 from factaudit.knowledge.docdb import Page
+from factaudit.llm.replies import understood
 from factaudit.llm.types import LLM, Reply, Request, Token
 from factaudit.signature import signature
 
@@ -67,29 +68,36 @@ def is_supported(reply: str) -> tuple[int, bool]:
 
 
 def read(reply: Reply, parser: str = "original") -> Support:
-    """Read a reply; one that isn't ``ok`` (refused, error, skipped) leaves the fact unscored under its own status."""
+    """Read a reply. One that has no answer (refused, error, skipped, empty, cut off) leaves the fact unscored under its
+    own status, whatever the parser."""
     if parser not in PARSERS:
         raise UsageError(f"unknown parser {parser!r}{hint(parser, PARSERS)}")
-    if reply.status != "ok":
-        return Support(None, None, reply.status, reply.error or reply.text or None)
-    prediction, parsed = is_supported(reply.text)
+    answer = understood(reply)
+    if answer.status != "ok":
+        return Support(None, None, answer.status, answer.error or answer.text or None)
+    prediction, parsed = is_supported(answer.text)
     if parsed:
-        return Support(prediction, p_true(reply.tokens), "ok", reply.text)
+        return Support(prediction, p_true(answer.tokens, prediction), "ok", reply.text)
     return Support(prediction if parser == "original" else None, None, "unparsed", reply.text)
 
 
-def p_true(tokens: Sequence[Token] | None) -> float | None:
-    """P(True) / (P(True) + P(False)) at the first token that says either; None where the server gave none."""
+def p_true(tokens: Sequence[Token] | None, prediction: int) -> float | None:
+    """P(True) / (P(True) + P(False)) at the first token that says what was predicted.
+
+    None where the server gave none, and where it would say the opposite of the prediction (a token that was drawn
+    though it was the less likely): a score never contradicts the prediction that stands beside it.
+    """
+    word = "true" if prediction else "false"
     for token in tokens or ():
-        if _word(token.text) is None:
+        if _word(token.text) != word:
             continue
         mass = {"true": 0.0, "false": 0.0}
         for text, logprob in ({token.text: token.logprob} | dict(token.top)).items():
-            word = _word(text)
-            if word is not None:
-                mass[word] += math.exp(logprob)
+            if (said := _word(text)) is not None:
+                mass[said] += math.exp(logprob)
         total = mass["true"] + mass["false"]
-        return min(1.0, mass["true"] / total) if total > 0 else None
+        score = min(1.0, mass["true"] / total) if total > 0 else None
+        return score if score is None or (score > 0.5) == bool(prediction) else None
     return None
 
 

@@ -14,7 +14,8 @@ from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.prompt import Template
 from factaudit.llm.batch import ask_all
 from factaudit.llm.client import Client
-from factaudit.llm.cost import Budget, Usage
+from factaudit.llm.cost import Budget, Usage, reply_limit
+from factaudit.llm.replies import understood
 from factaudit.llm.run import stream
 from factaudit.llm.settings import LLMSettings
 from factaudit.llm.types import Reply, Request
@@ -135,16 +136,22 @@ class _Asks(LLMSettings):
         return params
 
     def _verdict(self, claim_id: str, replies: Sequence[Reply]) -> Verdict:
-        shown = [reply.text if reply.status == "ok" else reply.text or reply.error for reply in replies]
+        limit = reply_limit(self._params())
+        answers = [understood(reply, lambda text: self._prompt.is_whole(text, limit)) for reply in replies]
+        shown = [
+            reply.text if answer.status == "ok" else answer.error or answer.text
+            for reply, answer in zip(replies, answers, strict=True)
+        ]
         raw = shown[0] if self.n == 1 else json.dumps(shown, ensure_ascii=False)
         for reply in replies:
             # A sample that never came makes the verdict one to ask for again; those that came are in the cache.
             if reply.status in ("error", "skipped"):
                 return Verdict(claim_id, status=reply.status, raw=raw)
-        read = [self._prompt.read(reply.text, reply.tokens) for reply in replies if reply.status == "ok"]
+        read = [self._prompt.read(answer.text, answer.tokens) for answer in answers if answer.status == "ok"]
         if known := [score for score in read if score is not None]:
             return Verdict(claim_id, score=sum(known) / len(known), raw=raw)
-        return Verdict(claim_id, status="unparsed" if read else "refused", raw=raw)
+        refused = all(answer.status == "refused" for answer in answers)
+        return Verdict(claim_id, status="refused" if refused else "unparsed", raw=raw)
 
 
 def _now(client: Client, jobs: Sequence[_Job]) -> list[Reply | None]:

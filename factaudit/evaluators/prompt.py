@@ -122,18 +122,26 @@ class Template:
     @cached_property
     def _patterns(self) -> tuple[re.Pattern[str], re.Pattern[str]]:
         words = "|".join(re.escape(word) for word in sorted((*self.positive, *self.negative), key=len, reverse=True))
+        both = rf"(?!\s*(?:/|\bor\b|\band\b)\s*(?:{words})\b)"  # "Yes or No?" is the question
         return (
-            re.compile(rf"[\W_]*({words})\b", re.IGNORECASE),
-            re.compile(rf"\banswer\b(?:\s+is)?[\W_]*({words})\b", re.IGNORECASE),
+            re.compile(rf"[\W_]*({words})\b{both}", re.IGNORECASE),
+            re.compile(rf"\banswer\b(?:\s+is)?[\W_]*({words})\b{both}", re.IGNORECASE),
         )
 
     def _answer(self, text: str) -> re.Match[str] | None:
         first, marked = self._patterns
-        start = text.rfind("</think>") + len("</think>") if "</think>" in text else 0
-        answers = list(marked.finditer(text, start))
+        answers = list(marked.finditer(text))
         if self.last:
             return answers[-1] if answers else None
-        return first.match(text, start) or (answers[-1] if answers else None)
+        return first.match(text) or (answers[-1] if answers else None)
+
+    def is_whole(self, text: str, limit: int | None) -> bool:
+        """Whether a reply that was cut off has its answer all the same: it begins with it, and something follows.
+
+        limit: of the reply's tokens; after the only one that was asked for nothing can follow.
+        """
+        answer = None if self.last else self._patterns[0].match(text)
+        return answer is not None and (limit == 1 or bool(text[answer.end() :].strip()))
 
     def _token(self, tokens: Sequence[Token], answer: re.Match[str]) -> Token | None:
         """The token that the answer starts in; where the texts do not add up, the first (last) that reads like it."""

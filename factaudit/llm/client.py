@@ -214,7 +214,7 @@ class Client:
             expected = prompt_tokens(request)
             malformed, reason = 0, ""
             for attempt in range(self.max_retries + 1):
-                answer = await self._attempt(body, expected + (reply_limit(request) or 0))
+                answer = await self._attempt(body, expected + (reply_limit(request.params) or 0))
                 if isinstance(answer, Reply):
                     if answer.status in KEPT:
                         if not answer.prompt_tokens:

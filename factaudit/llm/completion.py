@@ -8,7 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from factaudit.llm.errors import Failure
+from factaudit.llm.replies import CUT_REASONS
 from factaudit.llm.types import Reply, Token
+
+#: Other servers' names of a reply that a filter took away.
+_FILTERED = ("content_filter", "safety", "recitation", "prohibited_content", "blocklist")
 
 
 def read_completion(text: str) -> Reply | Failure:
@@ -17,19 +21,30 @@ def read_completion(text: str) -> Reply | Failure:
         data = json.loads(text)
         choice = data["choices"][0]
         message = choice["message"]
-        content, refusal = message.get("content"), message.get("refusal")
+        content, refusal = _text(message.get("content")), message.get("refusal")
         finish = choice.get("finish_reason") or "stop"
         usage = data.get("usage") or {}
         tokens = _tokens(choice.get("logprobs"))
         counts = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
-        if not (content is None or isinstance(content, str)) or not isinstance(finish, str):
-            raise TypeError("content and finish_reason are not text")
+        if not isinstance(finish, str):
+            raise TypeError("finish_reason is not text")
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         return Failure(f"not a chat completion ({error!r}): {text[:200]}", malformed=True)
+    finish = finish if finish.lower() not in _FILTERED else "content_filter"
     if refusal or finish == "content_filter":
-        shown = refusal if isinstance(refusal, str) and refusal else content or ""
-        return Reply("refused", clean(shown), finish, tokens, *counts)
-    return Reply("ok", clean(content or ""), finish, tokens, *counts)
+        content = refusal if isinstance(refusal, str) and refusal else content
+        return Reply("refused", clean(content), finish, tokens, *counts)
+    finish = "length" if finish.lower() in CUT_REASONS else finish
+    return Reply("ok", clean(content), finish, tokens, *counts)
+
+
+def _text(content: Any) -> str:
+    """The text of a message; of one in parts (Mistral's, Anthropic's) those that are text, not thoughts or calls."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if not isinstance(content, list):
+        raise TypeError(f"content is {type(content).__name__}")
+    return "".join(part["text"] for part in content if part.get("type", "text") == "text")
 
 
 def clean(text: str) -> str:

@@ -148,7 +148,7 @@ class Budget:
         """The most that one call can cost: no tokenizer makes more tokens than there are bytes."""
         if price is None or self.max_cost is None:
             return 0.0
-        limit = reply_limit(request)
+        limit = reply_limit(request.params)
         if limit is None:
             raise UsageError("max_cost needs a limit on the length of a reply: set max_tokens")
         return price.cost(_prompt_tokens(request, lambda text: len(text.encode("utf-8", "surrogatepass"))), limit)
@@ -210,9 +210,9 @@ def prompt_tokens(request: Request) -> int:
     return _prompt_tokens(request, approximate_tokens)
 
 
-def reply_limit(request: Request) -> int | None:
-    """The most tokens that a reply may have, where the request limits them."""
-    return request.params.get("max_tokens") or request.params.get("max_completion_tokens")
+def reply_limit(params: Mapping[str, Any]) -> int | None:
+    """The most tokens that a reply may have, where a request's parameters limit them."""
+    return params.get("max_completion_tokens") or params.get("max_tokens")
 
 
 def _prompt_tokens(request: Request, count: Callable[[str], int]) -> int:
@@ -253,7 +253,7 @@ def estimate(
             seen.add(key)
             row["calls"] += 1
             row["prompt_tokens"] += _prompt_tokens(request, count)
-            limit = reply_limit(request)
+            limit = reply_limit(request.params)
             completion = None if limit is None or completion is None else completion + limit
         if store is not None:
             store.close()

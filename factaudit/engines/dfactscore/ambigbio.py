@@ -21,6 +21,7 @@ from factaudit.knowledge.bm25 import Bm25
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.retrieval import clean
 from factaudit.knowledge.wikipedia import API, MediaWiki
+from factaudit.llm.replies import understood
 from factaudit.llm.together import gather, run_sync, sessions
 from factaudit.llm.types import LLM, Request
 
@@ -254,7 +255,8 @@ def generate(
 
             async def ask(name: Name, candidates: list[str], docs: list[Row]) -> Row | None:
                 content = prompt.text(name.name, docs)
-                reply = await llm.ask(Request(({"role": "user", "content": content},), dict(params)))
+                asked = Request(({"role": "user", "content": content},), dict(params))
+                reply = understood(await llm.ask(asked), whole=lambda text: bool(text.strip()))
                 if reply.status != "ok":
                     failed.append(f"{name.name!r}: {reply.error or reply.status}")
                     return None

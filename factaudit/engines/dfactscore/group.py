@@ -18,6 +18,7 @@ from factaudit.engines.dfactscore.layout import SIMILAR, normal, read_layout
 from factaudit.engines.records import Grouping
 from factaudit.engines.responses import Fact
 from factaudit.errors import InputError, Problem
+from factaudit.llm.replies import understood
 from factaudit.llm.types import Reply, Request
 from factaudit.signature import digest
 
@@ -216,12 +217,13 @@ async def ask_for_groups(
 
 
 def _read(reply: Reply, facts: Sequence[str], name: str) -> Grouping:
+    # A reply that was cut off after the last of the facts is whole.
+    reply = understood(reply, lambda text: not reconcile(facts, read_layout(text, facts, name).groups).n_dropped)
     if reply.status != "ok":
         return Grouping(None, status=reply.status, raw=reply.error or reply.text or None)
     layout = read_layout(reply.text, facts, name)
     found = replace(reconcile(facts, layout.groups), raw=reply.text)
-    cut_off = reply.finish_reason == "length" and found.n_dropped > 0
-    if layout.doubtful or cut_off or 2 * found.n_dropped > len(facts):
+    if layout.doubtful or 2 * found.n_dropped > len(facts):
         return replace(found, groups=None, status="unparsed")
     return found
 

@@ -22,6 +22,7 @@ from factaudit.engines.dfactscore.rows import DFACTSCORE, FACTSCORE
 from factaudit.engines.dfactscore.score import CATEGORIES
 from factaudit.engines.responses import ANNOTATED, read_files
 from factaudit.evaluators.judging import name_evaluator, parts
+from factaudit.evaluators.unread import unread
 from factaudit.files import write_json, write_jsonl
 from factaudit.results import Results, audit_options
 from factaudit.runfolder import audited, checksums, counted, finish, opened, total_cost
@@ -85,6 +86,8 @@ def score_files(
             if judge is not None:
                 cited, _ = citation_scores(biographies, judge, journal=work / "journal", progress=progress)
         n_facts, n_pairs = scored.summary["n_facts"], len(scored.verdicts)
+        for line in unread(scored.verdicts):
+            say(line)
         say(f"facts     {n_facts:>9,}, {n_pairs:,} verdicts on a fact and an entity")
         write_table(scored.claims, folder / "claims.parquet")
         write_table(scored.verdicts, folder / "verdicts.parquet")

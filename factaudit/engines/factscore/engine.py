@@ -15,6 +15,7 @@ from factaudit.engines.records import Candidate, Decomposed, Found
 from factaudit.engines.responses import Response, make_response
 from factaudit.errors import UsageError
 from factaudit.knowledge.topics import Knowledge
+from factaudit.llm.replies import understood
 from factaudit.llm.together import run_sync, sessions
 from factaudit.llm.types import Request
 
@@ -142,7 +143,7 @@ class FactScorer(Engine):
             ({"role": "user", "content": f"{task}\n\n{talk}\n\nTitle:"},), {"temperature": 0.0, "max_tokens": 30}
         )
         async with sessions(self.llm):
-            reply = await self.llm.ask(asked)
+            reply = understood(await self.llm.ask(asked))
         lines = reply.text.strip().splitlines()
         title = lines[0].strip().strip("\"'*.").removeprefix("Title:").strip() if lines else ""
         if reply.status != "ok" or not title:

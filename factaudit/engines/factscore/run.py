@@ -10,6 +10,7 @@ from typing import Any
 from factaudit.engines.factscore.engine import FactScorer, Scored
 from factaudit.engines.factscore.labeled import agreement, calibration, discrimination, thresholds
 from factaudit.engines.responses import ANNOTATED, read_files
+from factaudit.evaluators.unread import unread
 from factaudit.files import write_json, write_jsonl
 from factaudit.results import Results, audit_options
 from factaudit.runfolder import audited, checksums, counted, finish, opened, total_cost
@@ -55,6 +56,8 @@ def score_files(
         with counted(scorer.callers, work / "calls.json", max_cost) as calls:
             scored = scorer.score_responses(responses, journal=work / "journal", progress=progress)
         summary = scored.summary
+        for line in unread(scored.verdicts):
+            say(line)
         say(f"facts     {summary['n_facts']:>9,}, {summary['n_unscored']:,} of them unscored")
         write_table(scored.claims, folder / "claims.parquet")
         write_table(scored.verdicts, folder / "verdicts.parquet")

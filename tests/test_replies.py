@@ -1,0 +1,216 @@
+"""What replies of real models mean: a golden file of their shapes, and no reply at all that breaks a parser."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scripted_llm import ScriptedLLM
+
+from factaudit.engines import verify
+from factaudit.engines.decompose import Demonstrations, decompose, sentences
+from factaudit.engines.dfactscore.group import Demonstrations as GroupDemonstrations
+from factaudit.engines.dfactscore.group import ask_for_groups
+from factaudit.engines.facts import is_boilerplate, read_facts
+from factaudit.evaluators.base import Verdict
+from factaudit.evaluators.llm import LLMJudge
+from factaudit.evaluators.unread import unread
+from factaudit.llm.completion import read_completion
+from factaudit.llm.replies import CUT_OFF, understood
+from factaudit.llm.types import Reply, Token
+from factaudit.tables import validate_verdicts
+
+GOLDEN = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "golden" / "replies.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+def shapes(kind: str) -> Any:
+    rows = [row for row in GOLDEN if row["as"] == kind]
+    return pytest.mark.parametrize("row", rows, ids=[row["shape"] for row in rows])
+
+
+def reply_of(row: dict[str, Any]) -> Reply:
+    reply = read_completion(json.dumps({"choices": [row["choice"]]}))
+    assert isinstance(reply, Reply)
+    return reply
+
+
+def decomposed(reply: Reply) -> tuple[list[str], str]:
+    found = asyncio.run(decompose("She lived.", ScriptedLLM(lambda prompt: reply).ask, Demonstrations.load()))
+    return [fact.text for fact in found.facts], found.sentences[0].status
+
+
+def test_the_golden_file_is_large_and_has_no_shape_twice() -> None:
+    assert len(GOLDEN) >= 60
+    assert len({(row["as"], row["shape"]) for row in GOLDEN}) == len(GOLDEN)
+
+
+@shapes("verify")
+def test_verdicts_of_factscores_prompt(row: dict[str, Any]) -> None:
+    reply = reply_of(row)
+    original, strict = verify.read(reply), verify.read(reply, "strict")
+    assert (original.prediction, original.status) == (row["prediction"], row["status"])
+    assert (strict.prediction, strict.status) == (row.get("strict", row["prediction"]), row["status"])
+    assert row.get("says", "") in (original.raw or "")
+
+
+@shapes("judge")
+def test_verdicts_of_a_judge(row: dict[str, Any]) -> None:
+    assert_verdict(LLMJudge(model="m", template=row["template"]), reply_of(row), row)
+
+
+def assert_verdict(judge: LLMJudge, reply: Reply, row: dict[str, Any]) -> None:
+    verdict: Verdict = judge._verdict("a", [reply])
+    assert (verdict.score, verdict.status) == (row["score"], row["status"])
+    assert row.get("says", "") in (verdict.raw or "")
+
+
+@shapes("facts")
+def test_facts_of_a_sentence(row: dict[str, Any]) -> None:
+    assert decomposed(reply_of(row)) == (row["facts"], row["status"])
+
+
+@shapes("response")
+def test_sentences_of_a_response(row: dict[str, Any]) -> None:
+    found = [is_boilerplate(sentence, first=n == 0) for n, sentence in enumerate(sentences(row["text"]))]
+    assert found == row["boilerplate"]
+
+
+def test_twenty_replies_that_were_cut_off_are_twenty_unscored_facts() -> None:
+    # A server whose model reasons past its 50 tokens: nothing in its replies may count for or against a fact.
+    for text in ("", "<think>Let me see whether it is true", "The statement is"):
+        for parser in verify.PARSERS:
+            read = verify.read(Reply("ok", text, "length", completion_tokens=50), parser)
+            assert (read.prediction, read.score, read.status) == (None, None, "unparsed")
+            assert (read.raw or "").startswith(f"{CUT_OFF} after 50 tokens (finish_reason: length): raise max_tokens")
+
+
+def test_what_a_response_only_thought_is_not_decomposed() -> None:
+    llm = ScriptedLLM(lambda prompt: "- A fact that is long enough.")
+    found = asyncio.run(decompose("<think>\nShe is a baker.\n</think>\nShe is old.", llm.ask, Demonstrations.load()))
+    assert [one.text for one in found.sentences] == ["She is old."]
+    assert len(llm.prompts) == 1
+
+
+def test_tokens_of_thoughts_are_no_score() -> None:
+    def token(text: str, yes: float) -> Token:
+        import math
+
+        return Token(text, -0.1, {"True": math.log(yes), "False": math.log(1 - yes)})
+
+    tokens = (Token("<think>", 0.0), token("True", 0.99), Token("</think>", 0.0), token("False", 0.2))
+    read = verify.read(Reply("ok", "<think>True</think>False", tokens=tokens))
+    assert (read.prediction, read.score) == (0, pytest.approx(0.2))
+    # Where the tokens are not the text's, nobody can tell which are thoughts.
+    assert verify.read(Reply("ok", "<think>True</think>False", tokens=tokens[1:])).score is None
+
+
+def test_a_judges_options_decide_what_can_be_cut() -> None:
+    reply = Reply("ok", "Yes", "length")
+    for options, score in (({}, None), ({"max_tokens": 1}, 1.0), ({"params": {"max_completion_tokens": 1}}, 1.0)):
+        verdict = LLMJudge(model="m", **options)._verdict("a", [reply])  # type: ignore[arg-type]
+        assert verdict.score == score
+
+
+def test_a_user_is_told_of_what_could_not_be_read() -> None:
+    def table(*rows: tuple[str, int | None, str]) -> pd.DataFrame:
+        return validate_verdicts(
+            pd.DataFrame(
+                {
+                    "claim_id": [str(n) for n in range(len(rows))],
+                    "evaluator": "gpt",
+                    "status": [status for status, _, _ in rows],
+                    "prediction": pd.array([prediction for _, prediction, _ in rows], dtype="Int8"),
+                    "raw": [raw for _, _, raw in rows],
+                }
+            )
+        )
+
+    cut = LLMJudge(model="m")._verdict("a", [Reply("ok", "", "length")]).raw or ""
+    told = unread(table(*[("unparsed", None, cut)] * 18, ("unparsed", None, "Hm"), ("ok", 1, "Yes")))
+    assert "18 of 20 replies were cut off and are unscored: raise max_tokens" in told[0]
+    assert "1 of 20 replies hold no answer" in told[1]
+    assert len(told) == 2
+    (guesses,) = unread(table(*[("unparsed", 1, "Hm")] * 2, *[("ok", 1, "True")] * 98))
+    assert "2 of 100 predictions are guesses" in guesses
+    assert unread(table(("unparsed", 1, "Hm"), *[("ok", 1, "True")] * 99)) == []
+
+
+# Any reply at all ----------------------------------------------------------------------------------------------------
+
+PIECES = st.sampled_from(
+    """True|false|Yes|no|<think>|</think>|<tool_call>|[TOOL_CALLS]|- |1. |===|Note:|No facts|I'm sorry|{|}|["a"]|```|**
+answer|can't assist|Here are|:|．""".replace("\n", "|").split("|")
+) | st.sampled_from(["|", "\n", "\x00", "\ud83d", "\ufeff", "\u202e", "<|channel|>final<|message|>"])
+TEXTS = st.one_of(st.text(max_size=200), st.lists(st.one_of(PIECES, st.text(max_size=8)), max_size=40).map("".join))
+FINISH = st.sampled_from(["stop", "length", "tool_calls", "content_filter", None, "eos"])
+
+
+@given(TEXTS, FINISH)
+def test_any_reply_is_read_or_left_unscored(text: str, finish: str | None) -> None:
+    reply = Reply("ok", text, finish)
+    answer = understood(reply)
+    assert answer.status in ("ok", "unparsed", "refused")
+    assert answer.status != "ok" or answer.text.strip()
+    assert answer.status == "ok" or answer.error or answer.text
+    for parser in verify.PARSERS:
+        read = verify.read(reply, parser)
+        assert read.status == "ok" or read.score is None
+        assert (read.prediction is None) <= (read.status != "ok")
+        if finish == "length" or not text.strip():
+            assert (read.prediction, read.status) == (None, "unparsed")
+    for template in ("default", "reason", "short"):
+        verdict = LLMJudge(model="m", template=template)._verdict("a", [reply])
+        assert (verdict.score is None) == (verdict.status != "ok")
+    facts = read_facts(text)
+    assert all(len(fact) > 3 and "\n" not in fact for fact in facts.facts)
+    assert not (facts.facts and facts.none)
+    llm = ScriptedLLM(lambda prompt: reply)
+    grouping = asyncio.run(ask_for_groups(llm.ask, GroupDemonstrations.load(), "P.", ["One fact.", "Two facts."]))
+    assert (grouping.groups is None) == (grouping.status != "ok")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(max_size=9),
+        lambda x: (
+            st.lists(x, max_size=4)
+            | st.dictionaries(
+                st.sampled_from(
+                    [
+                        "choices",
+                        "message",
+                        "content",
+                        "finish_reason",
+                        "refusal",
+                        "logprobs",
+                        "usage",
+                        "model",
+                        "text",
+                        "type",
+                    ]
+                ),
+                x,
+                max_size=4,
+            )
+        ),
+        max_leaves=20,
+    )
+)
+def test_any_body_is_a_reply_or_a_failure(body: Any) -> None:
+    for wrapped in (
+        body,
+        {"choices": [{"message": body}]},
+        {"choices": [body]},
+        {"choices": [{"message": {"content": body}}]},
+    ):
+        answer = read_completion(json.dumps(wrapped))
+        assert not isinstance(answer, Reply) or isinstance(answer.text, str)
