@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from factaudit.datasets import check_options, convert
 from factaudit.datasets.sources import files_in
 from factaudit.errors import InputError, Problem, UsageError
-from factaudit.evaluators.judging import as_claims, check_names, judge, name_evaluator, parts
+from factaudit.evaluators.judging import as_claims, check_names, files_of, judge, name_evaluator, parts
 from factaudit.evaluators.unread import unread
 from factaudit.files import write_json
 from factaudit.intake import load as intake
@@ -34,6 +35,7 @@ from factaudit.runfolder import (
     finish,
     opened,
     resolve_evaluator,
+    spare_run,
     write_lock,
 )
 from factaudit.signature import digest
@@ -95,15 +97,16 @@ def run(
     A second run into the same folder reuses what is unchanged. ``say`` gets one line per stage. A YAML with a
     ``factscore:`` or ``dfactscore:`` block is that engine's to run.
     """
+    folder = Path(out)
     if not isinstance(experiment, Experiment):
+        spare_run(folder, [experiment])
         if (engine := engine_of(experiment)) is not None:
             return engine.run(experiment, out, settings=settings, progress=progress, say=say)
         experiment = load(experiment, settings)
-    folder = Path(out)
     audit_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
     evaluators = [name_evaluator(spec) for spec in experiment.evaluators]
     check_names(evaluators)
-    with opened(folder) as work:
+    with opened(folder, [*_sources(experiment), *files_of(evaluators)]) as work:
         claims, verdicts, inputs, provenance, notes = _read_inputs(experiment)
         for note in notes:
             say(note)
@@ -132,7 +135,7 @@ def run(
         def reuse(key: str, make: Callable[[], list[Row]]) -> list[Row]:
             path = work / "audits" / f"{key.split('|')[0]}-{digest(key)}.json"
             kept.add(path.name)
-            if path.exists():
+            with suppress(OSError, ValueError):  # missing, or damaged: the rows are made again
                 return json.loads(path.read_text(encoding="utf-8"))
             rows = make()
             write_json(path, rows)
@@ -221,6 +224,11 @@ def _read_inputs(
     paths.extend(experiment.verdicts)
     verdicts = merge_verdicts(list(verdict_tables.values()), list(verdict_tables)) if verdict_tables else None
     return claims, verdicts, checksums(_files(paths)), provenance, notes
+
+
+def _sources(experiment: Experiment) -> list[str]:
+    named = [item if isinstance(item, str) else [*item.source, *_paths_in(item.options)] for item in experiment.claims]
+    return [path for one in named for path in ([one] if isinstance(one, str) else one)] + experiment.verdicts
 
 
 def _paths_in(options: Mapping[str, Any]) -> Iterator[str]:

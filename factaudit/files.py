@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from factaudit.errors import FactauditError
+from factaudit.errors import FactauditError, UsageError
 
 #: How the names of files begin that are being written, or were when a process was killed.
 TEMPORARY = ".factaudit-"
@@ -24,7 +24,7 @@ def atomic(path: str | Path) -> Iterator[Path]:
     """
     target = Path(path)
     # The suffix is kept: writers (pandas, matplotlib) choose the format by it.
-    temporary = target.parent / f"{TEMPORARY}{secrets.token_hex(8)}{target.suffix}"
+    temporary = target.parent / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}{target.suffix}"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -34,6 +34,26 @@ def atomic(path: str | Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def clear_away(files: Iterable[Path]) -> None:
+    """Delete what killed processes were writing; what a living one writes is left."""
+    for path in files:
+        writer = path.name.removeprefix(TEMPORARY).partition("-")[0]
+        if path.name.startswith(TEMPORARY) and not (writer.isdecimal() and _is_alive(int(writer))):
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    if os.name == "nt":  # where asking would end it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True
 
 
 def write_text(path: str | Path, text: str) -> None:
@@ -52,15 +72,36 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     write_text(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows))
 
 
+def spare(inputs: Iterable[str | Path], *outputs: str | Path | None) -> None:
+    """Raise `UsageError` where an output is an input or another output, by whatever name: what is read is not lost.
+
+    A folder among the inputs stands for the files in it. Outputs that are None are left out.
+    """
+    taken = {}
+    for path in map(Path, inputs):
+        for file in (path, *(path.rglob("*") if path.is_dir() else ())):
+            taken[file.resolve()] = "would be written over what the command reads"
+    for path in (Path(each) for each in outputs if each is not None):
+        place = path.resolve()
+        # The same file by another name: a hard link, or another case where the file system sees none.
+        twin = path.exists() and any(file.exists() and file.samefile(path) for file in taken)
+        if place in taken or twin:
+            reason = taken.get(place, "is the same file as one that the command reads")
+            raise UsageError(f"{path}: {reason}; give another name")
+        taken[place] = "would be written twice"
+
+
 @contextmanager
 def held(folder: str | Path, name: str) -> Iterator[None]:
     """Hold a folder, made where it is missing, as the only process; `FactauditError` where another one has it.
 
-    name: what a message calls it.
+    The folder and its lock may not be links, which would lead elsewhere. name: what a message calls it.
     """
+    refuse_link(folder)
+    refuse_link(Path(folder) / "lock")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        file = (Path(folder) / "lock").open("w")
+        file = (Path(folder) / "lock").open("a")
     except OSError as error:
         raise FactauditError(f"{name}: cannot be written to ({error.strerror})") from None
     with file:
@@ -73,6 +114,12 @@ def held(folder: str | Path, name: str) -> Iterator[None]:
         except BlockingIOError:
             raise FactauditError(f"{name}: another run is writing to this folder") from None
         yield
+
+
+def refuse_link(path: str | Path) -> None:
+    """Raise `FactauditError` where a path that is about to be written to is a link."""
+    if Path(path).is_symlink():
+        raise FactauditError(f"{path}: is a link, and nothing is written through links here; remove it")
 
 
 #: Made once, which is much of what a short line costs; numpy's numbers and arrays are written as Python's own.
@@ -89,6 +136,7 @@ class Journal:
 
     def __init__(self, path: str | Path, take: Callable[[Any], None], header: Mapping[str, Any] | None = None) -> None:
         self.path = Path(path)
+        refuse_link(self.path)
         whole = 0
         if self.path.exists():
             with self.path.open("rb") as file:

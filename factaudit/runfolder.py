@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from factaudit.errors import Problem, UsageError
 from factaudit.evaluators.judging import name_evaluator
 from factaudit.evaluators.registry import parse_spec
-from factaudit.files import TEMPORARY, held, write_json, write_text
+from factaudit.files import TEMPORARY, clear_away, held, refuse_link, write_json, write_text
 from factaudit.report import render
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, file_checksum, signature
@@ -82,14 +84,48 @@ def resolve_evaluator(
     return spec
 
 
+#: What runs write at the top of their folders, those of the engines included, and the folders that are theirs alone.
+_FILES = (
+    *("claims.parquet", "verdicts.parquet", "matrix.parquet", "responses.jsonl", "citations.jsonl", "summary.json"),
+    *("results.json", "report.html", "report.md", "experiment.lock.yaml"),
+)
+_FOLDERS = ("tables", "figures", ".work")
+
+
 @contextmanager
-def opened(folder: Path) -> Iterator[Path]:
-    """Hold a run folder as the only process, without what a killed one was writing; gives its ``.work``."""
+def opened(folder: Path, inputs: Iterable[str | Path] = ()) -> Iterator[Path]:
+    """Hold a run folder as the only process, without what a killed one was writing; gives its ``.work``.
+
+    Raises `UsageError` where the run would write over one of its inputs, `FactauditError` where a link would lead out
+    of the folder.
+    """
+    spare_run(folder, inputs)
+    _stay_inside(folder)
     work = folder / ".work"
     with held(work, str(folder)):
-        for path in folder.rglob(f"{TEMPORARY}*"):
-            path.unlink(missing_ok=True)
+        # The folder itself may hold more than this run, other run folders among it.
+        clear_away(folder.glob(f"{TEMPORARY}*"))
+        for name in _FOLDERS:
+            clear_away((folder / name).rglob(f"{TEMPORARY}*"))
         yield work
+
+
+def spare_run(folder: Path, inputs: Iterable[str | Path]) -> None:
+    """Raise `UsageError` where a run into ``folder`` would write over one of its inputs."""
+    top = folder.resolve()
+    for path in map(Path, inputs):
+        place = path.resolve()
+        inside = place.relative_to(top).parts if place.is_relative_to(top) else ()
+        if inside[:1] in {(name,) for name in _FOLDERS} or inside in {(name,) for name in _FILES}:
+            raise UsageError(f"{path}: the run would write over what it reads; give another run folder than {folder}")
+
+
+def _stay_inside(folder: Path) -> None:
+    for name in _FOLDERS:
+        refuse_link(folder / name)
+    for place, folders, files in os.walk(folder / ".work"):
+        for name in (*folders, *files):
+            refuse_link(Path(place) / name)
 
 
 @contextmanager
@@ -230,7 +266,16 @@ def finish(folder: Path, results: Results) -> None:
     write_json(folder / "results.json", results.to_dict())
     manifest = folder / ".work" / "rendered.json"
     now = sorted(path.relative_to(folder).as_posix() for path in render(folder))
-    before = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else []
-    for name in set(before) - set(now):
+    for name in _rendered(manifest) - set(now):
         (folder / name).unlink(missing_ok=True)
     write_json(manifest, now)
+
+
+def _rendered(manifest: Path) -> set[str]:
+    """The tables and figures that an earlier run wrote, as a file says that anybody may have changed."""
+    try:
+        names = json.loads(manifest.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return set()
+    known = names if isinstance(names, list) else []
+    return {name for name in known if isinstance(name, str) and re.fullmatch(r"(tables|figures)/[\w-][\w.-]*", name)}

@@ -58,9 +58,11 @@ def ambigbio_generate(
 ) -> None:
     """Write biographies of ambiguous names by retrieval-augmented generation (MF Table 1)."""
     from factaudit.engines.dfactscore.ambigbio import generate, read_names
+    from factaudit.files import spare
     from factaudit.knowledge.docdb import DocDB
     from factaudit.llm.settings import LLMSettings
 
+    spare([names, knowledge, demos], out)
     client = LLMSettings.of(llm).client(max_cost)
     with DocDB(knowledge) as source:
         rows = generate(read_names(names), source, client, out, demos=demos, k=k, system=system, say=say)

@@ -68,10 +68,12 @@ def adjust(
     import pandas as pd
 
     from factaudit.audit.core.adjust import adjust as adjust_rates
+    from factaudit.files import spare
     from factaudit.tables import read_claims, read_verdicts, suffix, write_table
 
     if out is not None:
         suffix(out)  # a wrong name is said before the work, not after
+    spare([claims, *verdicts], out)
     table = read_claims(claims)
     rows = pd.DataFrame(
         adjust_rates(table, read_verdicts(*verdicts, claims=table), evaluator, calibrate, levels=(level,))

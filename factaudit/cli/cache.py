@@ -36,9 +36,12 @@ def cache_info(file: Path | None) -> None:
 @_FILE
 def cache_export(out: Path, file: Path | None) -> None:
     """Write every reply as a line of JSON."""
+    from factaudit.files import spare
     from factaudit.llm import cache as store
 
-    say(f"{out}: {store.export(file or store.default_path(), out):,} replies")
+    file = file or store.default_path()
+    spare([file], out)
+    say(f"{out}: {store.export(file, out):,} replies")
 
 
 @cache.command(

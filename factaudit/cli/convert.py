@@ -27,12 +27,14 @@ def convert(
 ) -> None:
     """Turn a published data set into claims (and verdicts). `factaudit list formats` shows the formats."""
     from factaudit.datasets import convert as convert_sources
+    from factaudit.files import spare
     from factaudit.tables import suffix, write_table
     from factaudit.yamlfile import parse_settings
 
     for path in (out, verdicts):
         if path is not None:
             suffix(path)
+    spare([*sources, *(one.partition(":")[2] for one in join)], out, verdicts)
     given = parse_settings(options)
     if join:
         given["join"] = list(join)

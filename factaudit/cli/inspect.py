@@ -28,11 +28,12 @@ def inspect(files: tuple[Path, ...], write: Path | None, mapping: Mapping) -> No
 
     Nothing but the mapping is written.
     """
-    from factaudit.files import atomic
+    from factaudit.files import atomic, spare
     from factaudit.intake.anyfile import read_any
     from factaudit.intake.load import load
     from factaudit.intake.profile import describe
 
+    spare(files, write)
     for path in files:
         table = read_any(path)
         titled(str(path), f"{len(table):,} rows, {len(table.columns)} columns")

@@ -31,15 +31,17 @@ def judge(claims: Path, evaluators: Sequence[str], out: Path, mapping: Mapping) 
     """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
     import shutil
 
-    from factaudit.evaluators.judging import check_names, name_evaluator
+    from factaudit.evaluators.judging import check_names, files_of, name_evaluator
     from factaudit.evaluators.judging import judge as judge_claims
     from factaudit.evaluators.unread import unread
+    from factaudit.files import spare
     from factaudit.intake.load import load
     from factaudit.tables import suffix, write_table
 
     suffix(out)  # a wrong name is said before the work, not after
     named = [name_evaluator(spec) for spec in evaluators]
     check_names(named)
+    spare([claims, *files_of(named)], out)
     table = load([claims], mapping, say).claims
     if table is None:
         raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")

@@ -29,8 +29,10 @@ def knowledge_build(source: Path, out: Path, passage_tokens: int, tokenizer: str
     """Make a knowledge source of pages in JSONL: {title, text | passages | redirect}. Resumes where it was killed."""
     from tqdm import tqdm
 
+    from factaudit.files import spare
     from factaudit.knowledge.build import build
 
+    spare([source], out, f"{out}.partial")
     with tqdm(
         total=source.stat().st_size if source.is_file() else None, unit="B", unit_scale=True, disable=None
     ) as bar:

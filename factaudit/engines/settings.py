@@ -20,7 +20,7 @@ from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.topics import Knowledge
 from factaudit.knowledge.wikipedia import API, Wikipedia
 from factaudit.llm.settings import LLMField
-from factaudit.runfolder import RunSettings, check_audits, opened, resolve_evaluator
+from factaudit.runfolder import RunSettings, check_audits, opened, resolve_evaluator, spare_run
 from factaudit.signature import digest
 from factaudit.yamlfile import Paths, YamlFile, check
 
@@ -113,6 +113,8 @@ def engine_options(block: EngineSettings, experiment: RunSettings, out: str | Pa
 
     knowledge: open one also where none is named (`factaudit.knowledge.docdb.resolve`).
     """
+    named = [getattr(block, key) for key in block.PATHS]
+    spare_run(Path(out), [path for value in named if value for path in (value if isinstance(value, list) else [value])])
     retriever = Retriever(block.retrieval, block.k)
     if block.retrieval_model is not None:
         retriever.model = block.retrieval_model

@@ -124,6 +124,15 @@ def parts(evaluator: Evaluator, claims: Iterable[Claim] = ()) -> Iterator[tuple[
         yield from parts(member, inner)
 
 
+def files_of(evaluators: Iterable[NamedEvaluator]) -> Iterator[Path]:
+    """The files and folders that options of evaluators (and of those inside them) name."""
+    for named in evaluators:
+        for part, _ in parts(named.evaluator):
+            for value in getattr(part, "__dict__", {}).values():
+                if isinstance(value, str | Path) and value and Path(value).exists():
+                    yield Path(value)
+
+
 def as_claims(table: pd.DataFrame) -> Iterator[Claim]:
     """The rows of a claims table as evaluators see them."""
     inputs = _Inputs(table)

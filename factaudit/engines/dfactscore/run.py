@@ -79,7 +79,7 @@ def score_files(
     if judge is not None:
         callers += [(f"citations: {judge.name}", part) for part, _ in parts(judge.evaluator)]
     options: Row = {"replicates": scorer.replicates, "seed": scorer.seed, "confidence": scorer.confidence}
-    with opened(folder) as work:
+    with opened(folder, paths) as work:
         with counted(callers, work / "calls.json", max_cost) as calls:
             scored = scorer.score(biographies, journal=work / "journal", progress=progress)
             cited: list[Row] = []
@@ -151,7 +151,7 @@ def published_files(
     folder = Path(out)
     options: Row = {"replicates": replicates, "seed": seed, "confidence": confidence}
     found = read_published(sources, **options)
-    with opened(folder):
+    with opened(folder, [sources] if isinstance(sources, str | Path) else sources):
         say(f"claims    {len(found.claims):>9,} of {len(found.rows)} files")
         write_table(found.claims, folder / "claims.parquet")
         write_table(found.verdicts, folder / "verdicts.parquet")

@@ -52,7 +52,7 @@ def score_files(
     paths = [Path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
     responses = read_files(paths, facts=facts, system=system, limit=limit)
     say(f"responses {len(responses):>9,} of {len({one.system for one in responses})} systems")
-    with opened(folder) as work:
+    with opened(folder, paths) as work:
         with counted(scorer.callers, work / "calls.json", max_cost) as calls:
             scored = scorer.score_responses(responses, journal=work / "journal", progress=progress)
         summary = scored.summary

@@ -1,0 +1,185 @@
+"""What is read is never written over, and what is written stays where the user said."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from factaudit.cli import main
+from factaudit.errors import FactauditError, UsageError
+from factaudit.files import TEMPORARY, Journal, atomic, clear_away, held, spare
+from factaudit.llm.cache import Cache
+from factaudit.runfolder import opened
+from factaudit.tables import validate_claims, validate_verdicts, write_table
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with an input of every kind, the names of a run folder's own files among them."""
+    rows = {"claim_id": ["a", "b"], "dataset": "D", "system": ["x", "y"], "claim": "It rains.", "doc": "Rain."}
+    claims = validate_claims(pd.DataFrame({**rows, "label": [1, 0]}))
+    verdicts = validate_verdicts(pd.DataFrame({"claim_id": ["a", "b"], "evaluator": "e", "score": [0.9, 0.1]}))
+    for suffix in (".parquet", ".jsonl"):
+        write_table(claims, tmp_path / f"claims{suffix}")
+        write_table(verdicts, tmp_path / f"verdicts{suffix}")
+    (tmp_path / "pages.jsonl").write_text('{"title": "Rain", "text": "It rains."}\n')
+    (tmp_path / "responses.jsonl").write_text('{"topic": "Rain", "output": "It rains."}\n')
+    (tmp_path / "experiment.yaml").write_text("claims: claims.parquet\nverdicts: verdicts.parquet\n")
+    (tmp_path / "experiment.lock.yaml").write_text("claims: claims.jsonl\nverdicts: verdicts.jsonl\n")
+    (tmp_path / "hard.jsonl").hardlink_to(tmp_path / "claims.jsonl")
+    (tmp_path / "soft.jsonl").symlink_to(tmp_path / "claims.jsonl")
+    (tmp_path / "sub").mkdir()
+    Cache(tmp_path / "cache.sqlite").close()
+    return tmp_path
+
+
+def contents(folder: Path) -> dict[str, bytes | None]:
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "judge claims.jsonl --evaluator rouge2 --out claims.jsonl",
+        "judge claims.jsonl --evaluator rouge2 --out sub/../claims.jsonl",
+        "judge claims.jsonl --evaluator rouge2 --out hard.jsonl",
+        "judge claims.jsonl --evaluator rouge2 --out soft.jsonl",
+        "judge soft.jsonl --evaluator rouge2 --out claims.jsonl",
+        "judge claims.jsonl --evaluator stored:path=verdicts.parquet --out verdicts.parquet",
+        "judge claims.jsonl --evaluator chunked:evaluator=stored:path=verdicts.parquet --out verdicts.parquet",
+        "adjust claims.jsonl verdicts.jsonl --calibrate x --out claims.jsonl",
+        "adjust claims.jsonl verdicts.jsonl --calibrate x --out verdicts.jsonl",
+        "convert llm-aggrefact claims.jsonl --out claims.jsonl",
+        "convert llm-aggrefact claims.jsonl --out new.csv --verdicts claims.jsonl",
+        "convert llm-aggrefact claims.jsonl --out new.csv --verdicts new.csv",
+        "convert aggrefact . --out claims.jsonl",
+        "convert aggrefact claims.parquet --join tofueval:verdicts.jsonl --out verdicts.jsonl",
+        "audit claims.parquet verdicts.jsonl --out .",
+        "audit claims.jsonl verdicts.parquet --out sub/..",
+        "run experiment.yaml --out .",
+        "run experiment.lock.yaml --out .",
+        "score responses.jsonl --knowledge pages.jsonl --verifier rouge2 --out .",
+        "dscore responses.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper heuristic --out .",
+        "knowledge build pages.jsonl --out pages.jsonl",
+        "cache export cache.sqlite --file cache.sqlite",
+        "ambigbio generate responses.jsonl --knowledge pages.jsonl --llm m --out responses.jsonl",
+        "ambigbio generate responses.jsonl --knowledge pages.jsonl --llm m --out pages.jsonl",
+        "inspect claims.jsonl --write claims.jsonl",
+    ],
+)
+def test_no_command_writes_over_what_it_reads(folder, monkeypatch, capsys, command):
+    monkeypatch.chdir(folder)
+    before = contents(folder)
+    with pytest.raises(SystemExit) as stop:
+        main(command.split())
+    said = capsys.readouterr().err
+    assert stop.value.code == 2, said
+    assert "over what" in said or "would be written twice" in said or "same file" in said
+    assert contents(folder) == before
+
+
+def test_names_that_only_look_alike_are_others(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    spare(["claims.jsonl"], "sub/claims.jsonl", "claims.jsonl.gz", None)
+    with pytest.raises(UsageError, match="written twice"):
+        spare([], "a.csv", "./a.csv")
+
+
+# ------------------------------------------------------------------------------------------ the run folder
+
+
+def outside(tmp_path: Path) -> Path:
+    """A folder of the user's beside the run folder, with files that look like ours."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("lock", "calls.json", "notes.txt", "a.json", f"{TEMPORARY}0-1.csv", "rates.csv"):
+        (elsewhere / name).write_text("{}")
+    return elsewhere
+
+
+def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
+    """Names that a changed manifest holds, and what other programs are writing, stay."""
+    elsewhere, run = outside(folder), folder / "runs" / "one"
+    arguments = ["audit", str(folder / "claims.jsonl"), str(folder / "verdicts.jsonl"), "--out", str(run)]
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--replicates", "0"])
+    assert stop.value.code == 0
+    manifest = run / ".work" / "rendered.json"
+    names = ["../../elsewhere/notes.txt", "/etc/hostname", str(elsewhere / "a.json"), "tables/../../../notes.txt"]
+    manifest.write_text(json.dumps([*names, 7, "claims.parquet", "tables/gone.csv", ".work/lock"]))
+    (run / "tables" / "gone.csv").write_text("of an earlier run")
+    other = run / "inside" / f"{TEMPORARY}1-2.csv"
+    other.parent.mkdir()
+    other.write_text("another program's")
+    before = contents(elsewhere)
+    with pytest.raises(SystemExit) as stop:
+        main([*arguments, "--replicates", "0"])
+    assert stop.value.code == 0
+    assert contents(elsewhere) == before
+    assert other.exists()
+    assert not (run / "tables" / "gone.csv").exists()
+
+
+@pytest.mark.parametrize("damaged", ["", "{", "7", '{"a": 1}', "\udcff"])
+def test_a_damaged_manifest_stops_nothing(folder, damaged):
+    run = folder / "run"
+    with opened(run) as work:
+        (work / "rendered.json").write_text(damaged, errors="surrogateescape")
+    with pytest.raises(SystemExit) as stop:
+        main(["audit", str(folder / "claims.jsonl"), str(folder / "verdicts.jsonl"), "--out", str(run)])
+    assert stop.value.code == 0
+
+
+@pytest.mark.parametrize(
+    "link", [".work", "tables", "figures", ".work/audits", ".work/journal", ".work/lock", ".work/calls.json"]
+)
+def test_a_link_does_not_lead_out_of_the_run_folder(folder, capsys, link):
+    elsewhere, run = outside(folder), folder / "run"
+    target = elsewhere / Path(link).name
+    (run / link).parent.mkdir(parents=True)
+    (run / link).symlink_to(target if target.is_file() else elsewhere)
+    before = contents(elsewhere)
+    with pytest.raises(SystemExit) as stop:
+        main(["audit", str(folder / "claims.jsonl"), str(folder / "verdicts.jsonl"), "--out", str(run)])
+    assert stop.value.code == 1
+    assert f"{link}: is a link" in capsys.readouterr().err
+    assert contents(elsewhere) == before
+
+
+def test_the_run_folder_itself_may_be_a_link(folder):
+    (folder / "real").mkdir()
+    (folder / "run").symlink_to(folder / "real")
+    with opened(folder / "run"):
+        assert (folder / "real" / ".work" / "lock").exists()
+
+
+def test_locks_and_journals_are_not_written_through_links(tmp_path):
+    elsewhere = outside(tmp_path)
+    (tmp_path / "held").mkdir()
+    (tmp_path / "held" / "lock").symlink_to(elsewhere / "notes.txt")
+    (tmp_path / "journal.jsonl").symlink_to(elsewhere / "notes.txt")
+    with pytest.raises(FactauditError, match="is a link"), held(tmp_path / "held", "it"):
+        pass
+    with pytest.raises(FactauditError, match="is a link"):
+        Journal(tmp_path / "journal.jsonl", print)
+    assert (elsewhere / "notes.txt").read_text() == "{}"
+
+
+def test_what_a_living_process_writes_is_left(tmp_path):
+    with atomic(tmp_path / "mine.csv") as mine:
+        mine.write_text("begun")
+        ended = subprocess.Popen([sys.executable, "-c", ""])
+        ended.wait()
+        left = [tmp_path / f"{TEMPORARY}{ended.pid}-a.csv", tmp_path / f"{TEMPORARY}abc.csv"]
+        for path in left:
+            path.write_text("half")
+        clear_away(tmp_path.iterdir())
+        assert [path for path in left if path.exists()] == []
+        assert mine.exists()
+    assert os.listdir(tmp_path) == ["mine.csv"]
