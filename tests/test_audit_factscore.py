@@ -22,7 +22,8 @@ from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.means import bootstrap_mean, penalty
 from factaudit.audit.factscore import factscore
-from factaudit.audit.factscore_people import agreement, calibration, classified, discrimination, errors, thresholds
+from factaudit.audit.factscore_auc import discrimination
+from factaudit.audit.factscore_people import agreement, calibration, classified, errors, thresholds
 from factaudit.errors import UsageError
 from factaudit.tables import validate_claims, validate_verdicts
 

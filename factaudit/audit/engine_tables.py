@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factaudit.audit.core.declare import Audit, Check, Column, shared
+from factaudit.audit.core.declare import Audit, Column, shared
 
 _COLUMNS = {
     **shared("evaluator"),
@@ -32,71 +32,16 @@ _COLUMNS = {
 }
 
 
-#: What the engine finds itself.
-_MERGED = Check("merged_facts", "Facts of several people told as one person's", "", lambda audited: ())
-
-
 def _table(name: str, title: str, text: str, formula: str) -> Audit:
-    checks = (_MERGED,) if name == "dfactscore" else ()
-    return Audit(name, title, "", _COLUMNS, None, text=text, formula=formula, place=0, checks=checks)
+    return Audit(name, title, "", _COLUMNS, None, text=text, formula=formula, place=0)
 
 
 AUDITS = (
-    _table(
-        "factscore",
-        "FActScore, system by system",
-        "The unweighted mean over responses, with and without the length penalty.",
-        "Responses that abstain or hold no fact count in the respond ratio only; one whose facts have no verdict is "
-        "within the bounds.",
-    ),
-    _table(
-        "factscore_agreement",
-        "Predicted FActScore against people's",
-        "Over the responses that both have scored; people's score knows no length penalty.",
-        "Bias = predicted − people's; p-values are of no correlation.",
-    ),
-    _table(
-        "factscore_auc",
-        "Whether scores tell supported from unsupported facts",
-        "Whatever the threshold.",
-        "Area under the ROC curve over labelled facts; ties count half; intervals resample responses.",
-    ),
-    _table(
-        "factscore_thresholds",
-        "Finding responses that are good enough",
-        "“Predicted score ≥ t” as a test for “people's score ≥ t”.",
-        "Precision, recall and F1 over responses.",
-    ),
-    _table(
-        "factscore_calibration",
-        "People's scores by predicted score",
-        "Responses in ten equal bins of the predicted score (without the penalty).",
-        "Mean predicted and mean people's score of each bin.",
-    ),
-    _table(
-        "dfactscore",
-        "FActScore and D-FActScore of the systems",
-        "A system that merges people of one name keeps its FActScore and loses D-FActScore (MF §4).",
-        "Means over the responses that answered; init: without the length penalty. Gap = init FActScore − init "
-        "D-FActScore, paired. Merged: some fact is true of somebody else of the name, not of the person it is told of.",
-    ),
     _table(
         "dfactscore_printed",
         "Against the printed table",
         "Each printed figure beside what the published decisions give (MF Table 4).",
         "Rebuilt: rounded to the printed decimals.",
-    ),
-    _table(
-        "dfactscore_elsewhere",
-        "Facts that belong to someone else",
-        "What a reader of the merged paragraphs is misled about.",
-        "Linked: the person whom most facts of the group are true of. About: the person whom the fact is true of.",
-    ),
-    _table(
-        "dfactscore_linking",
-        "Other ways to group and to link",
-        "All read from the same verdicts.",
-        "argmax: the entity that supports most of a group (MF Eq. 1); hungarian: the same, but no entity twice.",
     ),
     _table(
         "dfactscore_grouping",

@@ -27,6 +27,7 @@ from factaudit.audit.core.matrix import NARROW, RULES, Link, Response, columns_o
 from factaudit.audit.core.means import GAMMA, bootstrap_mean
 from factaudit.audit.core.plot import DotPlot, Lines
 from factaudit.audit.core.rows import ALL, Row
+from factaudit.audit.core.words import percent
 
 Rule = Literal["argmax", "hungarian", "given"]
 #: From this difference on, FActScore alone is a wrong account of a system.
@@ -72,7 +73,7 @@ def linking(
             if rule == "given" and not _has_given(members):
                 continue
             row = summarise([score(one, rule, gamma=gamma, narrow=narrow)[0] for one in members], intervals)
-            rows.append({"grouper": group, "link": rule} | key | {name: row[name] for name in _LINKED})
+            rows.append({"grouper": group, "link": rule} | key | {name: row[name] for name in _with_ends(_LINKED)})
     return rows
 
 
@@ -119,16 +120,6 @@ def gaps(
 
 
 # -------------------------------------------------------------------------------------------------------- its parts
-
-#: The figures that depend on links.
-_LINKED = (
-    "n_answered",
-    *(f"{key}{end}" for key in ("dfactscore", "init_dfactscore") for end in ("", "_low", "_high", "_min", "_max")),
-    *(f"gap{end}" for end in ("", "_low", "_high", "_min", "_max")),
-    "n_biographies",
-    *(f"share_merged{end}" for end in ("", "_low", "_high", "_min", "_max")),
-    *("n_undecided", "n_elsewhere", "n_narrow", "reason"),
-)
 
 
 def _applies(judged: Judged) -> bool:
@@ -203,54 +194,73 @@ def _merged_facts(audited: Audited) -> Iterator[Finding]:
 
 _KEYS: dict[str, Column] = {
     **shared("dataset", "evaluator"),
-    "grouper": Column("groups", "text", "the column of the claims that has the groups", key=True, shown=False),
-    "link": Column("links", "text", "how groups are linked to entities", key=True),
     "system": Column(
         "system", "text", "the system that wrote the responses", key=True, values={"__all__": "all systems"}
     ),
 }
+_LINK: dict[str, Column] = {
+    "grouper": Column("groups", "text", "the column of the claims that has the groups", key=True),
+    "link": Column("links", "text", "how groups are linked to entities", key=True),
+}
 _SCORES = "means over the responses that answered; `init_`: without the length penalty"
-_FIGURES: dict[str, Column] = {
-    "n_answered": Column("responses", "count", "responses that answered, with at least one fact"),
-    "n_facts": Column("facts", "count", "their facts"),
-    "n_unscored": Column("unscored", "count", "facts without FActScore's, and D-FActScore's verdict", shown="any"),
-    "n_unscored_linked": Column(
-        "unscored, linked", "count", "facts without FActScore's, and D-FActScore's verdict", shown="any"
-    ),
-    "n_without_candidates": Column("without candidates", "count", "responses that nobody could be about", shown="any"),
+_UNSCORED = "facts without FActScore's, and D-FActScore's verdict"
+_ENTITIES = "groups, and distinct entities, of a response"
+_MERGED = "responses in which some fact is true of somebody else of the name, and not of the person it is told of"
+_COUNTS: dict[str, Column] = {
+    "n_responses": Column("all responses", "count", "responses, and those of them that answered", shown=False),
+    "n_answered": Column("responses", "count", "responses, and those of them that answered"),
+    "respond_ratio": Column("respond ratio", "percent", "their share", shown=False),
+    "n_facts": Column("facts", "count", "their facts, in all and of a response"),
+    "facts_per_response": Column("facts per response", "number", "their facts, in all and of a response", shown=False),
+    "n_unscored": Column("unscored", "count", _UNSCORED, shown="any"),
+    "n_unscored_linked": Column("unscored, linked", "count", _UNSCORED, shown="any"),
     "n_ungrouped": Column(
         "in no group", "count", "facts in no group, where others of the response have one", shown="any"
     ),
+    "n_without_candidates": Column("no candidate", "count", "responses that nobody could be about", shown="any"),
+    "n_candidates": Column("candidates", "number", "mean number of candidates of a response", shown=False),
+}
+_FIGURES: dict[str, Column] = {
     "init_factscore": Column("FActScore", "percent", _SCORES, bounds=True, interval=True),
-    "init_dfactscore": Column("D-FActScore", "percent", _SCORES, bounds=True, interval=True),
     "factscore": Column("FActScore, penalised", "percent", _SCORES, bounds=True, interval=True, shown=False),
+    "init_dfactscore": Column("D-FActScore", "percent", _SCORES, bounds=True, interval=True),
     "dfactscore": Column("D-FActScore, penalised", "percent", _SCORES, bounds=True, interval=True, shown=False),
     "gap": Column("gap", "points", "FActScore − D-FActScore, without the penalty, paired", bounds=True, interval=True),
-    "share_merged": Column(
-        "merged responses",
-        "percent",
-        "responses in which some fact is true of somebody else of the name, and not of the person it is told of",
-        bounds=True,
-        interval=True,
+    "n_dfactscore_higher": Column(
+        "D-FActScore higher",
+        "count",
+        "responses whose D-FActScore exceeds their FActScore, as it can where the two are not of the same facts",
+        shown="any",
     ),
-    "n_biographies": Column(
-        "# bio", "number", "groups, and distinct entities, of a response", bounds=True, interval=True, digits=2
-    ),
-    "n_entities": Column(
-        "# ent.", "number", "groups, and distinct entities, of a response", bounds=True, interval=True, digits=2
-    ),
-    "n_undecided": Column(
-        "undecided", "count", "responses that may or may not be merged, as missing verdicts go", shown="any"
-    ),
+    "n_merged": Column("merged", "count", _MERGED, shown=False),
+    "share_merged": Column("merged responses", "percent", _MERGED, bounds=True, interval=True),
+    "n_undecided": Column("undecided", "count", "responses that may be merged, as missing verdicts go", shown="any"),
     "n_elsewhere": Column("facts of others", "count", "facts that are true of somebody else"),
+    "n_biographies": Column("# bio", "number", _ENTITIES, bounds=True, interval=True, digits=2),
+    "n_entities": Column("# ent.", "number", _ENTITIES, bounds=True, interval=True, digits=2),
     "n_narrow": Column("narrow links", "count", "groups whose second-best entity supports nearly as much", shown=False),
-    "respond_ratio": Column("respond ratio", "percent", "responses that answered, of all", shown=False),
     **{
         name: Column(name, "percent", "shares of the categories (MF §2.4)", bounds=True, shown=False)
         for name in CATEGORIES
     },
     **shared("reason"),
 }
+#: The figures that depend on links.
+_LINKED = (
+    *("n_answered", "init_dfactscore", "dfactscore", "gap", "share_merged", "n_undecided", "n_elsewhere"),
+    *("n_biographies", "n_narrow", "reason"),
+)
+
+
+def _with_ends(names: Sequence[str]) -> Iterator[str]:
+    """The keys of rows: each name with its bounds and its interval."""
+    for name in names:
+        column = (_COUNTS | _FIGURES)[name]
+        yield name
+        yield from (f"{name}{end}" for end in ("_low", "_high") if column.interval)
+        yield from (f"{name}{end}" for end in ("_min", "_max") if column.bounds)
+
+
 _OPTIONS = {
     "link": "`argmax` (the entity that supports most facts of the group, MF Eq. 1), `hungarian` (the same, but no "
     "entity twice) or `given` (column `given_entity`)",
@@ -263,11 +273,6 @@ _FORMULA = (
     "supports to which their group is linked / facts. A fact without a verdict counts as not supported; the bounds are "
     "over all ways to fill in the missing verdicts."
 )
-
-
-def percent(rate: float) -> str:
-    """``91.0 %``."""
-    return f"{100 * rate:.1f} %"
 
 
 def _options(*names: str) -> dict[str, str]:
@@ -284,7 +289,7 @@ AUDITS = (
         text="FActScore lets any person of the name support a fact; D-FActScore only the one to whom the fact's group "
         "is linked. A system that merges people of one name keeps its FActScore and loses D-FActScore.",
         formula=_FORMULA,
-        columns=_KEYS | _FIGURES,
+        columns={**_KEYS, "link": _LINK["link"], **_COUNTS, **_FIGURES},
         options=_options("link", "group", "gamma", "narrow"),
         compute=entities,
         applies=_applies,
@@ -339,7 +344,7 @@ AUDITS = (
         text="All read from the same verdicts.",
         formula="argmax: the entity that supports most of a group (MF Eq. 1); hungarian: the same, but no entity "
         "twice; given: as somebody said.",
-        columns=_KEYS | _FIGURES,
+        columns={**_KEYS, **_LINK, **{name: (_COUNTS | _FIGURES)[name] for name in _LINKED}},
         options=_options("group", "gamma", "narrow"),
         compute=linking,
         applies=_applies,

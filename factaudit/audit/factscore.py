@@ -65,7 +65,8 @@ _COLUMNS: dict[str, Column] = {
     "system": Column(
         "system", "text", "the system that wrote the responses", key=True, values={"__all__": "all systems"}
     ),
-    "n_scored": Column("responses", "count", "responses behind the scores"),
+    "n_responses": Column("all responses", "count", "responses, and those of them that are scored", shown=False),
+    "n_scored": Column("responses", "count", "responses, and those of them that are scored"),
     "n_facts": Column("facts", "count", "facts, those supported, and those without a verdict"),
     "n_supported": Column("supported", "count", "facts, those supported, and those without a verdict", shown=False),
     "n_unscored": Column("unscored", "count", "facts, those supported, and those without a verdict", shown="any"),

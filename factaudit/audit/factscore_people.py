@@ -1,4 +1,4 @@
-"""FActScore against people: how near the predicted scores come, and whether they tell facts and responses apart.
+"""FActScore against people: how near the predicted scores come, and what they find.
 
 People's score of a response is supported / labelled facts: of the columns ``human_supported``, ``human_not_supported``
 and ``human_irrelevant`` where the claims have them (numbers, the same in all rows of a response), else of the labels.
@@ -14,10 +14,10 @@ import numpy as np
 from scipy import stats
 
 from factaudit.audit.core.declare import Audit, Column, shared
-from factaudit.audit.core.facts import HUMAN, applies, facts_of, scores_of
+from factaudit.audit.core.facts import HUMAN, facts_of, labelled, scores_of
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.means import GAMMA
+from factaudit.audit.core.means import GAMMA, percentiles
 from factaudit.audit.core.plot import DotPlot, Lines
 from factaudit.audit.core.rows import Row
 
@@ -107,27 +107,6 @@ def calibration(
     return rows
 
 
-def discrimination(judged: Judged, *, intervals: Intervals | None = None) -> list[Row]:
-    """How well scores tell supported from unsupported facts: the area under the ROC curve, per evaluator and system.
-
-    Rows: n (labelled facts with a score), n_unscored (labelled facts without), auc; its interval resamples responses.
-    None with a reason where one class is missing. Ties count half.
-    """
-    facts = facts_of(judged)
-    rows = []
-    for at, evaluator in enumerate(judged.evaluators):
-        scores = scores_of(facts, judged, at, 0).fact_score
-        for key, inside in facts.systems():
-            labelled = (facts.label >= 0) & inside[facts.response]
-            use = labelled & ~np.isnan(scores)
-            row: Row = {"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]}
-            row |= {"n": int(use.sum()), "n_unscored": int((labelled & ~use).sum())}
-            auc, low, high = _auc(facts.label[use], scores[use], facts.response[use], intervals)
-            why = None if auc is not None else "no score" if not use.any() else "labels of one class only"
-            rows.append(row | {"auc": auc, "auc_low": low, "auc_high": high, "reason": why})
-    return rows
-
-
 # -------------------------------------------------------------------------------------------------------- its parts
 
 
@@ -194,18 +173,8 @@ def errors(pairs: np.ndarray, intervals: Intervals | None = None) -> Row:
         draws = np.random.default_rng(intervals.seed).integers(0, n, (intervals.replicates, n))
         for key, values in _figures(pairs[draws]).items():
             if row[key] is not None:
-                row[f"{key}_low"], row[f"{key}_high"] = _ends(values, intervals)
+                row[f"{key}_low"], row[f"{key}_high"] = percentiles(values, intervals)
     return row | {"reason": None if varied else "correlations: fewer than three responses, or one score is constant"}
-
-
-def _ends(values: np.ndarray, intervals: Intervals) -> tuple[float | None, float | None]:
-    """A percentile interval; a draw that is NaN (of equal scores, of one class) says nothing of it."""
-    known = values[~np.isnan(values)]
-    if not len(known):
-        return None, None
-    tail = (1 - intervals.confidence) / 2
-    low, high = np.quantile(known, [tail, 1 - tail])
-    return float(low), float(high)
 
 
 def _figures(pairs: np.ndarray) -> dict[str, np.ndarray]:
@@ -232,41 +201,7 @@ def pearson(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(flat, np.nan, (a * b).sum(axis=-1) / np.where(flat, 1.0, product))
 
 
-def _auc(
-    labels: np.ndarray, scores: np.ndarray, clusters: np.ndarray, intervals: Intervals | None
-) -> tuple[float | None, float | None, float | None]:
-    if not (labels == 1).any() or not (labels == 0).any():
-        return None, None, None
-    # Facts in the order of their scores; a resampled response counts as often as it was drawn.
-    order = np.argsort(scores, kind="stable")
-    positive = labels[order] == 1
-    steps = np.flatnonzero(np.r_[True, np.diff(scores[order]) > 0])
-    _, which = np.unique(clusters[order], return_inverse=True)
-    n = int(which.max()) + 1
-
-    def auc(weights: np.ndarray) -> np.ndarray:
-        up = np.add.reduceat(np.where(positive, weights, 0.0), steps, axis=1)
-        down = np.add.reduceat(np.where(positive, 0.0, weights), steps, axis=1)
-        pairs = up.sum(axis=1) * down.sum(axis=1)
-        wins = (up * (np.cumsum(down, axis=1) - down / 2)).sum(axis=1)
-        return np.divide(wins, pairs, out=np.full(len(weights), np.nan), where=pairs > 0)
-
-    value = float(auc(np.ones((1, len(order))))[0])
-    if n < 2 or intervals is None:
-        return value, None, None
-    rng = np.random.default_rng(intervals.seed)
-    drawn = []
-    for start in range(0, intervals.replicates, 100):  # 100 at a time: the weights are as wide as there are facts
-        counts = rng.multinomial(n, np.full(n, 1 / n), size=min(100, intervals.replicates - start))
-        drawn.append(auc(counts[:, which].astype(np.float64)))
-    return value, *_ends(np.concatenate(drawn), intervals)
-
-
 # ------------------------------------------------------------------------------------------------------ declaration
-
-
-def _labelled(judged: Judged) -> bool:
-    return applies(judged) and (HUMAN[0] in judged.claims or bool((judged.label >= 0).any()))
 
 
 _KEYS: dict[str, Column] = {
@@ -286,7 +221,9 @@ _OPTIONS = {
     "irrelevant": "facts that people found irrelevant: `exclude`, or count them as `unsupported`",
     "gamma": "γ of the length penalty; 0 turns it off",
 }
+_ANNOTATED = "all responses, those with a human score, their mean score, and the share that people annotated"
 _COUNTS = "true and false positives and negatives"
+_FOUND = "over responses"
 
 AUDITS = (
     Audit(
@@ -314,41 +251,20 @@ AUDITS = (
             "spearman_r": Column("Spearman ρ", "number", "over responses", interval=True, digits=3),
             "pearson_p": Column("Pearson p", "p", "of no correlation", shown=False),
             "spearman_p": Column("Spearman p", "p", "of no correlation", shown=False),
-            "n_annotated": Column(
-                "annotated",
-                "count",
-                "responses with a human score, their mean, and the share of responses that people annotated",
-                shown=False,
-            ),
-            "human_annotated": Column("people's, all annotated", "percent", shown=False),
-            "human_respond_ratio": Column("human respond ratio", "percent", shown=False),
+            "n_responses": Column("responses", "count", _ANNOTATED, shown=False),
+            "n_annotated": Column("annotated", "count", _ANNOTATED, shown=False),
+            "human_annotated": Column("people's, all annotated", "percent", _ANNOTATED, shown=False),
+            "human_respond_ratio": Column("human respond ratio", "percent", _ANNOTATED, shown=False),
             **shared("reason"),
         },
         options=_OPTIONS,
         compute=agreement,
-        applies=_labelled,
+        applies=labelled,
         plots=(
             DotPlot(
                 what="Errors of predicted FActScores", keys=("bias", "mae"), groups=("system",), guides={"bias": 0.0}
             ),
         ),
-    ),
-    Audit(
-        name="factscore_auc",
-        place=6,
-        title="Whether scores tell supported from unsupported facts",
-        question="Do scores tell supported from unsupported facts, whatever the threshold?",
-        source="Min et al. 2023, §4.2",
-        formula="Area under the ROC curve over labelled facts; ties count half; intervals resample responses.",
-        columns=_KEYS
-        | {
-            **shared("n", "n_unscored"),
-            "auc": Column("AUC", "number", "", interval=True, digits=3),
-            **shared("reason"),
-        },
-        compute=discrimination,
-        applies=_labelled,
-        plots=(DotPlot(what="AUC of fact scores", keys=("auc",), groups=("system",), guides={"auc": 0.5}),),
     ),
     Audit(
         name="factscore_thresholds",
@@ -362,10 +278,10 @@ AUDITS = (
             "threshold": Column("t", "number", "the threshold, strictly exceeded", key=True, digits=2),
             **shared("n"),
             **{name: Column(name.upper(), "count", _COUNTS) for name in ("tp", "tn", "fp", "fn")},
-            "accuracy": Column("accuracy", "percent"),
-            "precision": Column("precision", "percent"),
-            "recall": Column("recall", "percent"),
-            "f1": Column("F1", "number", digits=3),
+            "accuracy": Column("accuracy", "percent", _FOUND),
+            "precision": Column("precision", "percent", _FOUND),
+            "recall": Column("recall", "percent", _FOUND),
+            "f1": Column("F1", "number", _FOUND, digits=3),
             "best": Column("best", "text", "whether no other threshold has a higher F1"),
             "n_human": Column("people's above", "count", "responses above the threshold", shown=False),
             "n_predicted": Column("predicted above", "count", "responses above the threshold", shown=False),
@@ -373,7 +289,7 @@ AUDITS = (
         },
         options=_OPTIONS | {"grid": "the thresholds"},
         compute=thresholds,
-        applies=_labelled,
+        applies=labelled,
     ),
     Audit(
         name="factscore_calibration",
@@ -393,7 +309,7 @@ AUDITS = (
         },
         options=_OPTIONS | {"bins": "their number"},
         compute=calibration,
-        applies=_labelled,
+        applies=labelled,
         plots=(
             Lines(
                 what="People's score by predicted score",

@@ -168,3 +168,8 @@ def applies(judged: Judged) -> bool:
     """Whether the claims are the atomic facts of responses: they say which fact, or which response abstained."""
     claims = judged.claims
     return bool(len(judged.silent)) or bool((claims["fact_id"].notna() & claims["response_id"].notna()).any())
+
+
+def labelled(judged: Judged) -> bool:
+    """Whether, besides, people said something of them."""
+    return applies(judged) and (HUMAN[0] in judged.claims or bool((judged.label >= 0).any()))

@@ -45,9 +45,7 @@ def bootstrap_mean(
     if len(values) < 2 or intervals is None:
         return None, None
     draws = np.random.default_rng(intervals.seed).integers(0, len(values), (intervals.replicates, len(values)))
-    tail = (1 - intervals.confidence) / 2
-    low, high = np.quantile(np.asarray(values, dtype=np.float64)[draws].mean(axis=1), [tail, 1 - tail])
-    return float(low), float(high)
+    return percentiles(np.asarray(values, dtype=np.float64)[draws].mean(axis=1), intervals)
 
 
 def averaged(key: str, values: Sequence[float | None], intervals: Intervals | None) -> Row:
@@ -55,3 +53,13 @@ def averaged(key: str, values: Sequence[float | None], intervals: Intervals | No
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     low, high = bootstrap_mean(known, intervals)
     return {key: float(known.mean()) if len(known) else None, f"{key}_low": low, f"{key}_high": high}
+
+
+def percentiles(values: np.ndarray, intervals: Intervals) -> tuple[float | None, float | None]:
+    """The interval of replicates (r,); a draw that is NaN (of equal scores, of one class) says nothing of it."""
+    known = values[~np.isnan(values)]
+    if not len(known):
+        return None, None
+    tail = (1 - intervals.confidence) / 2
+    low, high = np.quantile(known, [tail, 1 - tail])
+    return float(low), float(high)
