@@ -25,8 +25,8 @@ IRRELEVANT = ("exclude", "unsupported")
 class Facts:
     """F facts of R responses; a fact may have several rows of the claims table (one per candidate entity).
 
-    responses: R rows of dataset, system, response_id, abstained (bool), and `HUMAN` (NaN: not annotated). Those that
-    say nothing come last.
+    responses: R rows of dataset, system, response_id (sorted by these, so that no figure depends on the order of the
+    input's rows), abstained (bool), and `HUMAN` (NaN: not annotated).
     row: int (F,), the first row of each fact. response: int (F,). member: int (n,), the fact of each claim, -1: none.
     label: int8 (F,), as in `Judged`.
     """
@@ -84,7 +84,7 @@ def facts_of(judged: Judged) -> Facts:
     inside = np.flatnonzero(own)
     answered = claims.iloc[inside]
     both = pd.concat([answered[_KEYS], judged.silent.reindex(columns=_KEYS)], ignore_index=True)
-    codes = both.groupby(_KEYS, sort=False, dropna=False).ngroup().to_numpy()
+    codes = both.groupby(_KEYS, dropna=False).ngroup().to_numpy()
     owner, silent = codes[: len(inside)], codes[len(inside) :]
     first = np.unique(codes, return_index=True)[1]
     responses = both.iloc[first].astype(object).where(both.iloc[first].notna(), None).reset_index(drop=True)

@@ -135,10 +135,11 @@ class Response:
 
 
 def responses(judged: Judged, evaluator: int, group: str = "group") -> list[Response]:
-    """The responses of a table with a row per fact and entity, as one evaluator judged them, in the table's order.
+    """The responses of a table with a row per fact and entity, as one evaluator judged them.
 
-    A fact is a (dataset, system, response_id, fact_id). Those that say nothing (`Judged.silent`) come last, without
-    facts. A row without an entity says that its fact has no candidate.
+    A fact is a (dataset, system, response_id, fact_id). Those that say nothing (`Judged.silent`) have no facts. A row
+    without an entity says that its fact has no candidate. Responses are sorted by dataset, system and response_id,
+    facts by their ids, so that no figure depends on the order of the input's rows.
 
     group: the column that has the groups.
 
@@ -150,7 +151,9 @@ def responses(judged: Judged, evaluator: int, group: str = "group") -> list[Resp
     usable = np.flatnonzero(table["fact_id"].notna().to_numpy() & table["response_id"].notna().to_numpy())
     keys = ["dataset", "system", "response_id"]
     owner = table.iloc[usable].groupby(keys, sort=False, dropna=False).ngroup().to_numpy()
-    order = np.argsort(owner, kind="stable")
+    ids = table["fact_id"].iloc[usable].to_numpy(dtype=object)
+    # The longer id comes later: "r.10" after "r.9".
+    order = np.lexsort((pd.factorize(ids, sort=True)[0], np.array([len(one) for one in ids], dtype=np.int64), owner))
     usable, owner = usable[order], owner[order]
     ends = [*np.flatnonzero(np.diff(owner, prepend=-1)).tolist(), len(usable)]
     columns = {name: table[name].astype(object).where(table[name].notna(), None).to_numpy() for name in _columns(table)}
@@ -162,7 +165,8 @@ def responses(judged: Judged, evaluator: int, group: str = "group") -> list[Resp
         rows = usable[start:end]
         key = {name: columns[name][rows[0]] for name in (*keys, "topic")}
         found.append(_response(key, rows, columns, prediction[rows], score[rows], status[rows]))
-    return found + [_silent(row) for row in judged.silent.to_dict("records")]
+    found += [_silent(row) for row in judged.silent.to_dict("records")]
+    return sorted(found, key=lambda one: [(one.key[name] is None, one.key[name] or "") for name in keys])
 
 
 def _columns(table: pd.DataFrame) -> list[str]:
@@ -181,7 +185,7 @@ def _response(
 ) -> Response:
     fact, ids = pd.factorize(columns["fact_id"][rows])
     titles = columns["entity"][rows]
-    entity, entities = pd.factorize(titles)  # -1: no candidate
+    entity, entities = pd.factorize(titles, sort=True)  # -1: no candidate
     first = np.full(len(ids), len(rows))
     np.minimum.at(first, fact, np.arange(len(rows)))
     facts = rows[first]
@@ -214,7 +218,7 @@ def _response(
         for number, title in zip(groups.tolist(), columns["given_entity"][facts], strict=True):
             if number >= 0 and title is not None:
                 told.setdefault(number, Counter())[title] += 1
-        given = {number: counts.most_common(1)[0][0] for number, counts in told.items()}
+        given = {number: min(counts, key=lambda one: (-counts[one], one)) for number, counts in told.items()}
     about = tuple(columns["about"][facts]) if "about" in columns else None
     invented = np.array([value == 1 for value in columns["invented"][facts]]) if "invented" in columns else None
     number = columns["mean_biographies"][facts[0]] if "mean_biographies" in columns else None
