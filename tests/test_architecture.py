@@ -23,7 +23,7 @@ FLOORS = (
     {"results"},
     {"evaluators"},
     {"runfolder"},
-    {"engines", "estimate"},
+    {"engines", "estimate", "rundiff"},
     {"experiment"},
     {"cli"},
 )
