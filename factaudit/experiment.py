@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from factaudit.datasets import check_options, convert
 from factaudit.datasets.sources import files_in
@@ -26,7 +26,7 @@ from factaudit.evaluators.judging import as_claims, check_names, files_of, judge
 from factaudit.evaluators.unread import unread
 from factaudit.files import write_json
 from factaudit.intake import load as intake
-from factaudit.results import Results, Row, audit_options, compare
+from factaudit.results import Results, Row, audit_options, compare, compare_counts
 from factaudit.runfolder import (
     RunSettings,
     check_audits,
@@ -40,6 +40,7 @@ from factaudit.runfolder import (
 )
 from factaudit.signature import digest
 from factaudit.tables import merge_claims, merge_verdicts, read_claims, read_verdicts, write_table
+from factaudit.tables.counts import read_counts
 from factaudit.yamlfile import Paths, Place, YamlFile, check
 
 #: What the lock file records of the environment.
@@ -57,16 +58,25 @@ class Source(BaseModel):
 
 
 class Experiment(RunSettings):
-    """An experiment YAML that compares evaluators.
+    """An experiment YAML that compares evaluators, on claims or on a counts table (`factaudit.tables.counts`).
 
     An option's value is a path where `factaudit.yamlfile.Paths.option` says so.
     """
 
-    claims: list[str | Source] = Field(min_length=1)
+    claims: list[str | Source] = Field(default_factory=list)
+    counts: str | None = None
     verdicts: list[str] = Field(default_factory=list)
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
     #: How the files of claims and verdicts are to be read (`factaudit.intake.mapping`), or ``auto``.
     mapping: Literal["auto"] | dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _one_input(self) -> Experiment:
+        if self.counts is None and not self.claims:
+            raise ValueError("expected claims (or counts), found none")
+        if self.counts is not None and (self.claims or self.verdicts or self.evaluators):
+            raise ValueError("expected counts alone: there are no claims to judge, nor verdicts of them")
+        return self
 
 
 def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> Experiment:
@@ -103,6 +113,8 @@ def run(
         if (engine := engine_of(experiment)) is not None:
             return engine.run(experiment, out, settings=settings, progress=progress, say=say)
         experiment = load(experiment, settings)
+    if experiment.counts is not None:
+        return _run_counts(experiment, experiment.counts, folder, say)
     audit_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
     evaluators = [name_evaluator(spec) for spec in experiment.evaluators]
     check_names(evaluators)
@@ -164,6 +176,28 @@ def run(
     return results
 
 
+def _run_counts(experiment: Experiment, path: str, folder: Path, say: Callable[[str], None]) -> Results:
+    """`run` for a counts table: nothing to judge, and nothing that is worth keeping half done."""
+    with opened(folder, [path]):
+        counts = read_counts(path)
+        say(f"counts    {len(counts):>9,} rows in {counts['dataset'].nunique()} datasets")
+        results = compare_counts(
+            counts,
+            audits=experiment.audits,
+            title=experiment.title,
+            seed=experiment.seed,
+            replicates=experiment.replicates,
+            confidence=experiment.confidence,
+            inputs=checksums([Path(path)]),
+        )
+        write_table(counts, folder / "counts.parquet")
+        say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
+        write_lock(folder, experiment, results, packages=_PACKAGES)
+        finish(folder, results)
+        say(f"report    {folder / 'report.html'}")
+    return results
+
+
 def engine_of(path: str | Path) -> ModuleType | None:
     """The module (``load``, ``run``) of the engine whose block a YAML has; None where it compares evaluators."""
     data = YamlFile(path).data
@@ -180,6 +214,8 @@ def expected_cost(experiment: Experiment, prices: str | Path | None = None) -> l
     """
     from factaudit.llm import cost
 
+    if experiment.counts is not None:
+        return []
     table = None if prices is None else cost.load_prices(prices)
     claims = list(as_claims(_read_inputs(experiment)[0]))
     rows = []
@@ -274,6 +310,7 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
             ]
             options = paths.option(item.options, (*place, "options"))
             claims.append(item.model_copy(update={"source": sources, "options": options}))
+    counts = None if experiment.counts is None else table(experiment.counts, ("counts",))
     verdicts = [table(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
     evaluators = [
         resolve_evaluator(paths, spec, "evaluators", number) for number, spec in enumerate(experiment.evaluators)
@@ -281,7 +318,7 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
     check_audits(file, paths.problems, experiment.audits)
     paths.check()
     return experiment.model_copy(
-        update={"data": paths.data, "claims": claims, "verdicts": verdicts, "evaluators": evaluators}
+        update={"data": paths.data, "claims": claims, "counts": counts, "verdicts": verdicts, "evaluators": evaluators}
     )
 
 

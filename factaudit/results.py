@@ -15,9 +15,10 @@ import pandas as pd
 from pydantic import ValidationError
 
 from factaudit.audit import computable, declaration
+from factaudit.audit.core.counted import judged as counted
 from factaudit.audit.core.declare import columns_of, in_order
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import MISSING, Judged
+from factaudit.audit.core.judged import LEVELS, MISSING, Judged
 from factaudit.audit.findings import findings
 from factaudit.errors import InputError, Problem, UsageError, hint
 from factaudit.files import write_json
@@ -166,38 +167,107 @@ def compare(
         if (complete := known[name].complete) is not None:
             chosen[name] = complete(options, signatures or {})
     tables = digest(table_digest(claims), table_digest(verdicts))
-    intervals = Intervals(replicates=replicates, seed=seed, confidence=confidence) if replicates else None
-    settings = {"seed": seed, "replicates": replicates, "confidence": confidence, "version": __version__}
+    settings = _Settings(title, seed, replicates, confidence, tables)
     found: dict[str, list[Row]] = {}
     for name, options in chosen.items():
 
         def make(name: str = name, options: dict[str, Any] = options) -> list[Row]:
             compute = known[name].compute
-            return compute(judged, **options, intervals=intervals) if compute else []
+            return compute(judged, **options, intervals=settings.intervals) if compute else []
 
-        key = signature(name, {**options, **settings, "tables": tables})
-        found[name] = make() if reuse is None else reuse(key, make)
-    names = list(judged.evaluators)
-    about = {
-        "title": title,
-        "factaudit": __version__,
-        "seed": seed,
-        "replicates": replicates,
-        "confidence": confidence,
-        "claims": _about_claims(judged),
-        "evaluators": _about_evaluators(judged, verdicts["evaluator"].unique(), signatures or {}),
-        "inputs": list(inputs),
-    }
-    line = signature(
-        "factaudit",
-        {
-            **settings,
-            "tables": tables,
-            "evaluators": digest(*(f"{name}={(signatures or {}).get(name, '')}" for name in names)),
+        found[name] = make() if reuse is None else reuse(settings.key(name, options), make)
+    order = verdicts["evaluator"].unique()
+    return settings.results(judged, order, signatures or {}, inputs, chosen, found)
+
+
+def compare_counts(
+    counts: pd.DataFrame,
+    *,
+    audits: Sequence[str | Mapping[str, Any]] | None = None,
+    title: str = "Evaluators compared",
+    seed: int = 0,
+    replicates: int = 2000,
+    confidence: float = 0.95,
+    inputs: Sequence[Row] = (),
+) -> Results:
+    """Audit evaluators of which only numbers of claims are known, by the code that audits claims.
+
+    counts: a validated counts table (`factaudit.tables.counts`); the rest as in `compare`. By default all audits that
+    can do with it; those that need to know how many labelled errors were found read the rows that say so. Raises
+    `UsageError` for an audit that needs claims.
+    """
+    known = computable()
+    able = {name: audit for name, audit in known.items() if audit.counts is not None}
+    chosen = audit_options(list(able) if audits is None else audits)
+    for name in chosen:
+        if name not in able:
+            raise UsageError(f"audit {name!r} needs claims: of a counts table can be computed {', '.join(able)}")
+    joint = counts[counts["errors_found"].notna()]
+    settings = _Settings(title, seed, replicates, confidence, table_digest(counts))
+    levels = [level for level in LEVELS if (counts["level"] == level).any()]
+    units = {(level, kind): counted(t, level) for level in levels for kind, t in (("rates", counts), ("joint", joint))}
+    found: dict[str, list[Row]] = {}
+    for name, options in chosen.items():
+        audit, rows = known[name], list[Row]()
+        by_level = "levels" in audit.options_model().model_fields
+        for level in [one for one in levels if one in options.get("levels", LEVELS)] if by_level else levels[:1]:
+            judged = units[level, str(audit.counts)]
+            if audit.compute is not None and len(judged.claims):
+                given = options | ({"levels": [level]} if by_level else {})
+                rows += audit.compute(judged, **given, intervals=settings.intervals)
+        found[name] = sorted(rows, key=lambda row: str(row["dataset"])) if by_level else rows
+    order = counts["evaluator"].unique()
+    return settings.results(units[levels[0], "rates"], order, {}, inputs, chosen, found)
+
+
+@dataclass(frozen=True)
+class _Settings:
+    """What rows depend on beside the audits' options; ``tables``: a digest of what they are computed on."""
+
+    title: str
+    seed: int
+    replicates: int
+    confidence: float
+    tables: str
+
+    @property
+    def intervals(self) -> Intervals | None:
+        return Intervals(self.replicates, self.seed, self.confidence) if self.replicates else None
+
+    @property
+    def _signed(self) -> dict[str, Any]:
+        names = ("seed", "replicates", "confidence", "tables")
+        return {name: getattr(self, name) for name in names} | {"version": __version__}
+
+    def key(self, audit: str, options: Mapping[str, Any]) -> str:
+        """Everything that an audit's rows depend on."""
+        return signature(audit, {**options, **self._signed})
+
+    def results(
+        self,
+        judged: Judged,
+        order: Iterable[str],
+        signatures: Mapping[str, str],
+        inputs: Sequence[Row],
+        chosen: Mapping[str, Mapping[str, Any]],
+        found: dict[str, list[Row]],
+    ) -> Results:
+        """The rows that were ``found``, with what they are about; ``order``: of the evaluators."""
+        about = {
+            "title": self.title,
+            "factaudit": __version__,
+            "seed": self.seed,
+            "replicates": self.replicates,
+            "confidence": self.confidence,
+            "claims": _about_claims(judged),
+            "evaluators": _about_evaluators(judged, order, signatures),
+            "inputs": list(inputs),
+        }
+        own = {
+            "evaluators": digest(*(f"{name}={signatures.get(name, '')}" for name in judged.evaluators)),
             "audits": digest(*(signature(name, options) for name, options in chosen.items())),
-        },
-    )
-    return Results(line, about, found, findings(found, about))
+        }
+        return Results(signature("factaudit", {**self._signed, **own}), about, found, findings(found, about))
 
 
 def audit_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:

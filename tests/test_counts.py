@@ -9,9 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from factaudit.audit import computable
 from factaudit.audit.core.counted import judged
 from factaudit.audit.core.judged import Judged
-from factaudit.errors import InputError
+from factaudit.cli import main
+from factaudit.errors import InputError, UsageError
+from factaudit.experiment import load, run
+from factaudit.results import Results, compare, compare_counts
 from factaudit.tables import validate_claims, validate_verdicts
 from factaudit.tables.counts import COUNT_COLUMNS, is_counts, read_counts, validate_counts
 
@@ -186,3 +190,77 @@ def test_an_evaluator_without_a_row_left_the_claims_unscored() -> None:
     assert (found.prediction[0, :40] >= 0).all()
     assert (found.prediction[0, 40:] == -1).all()
     assert (found.prediction[1, :40] == -1).all()
+
+
+@pytest.mark.parametrize("joint", [True, False])
+def test_audits_give_the_same_on_counts_as_on_claims(claims: tuple[pd.DataFrame, pd.DataFrame], joint: bool) -> None:
+    counts = counts_of(*claims, joint=joint)
+    names = ["quantification", "headroom", "ranking", "ranking_pairs", *(["rates", "adjustment"] if joint else [])]
+    plain, counted = compare(*claims, audits=names, replicates=50), compare_counts(counts, replicates=50)
+    assert set(names) <= set(counted.audits)
+    for name in names:
+        left, right = plain.audits[name], counted.audits[name]
+        assert len(left) == len(right) > 0
+        keys = [key for key, column in computable()[name].columns.items() if column.key]
+        intervals = ("_low", "_high")
+        by_key = {tuple(row.get(key) for key in keys): row for row in right}
+        for row in left:
+            other = by_key[tuple(row.get(key) for key in keys)]
+            assert set(row) == set(other)
+            for key, value in row.items():
+                if not key.endswith(intervals) and key != "reason":
+                    assert other[key] == pytest.approx(value), (name, key)
+    if not joint:
+        assert counted.audits["rates"] == counted.audits["adjustment"] == []
+
+
+def test_the_interval_of_the_bias_is_the_widest_where_the_joint_count_is_not_known(
+    claims: tuple[pd.DataFrame, pd.DataFrame],
+) -> None:
+    widths = {}
+    for joint in (True, False):
+        rows = compare_counts(counts_of(*claims, joint=joint), audits=["quantification"]).audits["quantification"]
+        widths[joint] = [row["bias_high"] - row["bias_low"] for row in rows]
+    assert all(loose > tight for loose, tight in zip(widths[False], widths[True], strict=True))
+
+
+def test_an_audit_that_needs_claims_is_refused() -> None:
+    with pytest.raises(UsageError, match="audit 'consistency' needs claims: of a counts table can be computed rates, "):
+        compare_counts(validate_counts(rows({})), audits=["consistency"])
+
+
+def test_the_command_line_audits_a_leaderboard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / "leaderboard.csv", tmp_path / "run"
+    pd.DataFrame(
+        [
+            {"dataset": "d", "system": system, "evaluator": "judge", "n": 400, "labelled_error_rate": true}
+            | {"predicted_error_rate": said}
+            for system, true, said in (("a", 0.05, 0.10), ("b", 0.15, 0.16), ("c", 0.30, 0.22))
+        ]
+    ).to_csv(path, index=False)
+    with pytest.raises(SystemExit) as ended:
+        main(["audit", str(path), "--out", str(out), "--replicates", "20"])
+    assert ended.value.code == 0
+    assert "counts            3 rows in 1 datasets" in capsys.readouterr().out
+    results = Results.load(out)
+    (row,) = results.rows("headroom")
+    assert (row["labelled"], row["predicted"]) == (0.05, 0.10)
+    assert row["bias_low"] < row["bias"] < row["bias_high"]
+    assert results.rows("ranking")[0]["kendall_tau"] == 1
+    assert (out / "counts.parquet").is_file()
+    assert "judge" in (out / "report.html").read_text(encoding="utf-8")
+
+
+def test_an_experiment_takes_claims_or_counts(tmp_path: Path) -> None:
+    rows({}).to_csv(tmp_path / "counts.csv", index=False)
+    path = tmp_path / "experiment.yaml"
+    path.write_text("title: t\ncounts: counts.csv\naudits: [quantification]\n")
+    assert load(path).counts == str(tmp_path / "counts.csv")
+    (row,) = run(path, tmp_path / "run").rows("quantification", system="a")
+    assert row["bias"] == pytest.approx(0.05)
+    path.write_text("title: t\naudits: [quantification]\n")
+    with pytest.raises(InputError, match=r"expected claims \(or counts\), found none"):
+        load(path)
+    path.write_text("title: t\ncounts: counts.csv\nclaims: [claims.csv]\n")
+    with pytest.raises(InputError, match="expected counts alone"):
+        load(path)

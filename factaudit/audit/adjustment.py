@@ -337,6 +337,7 @@ AUDIT = Audit(
     },
     options={"levels": "`claim`, `response`", "methods": "some of " + ", ".join(f"`{method}`" for method in METHODS)},
     compute=adjustment,
+    counts="joint",
     readable=_readable,
     remarks=_remarks,
     plots=(

@@ -306,6 +306,7 @@ AUDIT = Audit(
     },
     options=OPTIONS,
     compute=ranking,
+    counts="rates",
     plots=(
         DotPlot(
             what="How evaluators order pairs of systems",

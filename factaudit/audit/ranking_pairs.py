@@ -107,6 +107,7 @@ AUDIT = Audit(
     columns=_columns(),
     options=OPTIONS,
     compute=ranking_pairs,
+    counts="rates",
     plots=(
         CrossTable(
             what="Labelled against predicted order of system pairs, counted over datasets",

@@ -318,6 +318,7 @@ AUDIT = Audit(
     columns=COLUMNS,
     options={"by": "columns of the claims"},
     compute=rates,
+    counts="joint",
     plots=(
         DotPlot(
             what="TPR, TNR and BAcc of evaluators across datasets",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     short_help="Audit verdicts against labelled claims.",
     epilog=example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
 )
-@click.argument("files", type=PATH, nargs=-1, required=True, metavar="CLAIMS [VERDICTS]...")
+@click.argument("files", type=PATH, nargs=-1, required=True, metavar="CLAIMS|COUNTS [VERDICTS]...")
 @RUN_FOLDER
 @mapping_options
 @click.option("--title", default="Evaluators compared", show_default=True)
@@ -35,19 +35,22 @@ def audit(files: tuple[Path, ...], out: Path, mapping: Mapping, title: str, seed
     """Audit verdicts against labelled claims: every audit, all figures and the report, without a YAML.
 
     One file may hold both. Files whose columns are not ours are read as what they seem to be, which is told;
-    `factaudit inspect` shows it before.
+    `factaudit inspect` shows it before. Where only error rates are published: a table of counts (dataset, system,
+    evaluator, n, labelled_error_rate, predicted_error_rate).
     """
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
+    from factaudit.tables import read_table
+    from factaudit.tables.counts import is_counts
 
-    experiment = Experiment(
-        title=title,
-        claims=[str(files[0].resolve())],
-        verdicts=[str(path.resolve()) for path in files[1:]],
-        mapping=mapping.model_dump(exclude_defaults=True, mode="json"),
-        seed=seed,
-        replicates=replicates,
-    )
+    given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates}
+    if len(files) == 1 and is_counts(read_table(files[0])):
+        given["counts"] = str(files[0].resolve())
+    else:
+        given["claims"] = [str(files[0].resolve())]
+        given["verdicts"] = [str(path.resolve()) for path in files[1:]]
+        given["mapping"] = mapping.model_dump(exclude_defaults=True, mode="json")
+    experiment = Experiment(**given)
     show_results(run_experiment(experiment, out, say=say))
 
 

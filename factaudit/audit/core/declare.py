@@ -215,6 +215,9 @@ class Audit:
 
     #: Whether it says something of claims of which none is labelled.
     without_labels: bool = False
+    #: What of a counts table (`factaudit.tables.counts`) it needs: the two error rates, or how many of the labelled
+    #: errors were found as well ("joint"); None: it needs claims.
+    counts: Literal["rates", "joint"] | None = None
     #: Whether it is computed where nobody asked for audits by name; None: always.
     applies: Callable[[Judged], bool] | None = None
     #: The options that a run's evaluators bring: from the options as given and evaluators' signatures by name.
