@@ -1,0 +1,101 @@
+"""The page to label on: one HTML file that opens offline, with no script but its own and no way to the network.
+
+Texts are data: they stand in a JSON block and reach the page as text nodes. A content security policy by hashes lets
+nothing else run or load.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from factaudit.errors import InputError, Problem
+from factaudit.estimate.sample import Sample
+from factaudit.files import write_text
+from factaudit.signature import digest
+from factaudit.tables import claim_positions
+
+_HERE = Path(__file__).parent
+
+
+def write_pages(sample: Sample, claims: pd.DataFrame, path: Path, seed: int = 0) -> list[Path]:
+    """Write a page for each annotator of a sample's last phase; returns their paths.
+
+    With several annotators the pages are called ``<path>-1.html``, ``<path>-2.html``, ... Raises `InputError` where
+    ``path`` is not HTML, or where the claims of the sample have no text.
+    """
+    _check(path)
+    rows = sample.rows[sample.rows["phase"] == len(sample.plan.drawn) - 1]
+    paths = []
+    for number in range(1, sample.plan.annotators + 1):
+        mine = rows[[str(number) in whose.split() for whose in rows["annotators"]]]
+        drawn = claims.iloc[claim_positions(claims, mine["claim_id"])]
+        several = sample.plan.annotators > 1
+        target = path.with_name(f"{path.stem}-{number}{path.suffix}") if several else path
+        together = sample.plan.level == "response"
+        paths.append(write_page(drawn, target, f"annotator-{number}", seed, together))
+    return paths
+
+
+def write_page(claims: pd.DataFrame, path: Path, annotator: str, seed: int = 0, by_response: bool = False) -> Path:
+    """Write the page of one annotator; the order is shuffled by seed and annotator (whole responses together)."""
+    _check(path)
+    if claims["claim"].isna().any():
+        raise InputError(str(path), [Problem("the claims have no text to show")])
+    write_text(path, page(_shuffled(claims, annotator, seed, by_response), annotator))
+    return path
+
+
+def page(claims: pd.DataFrame, annotator: str) -> str:
+    """The page's HTML: claims in their order, nothing of systems or verdicts."""
+    documents = claims["doc"].astype(object).where(claims["doc"].notna(), "")
+    codes, texts = pd.factorize(documents)
+    ids = claims["claim_id"].tolist()
+    data = {
+        "page": digest(annotator, *ids),
+        "annotator": annotator,
+        "docs": [str(text) for text in texts],
+        "claims": [
+            {"id": claim_id, "claim": claim, "doc": int(doc)}
+            for claim_id, claim, doc in zip(ids, claims["claim"], codes, strict=True)
+        ],
+    }
+    # In a script block of data only "</script" and "<!--" could end it: no "<" is left. So nothing else is escaped.
+    text = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+    script, style = ((_HERE / name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))
+    environment = Environment(autoescape=True, undefined=StrictUndefined)
+    template = environment.from_string((_HERE / "page.html.j2").read_text(encoding="utf-8"))
+    return template.render(
+        script=Markup(script),
+        style=Markup(style),
+        data=Markup(text),
+        script_hash=_hash(script),
+        style_hash=_hash(style),
+        n_claims=len(claims),
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _check(path: Path) -> None:
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(str(path), [Problem("expected a name that ends in .html")])
+
+
+def _shuffled(claims: pd.DataFrame, annotator: str, seed: int, by_response: bool) -> pd.DataFrame:
+    random = np.random.default_rng([seed, int(digest(annotator), 16)])
+    claims = claims.sort_values("claim_id")
+    if not by_response:
+        return claims.iloc[random.permutation(len(claims))]
+    keys = claims[["dataset", "system", "response_id"]].astype("str")
+    unit = keys.groupby(list(keys), sort=True, dropna=False).ngroup().to_numpy()
+    return claims.iloc[np.argsort(random.permutation(int(unit.max()) + 1)[unit], kind="stable")]
