@@ -1,0 +1,63 @@
+"""The block ``estimate:`` of an experiment YAML, and what the command line says in its stead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
+
+from factaudit.audit.core.judged import LEVELS
+from factaudit.errors import UsageError, hint
+from factaudit.estimate.methods import DEFAULT_METHODS, METHODS
+from factaudit.estimate.run import TARGETS, Estimates, estimate_rates
+from factaudit.estimate.sample import read_sample
+from factaudit.tables.annotations import read_annotations
+
+
+class EstimateSettings(BaseModel):
+    """How error rates are estimated; `factaudit.estimate.run.estimate_rates` says what each means.
+
+    labels: annotation files (without them the labels are the claims' own); sample: the file that they were drawn by.
+    """
+
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+
+    labels: list[str] = Field(default_factory=list)
+    sample: str | None = None
+    rule: str = "majority"
+    grades: dict[str, int | None] | None = None
+    main: str | None = None
+    covariates: list[str] | None = None
+    methods: list[str] = list(DEFAULT_METHODS)
+    levels: list[str] = list(LEVELS)
+    strata: list[str] = ["task"]
+    target: str = "corpus"
+    transfer: bool = False
+
+    def check(self) -> None:
+        """Raise `UsageError` for a name that is known to be wrong before any file is read."""
+        for what, given, known in (
+            ("method", self.methods, METHODS),
+            ("level", self.levels, LEVELS),
+            ("target", [self.target], TARGETS),
+        ):
+            for name in given:
+                if name not in known:
+                    raise UsageError(f"unknown {what} {name!r}{hint(name, list(known))}")
+
+    def files(self) -> Sequence[str]:
+        """The files that it names."""
+        return [*self.labels, *([self.sample] if self.sample else [])]
+
+    def estimate(self, claims: pd.DataFrame, verdicts: pd.DataFrame, seed: int, confidence: float) -> Estimates:
+        """Read the files and estimate."""
+        return estimate_rates(
+            claims,
+            verdicts,
+            annotations=read_annotations(*self.labels, claims=claims) if self.labels else None,
+            sample=read_sample(self.sample) if self.sample else None,
+            seed=seed,
+            confidence=confidence,
+            **self.model_dump(exclude={"labels", "sample"}),
+        )

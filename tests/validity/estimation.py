@@ -1,0 +1,266 @@
+"""How near are rates from few labels, and do their intervals hold? On real data and in simulated worlds.
+
+    python tests/validity/estimation.py real [draws, default 60]
+    python tests/validity/estimation.py simulated [replicates, default 150]
+
+*Real*: draws of 50 to 400 labels from three fully labelled sets, every method on the same draws: mean |bias| over
+systems and draws, mean width and coverage of the intervals, and how many of the resolved pairs are resolved wrongly.
+*Verify with Caution*'s methods calibrate on as many labels of one system, each system in turn, and correct the others.
+
+*Simulated*: the share of corpus and of population intervals that hold the true rate, 93 to 98 % in order.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from estimate_data import World, tables
+
+from factaudit.audit.core.calibration import adjusted_counts
+from factaudit.audit.core.judged import Judged
+from factaudit.datasets import convert
+from factaudit.estimate.case import Settings
+from factaudit.estimate.compare import differences
+from factaudit.estimate.corpus import Corpus, corpora
+from factaudit.estimate.methods import DEFAULT_METHODS, METHODS
+from factaudit.estimate.plan import draw_and_label
+from factaudit.estimate.threshold import pooled_threshold, raw_rates, threshold_rates
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+BUDGETS = (50, 100, 200, 400)
+#: Claims of each of the 11 sets that stand for systems in `aggrefact_scores`.
+PER_SET = 200
+
+
+# ---------------------------------------------------------------------------------------------------- the real sets
+
+
+def ragtruth(dataset: str, main: str, shared: Path) -> Corpus:
+    found = convert("ragtruth-scores", [str(shared / "ragtruth" / "responses_test_scores.jsonl")])
+    names = [main, *sorted(set(found.verdicts["evaluator"]) - {main})]
+    judged = Judged.join(found.claims[found.claims["dataset"] == dataset].reset_index(drop=True), found.verdicts)
+    (corpus,) = corpora(judged, "claim", names)
+    return corpus
+
+
+def aggrefact(seed: int, shared: Path) -> Corpus:
+    judged = _aggrefact(shared)
+    random = np.random.default_rng(seed)
+    sets, names = judged.datasets
+    rows = np.concatenate([random.choice(np.flatnonzero(sets == s), PER_SET, replace=False) for s in range(len(names))])
+    claims = judged.claims.iloc[rows].reset_index(drop=True)
+    claims = claims.assign(system=claims["dataset"], dataset="LLM-AggreFact")
+    part = replace(
+        judged,
+        claims=claims,
+        label=judged.label[rows],
+        prediction=judged.prediction[:, rows],
+        score=judged.score[:, rows],
+        status=judged.status[:, rows],
+    )
+    main = "factcg-base"
+    (corpus,) = corpora(part, "claim", [main, *(name for name in judged.evaluators if name != main)])
+    return corpus
+
+
+@cache
+def _aggrefact(shared: Path) -> Judged:
+    found = convert("aggrefact-scores", [str(shared / "aggrefact_scores")])
+    return Judged.join(found.claims, found.verdicts)
+
+
+def real_sets(shared: Path) -> dict[str, Callable[[int], Corpus]]:
+    """By name a function from a draw's seed to the corpus; only AggreFact's depends on it."""
+    qa = cache(lambda: ragtruth("RAGTruth-QA", "modernbert_b", shared))
+    summary = cache(lambda: ragtruth("RAGTruth-Summary", "modernbert_a", shared))
+    return {
+        "RAGTruth QA": lambda seed: qa(),
+        "RAGTruth Summary": lambda seed: summary(),
+        "AggreFact, 11 sets": lambda seed: aggrefact(seed, shared),
+    }
+
+
+# -------------------------------------------------------------------------------------------------------- one draw
+
+
+def true_rates(corpus: Corpus) -> np.ndarray:
+    return np.bincount(corpus.system, corpus.error) / corpus.sizes
+
+
+@dataclass
+class Score:
+    """Sums over draws and systems of one method."""
+
+    bias: list[float]
+    width: list[float]
+    covered: list[bool]
+
+
+def verify_with_caution(corpus: Corpus, budget: int, seed: int) -> dict[str, float]:
+    """Mean |bias| of VC's two corrections, each system calibrating in turn with up to ``budget`` labels of its own."""
+    random = np.random.default_rng([seed, budget, 1])
+    truth = true_rates(corpus)
+    n = len(corpus.systems)
+    raw = raw_rates(corpus.prediction[0], corpus.system, n)
+    biases: dict[str, list[float]] = {"VC threshold": [], "VC adjusted counts": []}
+    for system in range(n):
+        rows = np.flatnonzero(corpus.system == system)
+        rows = random.choice(rows, min(budget, len(rows)), replace=False)
+        others = np.arange(n) != system
+        threshold = pooled_threshold(corpus.score[0, rows], corpus.error[rows], np.ones(len(rows)))
+        tuned = threshold_rates(corpus.score[0], threshold, corpus.system, n)
+        biases["VC threshold"].append(float(np.abs(tuned - truth)[others].mean()))
+        codes = ((1 - corpus.error[rows]) * 2 + corpus.prediction[0, rows]).astype(int)
+        table = np.bincount(codes, minlength=4).reshape(2, 2)
+        counts = adjusted_counts(raw, np.broadcast_to(table, (n, 2, 2)))
+        counts = np.where(np.isnan(counts), raw, counts)  # not identified: as predicted
+        biases["VC adjusted counts"].append(float(np.abs(counts - truth)[others].mean()))
+    return {name: float(np.mean(values)) for name, values in biases.items()}
+
+
+@dataclass
+class Outcome:
+    """Of one set and budget: methods' scores, and of the resolved pairs how many are wrong."""
+
+    methods: dict[str, Score]
+    pairs: int = 0
+    resolved: int = 0
+    wrong: int = 0
+
+    def row(self, method: str) -> tuple[float, float, float]:
+        """Mean |bias|, mean width and coverage; NaN without intervals."""
+        score = self.methods[method]
+        mean = [float(np.mean(values)) if values else np.nan for values in (score.width, score.covered)]
+        return float(np.mean(score.bias)), mean[0], mean[1]
+
+
+def compare(corpus_of: Callable[[int], Corpus], budget: int, draws: int) -> Outcome:
+    """Every default method and VC's on the same ``draws`` draws of ``budget`` labels."""
+    outcome = Outcome({name: Score([], [], []) for name in (*DEFAULT_METHODS, "VC threshold", "VC adjusted counts")})
+    for seed in range(draws):
+        corpus = corpus_of(seed)
+        truth = true_rates(corpus)
+        case = draw_and_label(corpus, budget, Settings(seed=seed))
+        for name in DEFAULT_METHODS:
+            score = outcome.methods[name]
+            for one, true in zip(METHODS[name](case), truth, strict=True):
+                score.bias.append(abs(one.rate - true))
+                if not np.isnan(one.low):
+                    score.width.append(one.high - one.low)
+                    score.covered.append(one.low - 1e-9 <= true <= one.high + 1e-9)
+        for name, bias in verify_with_caution(corpus, budget, seed).items():
+            outcome.methods[name].bias.append(bias)
+        by_name = dict(zip(corpus.systems, truth, strict=True))
+        for pair in differences(case):
+            outcome.pairs += 1
+            true = by_name[pair["system_a"]] - by_name[pair["system_b"]]
+            if pair["order"] != "?":
+                outcome.resolved += 1
+                outcome.wrong += (true >= 0) if pair["order"] == "<" else (true <= 0)
+    return outcome
+
+
+def show_real(draws: int, shared: Path = SHARED) -> None:
+    for name, corpus_of in real_sets(shared).items():
+        first = corpus_of(0)
+        print(f"\n{name}: {len(first.error):,} claims, {len(first.systems)} systems, main {first.evaluators[0]},")
+        print(f"covariates {', '.join(first.evaluators[1:])}; {draws} draws. Mean |bias| / width / coverage, in %")
+        print(f"{'labels':<20}" + "".join(f"{budget:>22}" for budget in BUDGETS))
+        outcomes = [compare(corpus_of, budget, draws) for budget in BUDGETS]
+        for method in outcomes[0].methods:
+            cells = []
+            for outcome in outcomes:
+                bias, width, covered = (100 * value for value in outcome.row(method))
+                cells.append(f"{bias:.1f}" + (f" / {width:.1f} / {covered:.0f}" if width == width else ""))
+            print(f"{method:<20}" + "".join(f"{cell:>22}" for cell in cells))
+        resolved = [f"{100 * one.resolved / one.pairs:.0f} ({one.wrong} of {one.resolved:,} wrong)" for one in outcomes]
+        print(f"{'pairs resolved':<20}" + "".join(f"{cell:>22}" for cell in resolved), flush=True)
+
+
+# ------------------------------------------------------------------------------------------------- simulated worlds
+
+
+@dataclass(frozen=True)
+class Regime:
+    name: str
+    world: World
+    budget: int = 120
+
+
+REGIMES = (
+    Regime("four systems", World()),
+    Regime("60 labels", World(), 60),
+    Regime("400 labels", World(), 400),
+    Regime("rare errors", World(rates=(-4.6, -4.0, -3.5, -3.0)), 200),
+    Regime("mostly errors", World(rates=(0.5, 1.0, 2.0, 3.0))),
+    Regime("one system", World(rates=(-1.0,), size=600)),
+    Regime("two systems", World(rates=(-1.5, -0.5), size=400)),
+    Regime("30 systems", World(rates=tuple(np.linspace(-3, 0.5, 30)), size=100), 300),
+    Regime("equal systems", World(rates=(-1.2,) * 6)),
+    Regime("useless evaluators", World(skill=(0.0, 0.0))),
+    Regime("good evaluators", World(skill=(3.0, 2.0))),
+    Regime("nearly perfect evaluators", World(skill=(6.0, 4.0))),
+    Regime("one good of five", World(skill=(0.3, 3.0, 0.0, 0.5, 0.2))),
+    Regime("TPR and TNR drift", World(drift=0.7)),
+    Regime("strong drift, 10 systems", World(rates=tuple(np.linspace(-2.5, 0, 10)), size=150, drift=1.5), 200),
+    Regime("20 documents", World(documents=20, cluster=1.0)),
+    Regime("50 documents", World(documents=50, cluster=1.0)),
+    Regime("clusters of 5", World(documents=50, cluster=0.7), 200),
+)
+
+
+def population_rates(world: World) -> np.ndarray:
+    """The expected error rate of each system over documents."""
+    z, weight = np.polynomial.hermite_e.hermegauss(60)
+    odds = np.array(world.rates)[:, None] + world.cluster * z
+    return (1 / (1 + np.exp(-odds))) @ (weight / weight.sum())
+
+
+def coverage(regime: Regime, replicates: int, seed: int = 0) -> dict[str, float]:
+    """The share of the systems' intervals that hold the true rate, of the corpus and of the population."""
+    population = population_rates(regime.world)
+    held: dict[str, list[np.ndarray]] = {"corpus": [], "population": []}
+    for replicate in range(replicates):
+        claims, verdicts = tables(regime.world, seed * 1_000_003 + replicate)
+        names = [f"e{at}" for at in range(len(regime.world.skill))]
+        (corpus,) = corpora(Judged.join(claims, verdicts), "claim", names)
+        case = draw_and_label(corpus, regime.budget, Settings(seed=replicate))
+        for target, truth in (("corpus", true_rates(corpus)), ("population", population)):
+            aimed = replace(case, settings=replace(case.settings, target=target))
+            aimed.__dict__["posterior"] = case.posterior  # the labels say the same of both targets
+            low, high = np.quantile(aimed.draws, [0.025, 0.975], axis=0)
+            held[target].append((low - 1e-9 <= truth) & (truth <= high + 1e-9))
+    return {target: float(np.mean(found)) for target, found in held.items()}
+
+
+def show_simulated(replicates: int) -> None:
+    print(
+        f"{'regime':<28}{'labels':>8}{'corpus':>10}{'population':>12}   "
+        f"({replicates} replicates; - below 93 %, + above 98 %)"
+    )
+    for name, budget, shares in _simulated(replicates):
+        cells = [
+            f"{100 * share:.1f}{'-' if share < 0.93 else '+' if share > 0.98 else ' '}" for share in shares.values()
+        ]
+        print(f"{name:<28}{budget:>8}{cells[0]:>10}{cells[1]:>12}", flush=True)
+
+
+def _simulated(replicates: int) -> Iterator[tuple[str, int, dict[str, float]]]:
+    for regime in REGIMES:
+        yield regime.name, regime.budget, coverage(regime, replicates)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["real"]:
+        show_real(int(sys.argv[2]) if len(sys.argv) > 2 else 60)
+    elif sys.argv[1:2] == ["simulated"]:
+        show_simulated(int(sys.argv[2]) if len(sys.argv) > 2 else 150)
+    else:
+        sys.exit(__doc__)
