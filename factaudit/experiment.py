@@ -19,18 +19,19 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from factaudit.datasets import FORMATS, check_options, convert
+from factaudit.datasets import check_options, convert
 from factaudit.datasets.sources import files_in
 from factaudit.errors import InputError, Problem, UsageError
+from factaudit.estimate.settings import EstimateSettings
 from factaudit.evaluators.judging import as_claims, check_names, files_of, judge, name_evaluator, parts
 from factaudit.evaluators.unread import unread
 from factaudit.files import write_json
 from factaudit.intake import load as intake
-from factaudit.paths import Paths, option_kinds
 from factaudit.results import Results, Row, audit_options, compare, compare_counts
 from factaudit.runfolder import (
     RunSettings,
     check_audits,
+    check_spec,
     checksums,
     counted,
     finish,
@@ -42,7 +43,7 @@ from factaudit.runfolder import (
 from factaudit.signature import digest
 from factaudit.tables import merge_claims, merge_verdicts, read_claims, read_verdicts, write_table
 from factaudit.tables.counts import read_counts
-from factaudit.yamlfile import Place, YamlFile, check
+from factaudit.yamlfile import Paths, Place, YamlFile, check
 
 #: What the lock file records of the environment.
 _PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "statsmodels", "rouge-score", "nltk", "openai")
@@ -61,7 +62,7 @@ class Source(BaseModel):
 class Experiment(RunSettings):
     """An experiment YAML that compares evaluators, on claims or on a counts table (`factaudit.tables.counts`).
 
-    An option's value is a path where its declared type says so (`factaudit.paths`).
+    An option's value is a path where `factaudit.yamlfile.Paths.option` says so.
     """
 
     claims: list[str | Source] = Field(default_factory=list)
@@ -70,6 +71,8 @@ class Experiment(RunSettings):
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
     #: How the files of claims and verdicts are to be read (`factaudit.intake.mapping`), or ``auto``.
     mapping: Literal["auto"] | dict[str, Any] | None = None
+    #: Error rates from few labels, beside the audits.
+    estimate: EstimateSettings | None = None
 
     @model_validator(mode="after")
     def _one_input(self) -> Experiment:
@@ -169,6 +172,10 @@ def run(
         for path in (work / "audits").glob("*.json"):
             if path.name not in kept:
                 path.unlink()
+        if experiment.estimate is not None:
+            estimates = experiment.estimate.estimate(claims, verdicts, experiment.seed, experiment.confidence)
+            results.audits.update(estimates.audits())
+            results.about["inputs"] += checksums(map(Path, experiment.estimate.files()))
         results.calls.extend(calls)
         say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
         write_lock(folder, experiment, results, provenance=provenance, packages=_PACKAGES)
@@ -265,7 +272,11 @@ def _read_inputs(
 
 def _sources(experiment: Experiment) -> list[str]:
     named = [item if isinstance(item, str) else [*item.source, *_paths_in(item.options)] for item in experiment.claims]
-    return [path for one in named for path in ([one] if isinstance(one, str) else one)] + experiment.verdicts
+    labels = experiment.estimate.files() if experiment.estimate is not None else ()
+    return [path for one in named for path in ([one] if isinstance(one, str) else one)] + [
+        *experiment.verdicts,
+        *labels,
+    ]
 
 
 def _paths_in(options: Mapping[str, Any]) -> Iterator[str]:
@@ -309,11 +320,7 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
                 text if _is_hub(text) else paths.absolute(text, (*place, "source", n))
                 for n, text in enumerate(item.source)
             ]
-            kinds = option_kinds(FORMATS[item.format].function) if item.format in FORMATS else {}
-            options = {
-                key: paths.option(kinds.get(key), value, (*place, "options", key))
-                for key, value in item.options.items()
-            }
+            options = paths.option(item.options, (*place, "options"))
             claims.append(item.model_copy(update={"source": sources, "options": options}))
     counts = None if experiment.counts is None else table(experiment.counts, ("counts",))
     verdicts = [table(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
@@ -321,9 +328,22 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
         resolve_evaluator(paths, spec, "evaluators", number) for number, spec in enumerate(experiment.evaluators)
     ]
     check_audits(file, paths.problems, experiment.audits)
+    estimate = experiment.estimate
+    if estimate is not None:
+        check_spec(file, paths.problems, lambda settings: settings.check(), estimate, "estimate")
+        labels = [table(text, ("estimate", "labels", number)) for number, text in enumerate(estimate.labels)]
+        sample = None if estimate.sample is None else table(estimate.sample, ("estimate", "sample"))
+        estimate = estimate.model_copy(update={"labels": labels, "sample": sample})
     paths.check()
     return experiment.model_copy(
-        update={"data": paths.data, "claims": claims, "counts": counts, "verdicts": verdicts, "evaluators": evaluators}
+        update={
+            "data": paths.data,
+            "claims": claims,
+            "counts": counts,
+            "verdicts": verdicts,
+            "evaluators": evaluators,
+            "estimate": estimate,
+        }
     )
 
 

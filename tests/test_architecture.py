@@ -16,7 +16,6 @@ PACKAGE = Path(__file__).parents[1] / "factaudit"
 FLOORS = (
     {"version", "errors"},
     {"signature", "files", "text", "yamlfile"},
-    {"paths"},
     {"tables"},
     {"intake"},
     {"llm", "knowledge", "datasets", "audit"},

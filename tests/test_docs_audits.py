@@ -36,9 +36,9 @@ def facts():
 def test_every_key_of_real_rows_is_declared_and_no_other(name):
     audit = computable()[name]
     options = {"size": 3} if name.startswith("chunking") else {}
-    again = [row | {"e": [row["e"], row["e"]]} for row in of()]
-    table = judged(facts() if "factscore" in name else again, *EVALUATORS)
-    rows = audit.compute(table, intervals=Intervals(5), **options)
+    rows = audit.compute(
+        judged(facts() if "factscore" in name else of(), *EVALUATORS), intervals=Intervals(5), **options
+    )
     assert rows
     declared = {
         key + end

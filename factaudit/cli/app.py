@@ -12,14 +12,27 @@ from collections.abc import Sequence
 
 import click
 
-from factaudit.cli import ambigbio, audit, cache, convert, diff, engines, inspect, judge, knowledge, listing, run
+from factaudit.cli import (
+    ambigbio,
+    audit,
+    cache,
+    convert,
+    diff,
+    engines,
+    estimate,
+    inspect,
+    judge,
+    knowledge,
+    listing,
+    run,
+)
 from factaudit.cli.options import Group
 from factaudit.cli.terminal import say, tame_warnings
 from factaudit.errors import FactauditError, UsageError
 from factaudit.version import __version__
 
 #: In the order of the help.
-FAMILIES = (run, inspect, judge, audit, diff, convert, engines, knowledge, ambigbio, cache, listing)
+FAMILIES = (run, inspect, judge, audit, estimate, diff, convert, engines, knowledge, ambigbio, cache, listing)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

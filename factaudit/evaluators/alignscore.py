@@ -13,7 +13,6 @@ from typing import Any
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators import hf
 from factaudit.evaluators.base import Claim, Verdict
-from factaudit.paths import NameOrPath
 from factaudit.signature import file_checksum, signature
 from factaudit.text.chunks import words
 from factaudit.text.sentences import split_sentences
@@ -43,7 +42,7 @@ class AlignScore:
     the model reads beside the sentence is cut off. Where a sentence leaves the document no room, its claim is an error.
     """
 
-    model: NameOrPath = "large"
+    model: str = "large"
     backbone: str = ""
     revision: str | None = None
     device: str = "auto"

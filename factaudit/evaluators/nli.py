@@ -10,7 +10,6 @@ from typing import Any
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators import hf
 from factaudit.evaluators.base import Claim, Verdict
-from factaudit.paths import NameOrPath
 from factaudit.signature import signature
 from factaudit.text.chunks import chunk
 
@@ -32,7 +31,7 @@ class NLI:
         revision, device, batch_size, max_length: as in `factaudit.evaluators.minicheck.MiniCheck`.
     """
 
-    model: NameOrPath
+    model: str
     label: str = "entailment"
     chunks: bool = True
     size: int | None = None

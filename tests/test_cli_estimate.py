@@ -1,0 +1,209 @@
+"""The verbs ``plan``, ``sample``, ``labels`` and ``estimate``: their whole way, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from estimate_data import World, annotated, tables, without_labels
+
+from factaudit.cli import main
+from factaudit.estimate.sample import read_sample
+from factaudit.tables import write_table
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Claims without labels, verdicts, and what people would say of every claim."""
+    claims, verdicts = tables(World())
+    write_table(without_labels(claims), tmp_path / "claims.parquet")
+    write_table(verdicts, tmp_path / "verdicts.parquet")
+    write_table(claims, tmp_path / "truth.parquet")
+    return tmp_path
+
+
+@pytest.fixture
+def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a command in the folder; returns what it printed, after checking its exit code."""
+    monkeypatch.chdir(folder)
+
+    def run(*arguments: str, code: int = 0) -> str:
+        with pytest.raises(SystemExit) as left:
+            main([str(argument) for argument in arguments])
+        told = capsys.readouterr()
+        assert left.value.code == code, told.err
+        return told.out + told.err
+
+    return run
+
+
+def label(folder: Path, name: str, annotator: str = "ann", wrong: int = 0, sample: str = "sample.parquet") -> str:
+    """A file with the labels of all that a sample has drawn so far; the first ``wrong`` of them are wrong."""
+    truth = pd.read_parquet(folder / "truth.parquet")
+    rows = annotated(truth, read_sample(folder / sample).rows["claim_id"], annotator)
+    rows.loc[: wrong - 1, "label"] = 1 - rows.loc[: wrong - 1, "label"]
+    write_table(rows, folder / name)
+    return name
+
+
+TABLES = ("claims.parquet", "verdicts.parquet")
+
+
+def test_the_whole_way(folder: Path, run: Run) -> None:
+    said = run("plan", *TABLES, "--tpr", "0.8", "--tnr", "0.8", "--budget", "60", "--budget", "120", "--width", "0.3")
+    assert "a pilot of 50 labels knows more" in said
+    said = run("sample", *TABLES, "--budget", "120", "--out", "sample.parquet", "--page", "label.html")
+    assert "60 of 120 labels remain" in said
+    assert (folder / "label.html").is_file()
+    pilot = label(folder, "pilot.csv")
+    said = run("plan", *TABLES, "--labels", pilot, "--sample", "sample.parquet", "--width", "0.2", "--out", "plan.csv")
+    assert "right within 10 %" in said
+    assert "20 points: about" in said
+    assert (folder / "plan.svg").read_text().startswith("<?xml")
+    rows = pd.read_csv(folder / "plan.csv")
+    mean = rows[(rows["system"] == "__mean__") & (rows["method"] == "hierarchical")]
+    assert mean["width"].is_monotonic_decreasing
+    said = run("sample", *TABLES, "--then", "sample.parquet", "--labels", pilot, "--out", "sample.parquet", code=2)
+    assert "would be written over what the command reads" in said
+    said = run(
+        "sample", *TABLES, "--then", "sample.parquet", "--labels", pilot, "--out", "two.parquet", "--page", "more.html"
+    )
+    assert "60 claims of 4 systems" in said
+    second = label(folder, "second.csv", sample="two.parquet")
+    run("sample", *TABLES, "--then", "two.parquet", "--labels", second, "--more", "30", "--out", "three.parquet")
+    assert len(read_sample(folder / "three.parquet").rows) == 150
+    done = label(folder, "labels.csv", sample="three.parquet")
+    said = run("labels", done, "--claims", "claims.parquet", "--out", "merged.parquet")
+    assert "labels by majority" in said
+    said = run("estimate", *TABLES, "--labels", "merged.parquet", "--sample", "three.parquet", "--out", "runs/rates")
+    assert "hierarchical" in said
+    assert "quote hierarchical" in said
+    rates = pd.read_csv(folder / "runs/rates/tables/estimates.csv")
+    columns = ["dataset", "level", "system", "method", "n", "n_labels", "rate", "rate_low", "rate_high", "reason"]
+    assert rates.columns.tolist() == columns
+    truth = pd.read_parquet(folder / "truth.parquet").groupby("system")["label"].mean()
+    quoted = rates[rates["method"] == "hierarchical"].set_index("system")
+    assert ((quoted["rate_low"] <= 1 - truth) & (1 - truth <= quoted["rate_high"])).sum() >= 3
+    audits = json.loads((folder / "runs/rates/results.json").read_text())["audits"]
+    assert list(audits) == ["estimates", "estimate_summary", "estimate_ranks", "estimate_differences"]
+    report = (folder / "runs/rates/report.html").read_text()
+    assert "Error rates from few labels" in report
+    assert "the scores made each label worth" in report
+    assert (folder / "runs/rates/figures/estimates_claim.svg").is_file()
+
+
+def test_several_annotators(folder: Path, run: Run) -> None:
+    said = run(
+        *("sample", *TABLES, "--budget", "40", "--annotators", "2", "--overlap", "100%"),
+        *("--out", "sample.parquet", "--page", "label.html"),
+    )
+    assert "label-1.html" in said
+    assert "label-2.html" in said
+    files = [label(folder, "a.csv", "ann"), label(folder, "b.csv", "ben", wrong=4)]
+    said = run("labels", *files, "--claims", "claims.parquet", "--out", "all.parquet", "--page", "disagree.html")
+    assert "agreement 90.0%" in said
+    assert "α" in said
+    assert "4 claims have both labels" in said
+    assert (folder / "disagree.html").read_text().count("Label 4 claims") == 1
+    rule = ("--rule", "any_unattributable")
+    run("estimate", *TABLES, "--labels", "all.parquet", "--sample", "sample.parquet", *rule, "--out", "runs/any")
+    run(
+        "estimate",
+        *TABLES,
+        "--labels",
+        "all.parquet",
+        "--sample",
+        "sample.parquet",
+        "--rule",
+        "ann",
+        "--out",
+        "runs/one",
+    )
+    n_labels = pd.read_csv(folder / "runs/one/tables/estimate_summary.csv")["n_labels"]
+    assert n_labels.tolist() == [40]
+
+
+def test_labels_of_the_claims_table(folder: Path, run: Run) -> None:
+    truth = pd.read_parquet(folder / "truth.parquet")
+    truth.loc[100:, "label"] = pd.NA
+    write_table(truth, folder / "some.parquet")
+    said = run("estimate", "some.parquet", "verdicts.parquet", "--level", "claim", "--out", "runs/some")
+    assert "no sample file: the labels are taken as drawn at random" in said
+    assert "no label of its own" in (folder / "runs/some/tables/estimates.csv").read_text()
+    said = run("estimate", *TABLES, "--out", "runs/none")
+    assert "no rate can be quoted" in said
+
+
+def test_the_same_by_yaml(folder: Path, run: Run) -> None:
+    run("sample", *TABLES, "--budget", "60", "--out", "sample.parquet")
+    label(folder, "labels.csv")
+    (folder / "rates.yaml").write_text(
+        "claims: claims.parquet\nverdicts: verdicts.parquet\naudits: [quantification]\n"
+        "estimate: {labels: [labels.csv], sample: sample.parquet, levels: [claim], methods: [hierarchical, labels]}\n"
+    )
+    run("run", "rates.yaml", "--out", "runs/yaml")
+    run(
+        "estimate",
+        *TABLES,
+        "--labels",
+        "labels.csv",
+        "--sample",
+        "sample.parquet",
+        "--level",
+        "claim",
+        "--out",
+        "runs/cli",
+    )
+    by_yaml, by_cli = (pd.read_csv(folder / f"runs/{name}/tables/estimates.csv") for name in ("yaml", "cli"))
+    both = by_cli[by_cli["method"].isin(["hierarchical", "labels"])].reset_index(drop=True)
+    pd.testing.assert_frame_equal(by_yaml.drop(columns="reason"), both.drop(columns="reason"))
+    results = json.loads((folder / "runs/yaml/results.json").read_text())
+    assert {Path(one["path"]).name for one in results["about"]["inputs"]} >= {"labels.csv", "sample.parquet"}
+    (folder / "rates.yaml").write_text(
+        "claims: claims.parquet\nverdicts: verdicts.parquet\nestimate:\n  labels: [nowhere.csv]\n  methods: [labls]\n"
+    )
+    said = run("run", "rates.yaml", "--out", "runs/bad", code=1)
+    assert "nowhere.csv" in said
+    assert "did you mean 'labels'" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["estimate", "exp.yaml", "v.csv", "--out", "r"], 2, "`factaudit cost` says what an experiment will cost"),
+        (["sample", *TABLES, "--out", "s.parquet"], 2, "expected --budget for a new sample, or --then"),
+        (["sample", *TABLES, "--budget", "3", "--out", "s.parquet"], 2, "3 labels are too few for 4 systems"),
+        (["sample", *TABLES, "--budget", "40", "--out", "s.csv"], 1, "ends in .parquet"),
+        (["sample", *TABLES, "--budget", "40", "--overlap", "lots", "--out", "s.parquet"], 2, "a share like 20%"),
+        (["sample", *TABLES, "--budget", "40", "--more", "4", "--out", "s.parquet"], 2, "name it with --then"),
+        (["sample", *TABLES, "--budget", "40", "--main", "e9", "--out", "s.parquet"], 2, "no verdicts of 'e9'"),
+        (["plan", *TABLES, "--tpr", "0.9"], 2, "both --tpr and --tnr"),
+        (["plan", *TABLES, "--tpr", "0.4", "--tnr", "0.5"], 2, "together above 1"),
+        (["plan", *TABLES], 2, "no label to plan by"),
+        (["estimate", *TABLES, "--method", "magic", "--out", "r"], 2, "unknown method 'magic'"),
+        (["estimate", *TABLES, "--labels", "nowhere.csv", "--out", "r"], 1, "no such file"),
+        (
+            ["estimate", *TABLES, "--sample", "claims.parquet", "--out", "r"],
+            1,
+            "does not say how its claims were drawn",
+        ),
+        (["labels", "claims.parquet", "--out", "o.csv", "--page", "p.html"], 2, "name them with --claims"),
+        (["labels", "claims.parquet", "--out", "o.csv", "--grade", "good"], 2, "expected GRADE=1"),
+    ],
+)
+def test_what_is_refused(run: Run, arguments: list[str], code: int, message: str) -> None:
+    assert message in run(*arguments, code=code)
+
+
+def test_help_names_the_verbs() -> None:
+    from factaudit.cli import cli
+
+    said = CliRunner().invoke(cli, ["--help"]).output
+    for verb in ("plan", "sample", "labels", "estimate"):
+        assert f"  {verb} " in said
