@@ -27,7 +27,13 @@ def facts():
     """The same claims as facts of responses, each put to two people."""
     for number, row in enumerate(of()):
         for title in ("A", "B"):
-            fact = {"response_id": f"r{number // 5}", "fact_id": str(number), "group": "1", "entity": title}
+            fact = {
+                "response_id": f"r{number // 5}",
+                "fact_id": str(number),
+                "group": "1",
+                "entity": title,
+                "cited": "1,2" if title == "A" else "1",
+            }
             verdicts = {name: int((number % 3 == 0) == (title == "A")) for name in EVALUATORS}
             yield row | fact | verdicts | {"claim_id": f"{number}{title}"}
 
@@ -37,7 +43,9 @@ def test_every_key_of_real_rows_is_declared_and_no_other(name):
     audit = computable()[name]
     options = {"size": 3} if name.startswith("chunking") else {}
     rows = audit.compute(
-        judged(facts() if "factscore" in name else of(), *EVALUATORS), intervals=Intervals(5), **options
+        judged(facts() if "factscore" in name or name == "citations" else of(), *EVALUATORS),
+        intervals=Intervals(5),
+        **options,
     )
     assert rows
     declared = {

@@ -104,6 +104,13 @@ FORMATS: dict[str, Format] = {
             "factaudit convert merging-facts result/factscore --out claims.parquet --verdicts verdicts.parquet",
         ),
         Format(
+            "alce-citations",
+            "alce",
+            "ALCE's citation judgements: *.json.score files with autoais_log (Gao et al. 2023)",
+            "factaudit convert alce-citations result/alce_score --out claims.parquet --verdicts verdicts.parquet",
+            {"n_responses": "how many responses a file is about (default: its largest qid)"},
+        ),
+        Format(
             "aggrefact-scores",
             "aggrefact_scores",
             "row-aligned JSON files {dataset: [[label, score], ...]}, one per evaluator",

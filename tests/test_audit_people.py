@@ -9,20 +9,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from factaudit.engines.dfactscore.humans import (
-    Annotation,
-    annotator_agreement,
-    compare_with_machine,
-    human_scores,
-    krippendorff_alpha,
-    popularity,
-    read_annotations,
-)
+from factaudit.audit.annotators import annotator_agreement, krippendorff_alpha
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.people import compare_with_machine, human_scores
+from factaudit.audit.popularity import popularity
+from factaudit.datasets.people import Annotation, read_annotations
 from factaudit.errors import InputError
 
+Row = dict[str, Any]
 
-def note(fact: str, label: str, page: str | None = None, entity: str = "A", **more: Any) -> Annotation:
-    return Annotation.model_validate(
+
+def note(fact: str, label: str, page: str | None = None, entity: str = "A", **more: Any) -> Row:
+    one = Annotation.model_validate(
         {
             "system": "s",
             "response_id": "r",
@@ -34,6 +32,7 @@ def note(fact: str, label: str, page: str | None = None, entity: str = "A", **mo
         }
         | more
     )
+    return one.model_dump()
 
 
 def test_scores_by_people() -> None:
@@ -41,6 +40,11 @@ def test_scores_by_people() -> None:
     # a and e are of the entity's page, b of another; c is not supported, d irrelevant.
     assert (row["factscore"], row["dfactscore"]) == (0.75, 0.5)
     assert (row["n_facts"], row["n_irrelevant"], row["n_biographies"], row["n_entities"]) == (4, 1, 1, 2)
+    # Not supported by the linked page but by another person's (Fig. 3, step 4).
+    (row,) = human_scores([note("a", "S", "A"), note("b", "NS", "B"), note("c", "NS", "A")])
+    assert (row["factscore"], row["dfactscore"], row["n_entities"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3), 2)
+    (row,) = human_scores([note("a", "S"), note("b", "NS", "B")])
+    assert (row["factscore"], row["dfactscore"], row["n_entities"]) == (1, 0.5, 2)
     (empty,) = human_scores([note("d", "IR")])
     assert empty["factscore"] is None
 
@@ -49,7 +53,7 @@ def test_annotations_are_read_and_checked(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("system,response_id,annotator,biography,entity,fact,label,page\ns,1,x,1,A,He sang.,S,A\n")
     (one,) = read_annotations(file)
-    assert (one.response_id, one.label, one.page) == ("1", "S", "A")
+    assert (one["response_id"], one["label"], one["page"]) == ("1", "S", "A")
     file.write_text("system,response_id,biography,fact,label\ns,1,1,He sang.,yes\n")
     with pytest.raises(InputError, match="row 1, column 'label'"):
         read_annotations(file)
@@ -88,6 +92,12 @@ def test_agreement_of_two_annotators() -> None:
     assert rows["number of biographies"]["percent"] == 1.0
     assert rows["number of biographies"]["kappa"] is None
     assert rows["entity"]["percent"] == 0.0
+    # Per system, and of all together where there are several.
+    other = [one | {"system": "t", "label": "S"} for one in notes]
+    both = {(row["system"], row["judgement"]): row["percent"] for row in annotator_agreement([*notes, *other])}
+    assert both["s", "fact label"] == 6 / 8
+    assert both["t", "fact label"] == 1
+    assert both["__all__", "fact label"] == 14 / 16
     alone = annotator_agreement([note("a", "S")])
     assert all(row["percent"] is None and row["reason"] for row in alone)
 
@@ -99,12 +109,12 @@ def test_people_beside_the_machine() -> None:
         for n in range(30):
             true = float(np.clip(level + random.normal(0, 0.1), 0, 1))
             key = {"system": system, "response_id": str(n)}
-            people.append({**key, "annotator": "1", "factscore": true, "dfactscore": true - 0.1})
-            machine.append(
-                {**key, "init_factscore": true + 0.02, "init_dfactscore": true - 0.1 + random.normal(0, 0.02)}
-            )
+            counts = {"n_biographies": 1 + n % 3, "n_entities": 2}
+            people.append({**key, "annotator": "1", "factscore": true, "dfactscore": true - 0.1, **counts})
+            scores = {"init_factscore": true + 0.02, "init_dfactscore": true - 0.1 + random.normal(0, 0.02)}
+            machine.append({**key, **scores, "n_biographies": 1 + n % 3 + (n == 4), "n_entities": 2 + n % 2})
     machine.pop()
-    rows = {row["system"]: row for row in compare_with_machine(people, machine, replicates=500)}
+    rows = {row["system"]: row for row in compare_with_machine(people, machine, intervals=Intervals(500))}
     assert (rows["__all__"]["n"], rows["__all__"]["n_unmatched"]) == (59, 1)
     own = [(p["dfactscore"], m["init_dfactscore"]) for p, m in zip(people[:30], machine[:30], strict=True)]
     expected = stats.pearsonr(*zip(*own, strict=True)).statistic
@@ -114,11 +124,17 @@ def test_people_beside_the_machine() -> None:
     assert a["human_gap"] == pytest.approx(0.1)
     assert a["gap_low"] < a["gap"] < a["gap_high"]
     assert rows["__all__"]["dfactscore_kendall_tau"] == 1.0
+    # Table 5: the numbers of biographies, too.
+    numbers = [(1 + n % 3, 1 + n % 3 + (n == 4)) for n in range(30)]
+    assert a["n_biographies_pearson_r"] == pytest.approx(stats.pearsonr(*zip(*numbers, strict=True)).statistic)
+    assert (a["human_n_biographies"], a["n_biographies"]) == (2.0, pytest.approx(2 + 1 / 30))
+    assert (a["human_n_entities"], a["n_entities"], a["n_entities_pearson_r"]) == (2, 2.5, None)
 
 
 def test_several_annotators_of_a_response_are_averaged() -> None:
     people = [
         {"system": "s", "response_id": "r", "annotator": name, "factscore": value, "dfactscore": value}
+        | {"n_biographies": 1, "n_entities": 1}
         for name, value in (("x", 0.4), ("y", 0.8))
     ]
     machine = [{"system": "s", "response_id": "r", "init_factscore": 0.5, "init_dfactscore": 0.5}]
