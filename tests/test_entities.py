@@ -413,3 +413,28 @@ def test_they_apply_where_facts_have_entities() -> None:
     plain = judged([{"response_id": "r", "e": 1, "claim": "c"}], "e")
     assert not any(audit.applies is not None and audit.applies(plain) for audit in AUDITS)
     assert entities(plain) == linking(plain) == elsewhere(plain) == []
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+def test_whatever_share_of_calls_is_refused_the_bounds_hold_the_truth(share: float) -> None:
+    rng = np.random.default_rng(int(10 * share))
+    whole, fewer = [], []
+    for _ in range(40):
+        n, m = rng.integers(2, 9), rng.integers(1, 4)
+        prediction = (rng.random((n, m)) < rng.choice([0.2, 0.9], size=m)).astype(np.int8)
+        groups = pd.factorize(rng.integers(0, 2, n))[0]
+        one = response(prediction, groups)
+        lost = np.where(rng.random((n, m)) < share, np.int8(-1), prediction)
+        whole.append(figures(one))
+        fewer.append(figures(replace(one, matrix=Matrix.of(one.matrix.entities, lost))))
+    truth, found = summarise(whole), summarise(fewer)
+    for name in ("factscore", "dfactscore"):
+        assert found[name] <= truth[name] + 1e-12
+    for name in (*BOUNDED[:-1], "n_biographies", "share_merged", *CATEGORIES):
+        assert found[f"{name}_min"] - 1e-12 <= truth[name] <= found[f"{name}_max"] + 1e-12, name
+        if found[name] is not None:
+            assert found[f"{name}_min"] - 1e-12 <= found[name] <= found[f"{name}_max"] + 1e-12, name
+    # What is not verified is not "not merged".
+    assert found["n_undecided"] > 0
+    if share == 1:
+        assert (found["share_merged"], found["factscore"]) == (0, 0) or found["share_merged"] is None

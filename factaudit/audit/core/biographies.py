@@ -95,9 +95,9 @@ def summarise(rows: Sequence[Mapping[str, Any]], intervals: Intervals | None = N
     responses that have the figure; ``_min`` and ``_max`` are over all that answered, an undefined score being anything
     from 0 to 1. A response without candidates (``n_without_candidates``) has no score, and is in none of the other
     figures nor in their bounds. ``gap`` and its interval are paired: over the responses that have both scores.
-    Intervals (``_low``, ``_high``) are percentiles of a bootstrap over responses. ``share_merged`` and the shares of
-    categories are of the responses of which the verdicts decide it (``n_undecided``: of which they don't); their bounds
-    are over all.
+    Intervals (``_low``, ``_high``) are percentiles of a bootstrap over responses. ``share_merged`` is of the responses
+    of which the verdicts decide it (``n_undecided``: of which they don't), and so are the shares of categories; their
+    bounds are over all.
     """
     answered = [row for row in rows if row["n_facts"]]
     seen = [row for row in answered if row["n_candidates"]]
@@ -133,13 +133,29 @@ def summarise(rows: Sequence[Mapping[str, Any]], intervals: Intervals | None = N
     found["n_undecided"] = sum(row["merged"] is None for row in seen)
     found["n_elsewhere"] = sum(row["n_elsewhere"] or 0 for row in seen)
     found["n_narrow"] = sum(row["n_narrow"] for row in answered)
-    decided = [row for row in seen if row["category"] is not None]
-    for name in CATEGORIES:
-        found[name] = mean(row["category"] == name for row in decided)
-        found[f"{name}_min"] = mean(row["categories"] == (name,) for row in seen)
-        found[f"{name}_max"] = mean(name in row["categories"] for row in seen)
+    found |= _category_shares(seen)
     found["n_dfactscore_higher"] = sum(row["gap"] is not None and row["gap"] < -1e-9 for row in answered)
     found["reason"] = reasons(_reasons(found, answered))
+    return found
+
+
+def _category_shares(rows: Sequence[Mapping[str, Any]]) -> Row:
+    """Shares of the categories, and their bounds over all responses.
+
+    Missing verdicts decide between one entity and several, not between one biography and several: the share of either
+    is split as the decided responses of that kind are.
+    """
+    found: Row = {}
+    kinds = (CATEGORIES[:2], CATEGORIES[2:])
+    of_kind = [[row for row in rows if set(row["categories"]) <= set(kind)] for kind in kinds]
+    n_known = sum(map(len, of_kind))
+    for kind, members in zip(kinds, of_kind, strict=True):
+        decided = [row for row in members if row["category"] is not None]
+        for name in kind:
+            share = 0.0 if n_known and not members else mean(row["category"] == name for row in decided)
+            found[name] = None if share is None else share * len(members) / n_known
+            found[f"{name}_min"] = mean(row["categories"] == (name,) for row in rows)
+            found[f"{name}_max"] = mean(name in row["categories"] for row in rows)
     return found
 
 
