@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from factaudit.audit.core.judged import LEVELS
 from factaudit.errors import UsageError, hint
 from factaudit.estimate.methods import DEFAULT_METHODS, METHODS
+from factaudit.estimate.rehearse import rehearse
 from factaudit.estimate.run import TARGETS, Estimates, estimate_rates
 from factaudit.estimate.sample import read_sample
 from factaudit.tables.annotations import read_annotations
@@ -18,13 +19,15 @@ from factaudit.tables.annotations import read_annotations
 class EstimateSettings(BaseModel):
     """How error rates are estimated; `factaudit.estimate.run.estimate_rates` says what each means.
 
-    labels: annotation files (without them the labels are the claims' own); sample: the file that they were drawn by.
+    labels: annotation files (without them the labels are the claims' own); sample: the file that they were drawn by;
+    budget: where the claims are labelled already, so many of their labels are drawn and the others are not looked at.
     """
 
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
     labels: list[str] = Field(default_factory=list)
     sample: str | None = None
+    budget: int | None = Field(default=None, ge=1)
     rule: str = "majority"
     grades: dict[str, int | None] | None = None
     main: str | None = None
@@ -36,7 +39,9 @@ class EstimateSettings(BaseModel):
     transfer: bool = False
 
     def check(self) -> None:
-        """Raise `UsageError` for a name that is known to be wrong before any file is read."""
+        """Raise `UsageError` for what is known to be wrong before any file is read."""
+        if self.budget is not None and (self.labels or self.sample):
+            raise UsageError("expected labels (and the sample that they were drawn by), or a budget, not both")
         for what, given, known in (
             ("method", self.methods, METHODS),
             ("level", self.levels, LEVELS),
@@ -52,12 +57,18 @@ class EstimateSettings(BaseModel):
 
     def estimate(self, claims: pd.DataFrame, verdicts: pd.DataFrame, seed: int, confidence: float) -> Estimates:
         """Read the files and estimate."""
+        annotations = read_annotations(*self.labels, claims=claims) if self.labels else None
+        sample = read_sample(self.sample) if self.sample else None
+        if self.budget is not None:
+            annotations, sample = rehearse(
+                claims, verdicts, self.budget, main=self.main, covariates=self.covariates, seed=seed
+            )
         return estimate_rates(
             claims,
             verdicts,
-            annotations=read_annotations(*self.labels, claims=claims) if self.labels else None,
-            sample=read_sample(self.sample) if self.sample else None,
+            annotations=annotations,
+            sample=sample,
             seed=seed,
             confidence=confidence,
-            **self.model_dump(exclude={"labels", "sample"}),
+            **self.model_dump(exclude={"labels", "sample", "budget"}),
         )
