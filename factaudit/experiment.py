@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -175,7 +176,9 @@ def run(
         if experiment.estimate is not None:
             estimates = experiment.estimate.estimate(claims, verdicts, experiment.seed, experiment.confidence)
             results.audits.update(estimates.audits())
-            results.about["inputs"] += checksums(map(Path, experiment.estimate.files()))
+            files = checksums(map(Path, experiment.estimate.files()))
+            results.about["inputs"] += files
+            results = replace(results, signature=f"{results.signature}|estimate:{experiment.estimate.signature(files)}")
         results.calls.extend(calls)
         say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
         write_lock(folder, experiment, results, provenance=provenance, packages=_PACKAGES)

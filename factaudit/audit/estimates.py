@@ -96,6 +96,7 @@ AUDITS = (
         },
         compute=None,
         readable=_readable,
+        intervals="intervals, of the hierarchical rates from the posterior, of the others by the design of the sample",
         plots=(Forest(what="Error rates", key="rate", labels=("system",), series="method", per_page=2),),
     ),
     Audit(

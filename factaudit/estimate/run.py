@@ -250,7 +250,10 @@ def _quoted(case: Case, apart: Sequence[int], refused: str) -> tuple[str | None,
             f"quote hierarchical for its interval; with fewer than {MIN_LABELS} labels a system its rates are no "
             "nearer than those of the pooled threshold on half of the sets measured"
         )
-    return "hierarchical", "quote hierarchical: the nearest on average, with an interval that covers"
+    return (
+        "hierarchical",
+        "quote hierarchical: on the sets measured its rates came nearest on average, and its intervals held",
+    )
 
 
 def _notes(case: Case, sample: Sample | None) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,6 +13,7 @@ from factaudit.estimate.methods import DEFAULT_METHODS, METHODS
 from factaudit.estimate.rehearse import rehearse
 from factaudit.estimate.run import TARGETS, Estimates, estimate_rates
 from factaudit.estimate.sample import read_sample
+from factaudit.signature import digest, signature
 from factaudit.tables.annotations import read_annotations
 
 
@@ -54,6 +55,11 @@ class EstimateSettings(BaseModel):
     def files(self) -> Sequence[str]:
         """The files that it names."""
         return [*self.labels, *([self.sample] if self.sample else [])]
+
+    def signature(self, files: Sequence[Mapping[str, str]]) -> str:
+        """A hash of how rates are estimated; ``files``: the checksums of `files`, which stand for their paths."""
+        settings = signature("estimate", self.model_dump(exclude={"labels", "sample"}))
+        return digest(settings, *(one["checksum"] for one in files))
 
     def estimate(self, claims: pd.DataFrame, verdicts: pd.DataFrame, seed: int, confidence: float) -> Estimates:
         """Read the files and estimate."""

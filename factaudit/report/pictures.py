@@ -95,8 +95,8 @@ def _of_plot(
             caption = _caption(what, audit, plot, part, about)
             if page == pages - 1 and len(groups) > pages * size:
                 caption += f" Drawn: the first {pages * size} of {len(groups)} groups; the CSV has all."
-            among = count(len(_evaluators(part)), "evaluator")
-            alt = f"{_SHAPES[type(plot)]}: {what}; {among}. The table of this section has the figures."
+            among = f"; {count(len(_evaluators(part)), 'evaluator')}" if _evaluators(part) else ""
+            alt = f"{_SHAPES[type(plot)]}: {what}{among}. The table of this section has the figures."
             found.append(Picture(stem, caption, alt, _drawing(audit, plot, part, evaluators)))
     return found
 
@@ -135,7 +135,7 @@ def _caption(what: str, audit: Audit, plot: Plot, rows: Sequence[Row], about: Ma
         confidence = about.get("confidence")
         share = f"{100 * confidence:g} % " if confidence else ""
         replicates = f" ({about['replicates']:,} replicates)" if about.get("replicates") else ""
-        text.append(f"Thin lines: {share}bootstrap intervals{replicates}.")
+        text.append(f"Thin lines: {share}{audit.intervals or f'bootstrap intervals{replicates}'}.")
     text.append(_counts(rows))
     unscored = any(row.get("n_unscored") for row in rows if not is_total(row.get("dataset")))
     if lines and unscored and any(f"{key}_min" in row for row in rows for key in keys):

@@ -209,6 +209,8 @@ class Audit:
     text: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
     plots: tuple[Plot, ...] = ()
+    #: How its intervals are made, where the run's bootstrap has no part in them.
+    intervals: str = ""
     checks: tuple[Check, ...] = ()
     #: Where it stands in the report, in lists and among the findings: the lower, the earlier.
     place: int = 1000
