@@ -18,6 +18,7 @@ import pandas as pd
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
+from factaudit.audit import computable
 from factaudit.errors import Problem, UsageError
 from factaudit.evaluators.judging import name_evaluator
 from factaudit.evaluators.registry import parse_spec
@@ -27,9 +28,6 @@ from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, file_checksum, signature
 from factaudit.version import __version__
 from factaudit.yamlfile import Paths, YamlFile
-
-#: Audits that say something of tables without labels: how far evaluators, and systems' predicted error rates, differ.
-UNLABELLED = ("consistency", "quantification")
 
 
 class RunSettings(BaseModel):
@@ -227,7 +225,9 @@ def audited(
     settings: what the engine's own figures depend on besides the verdicts; it becomes part of the signature.
     """
     if claims["claim"].notna().any():
-        chosen = audits if audits is not None or claims["label"].notna().any() else UNLABELLED
+        chosen = audits
+        if audits is None and claims["label"].isna().all():
+            chosen = [name for name, audit in computable().items() if audit.without_labels]
         results = compare(claims, verdicts, audits=chosen, title=title, inputs=inputs, signatures=signatures, **options)
     else:
         about = {"title": title, "factaudit": __version__, "seed": options["seed"], "replicates": options["replicates"]}

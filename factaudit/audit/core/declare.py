@@ -242,7 +242,7 @@ class Audit:
             raise UsageError(f"audit {self.name!r} is a table that an engine writes: it cannot be computed")
         hints = get_type_hints(self.compute)
         fields: dict[str, Any] = {
-            key: (hints[key], Field(default=parameter.default))
+            key: (hints.get(key, Any), Field(default=parameter.default))
             for key, parameter in inspect.signature(self.compute).parameters.items()
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY and key != "intervals"
         }

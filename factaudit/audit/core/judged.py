@@ -29,6 +29,7 @@ class Judged:
     prediction: int8 (E, n), 1, 0 or -1 for unscored (a verdict without a prediction, or no verdict at all).
     score: float64 (E, n), NaN where the evaluator gave none.
     status: int8 (E, n), an index into `factaudit.tables.STATUSES`; -1 where there is no verdict at all.
+    repeats: int8 (R, E, n), the predictions of all R repeats, the first of which is ``prediction``; None without any.
     silent: the rows of the claims table that stand for responses without any claim; they are in no array.
     """
 
@@ -39,18 +40,21 @@ class Judged:
     score: np.ndarray
     status: np.ndarray
     silent: pd.DataFrame = field(default_factory=pd.DataFrame)
+    repeats: np.ndarray | None = None
 
     @classmethod
     def join(cls, claims: pd.DataFrame, verdicts: pd.DataFrame) -> Judged:
         """Join validated tables (`factaudit.tables`); a verdict of a claim that isn't in ``claims`` is left out.
 
-        Of repeats the first (repeat 0) is read. Rows of responses without any claim are set apart (``silent``).
+        Of repeats the first (repeat 0) is read; all are in ``repeats``. Rows of responses without any claim are set
+        apart (``silent``).
         """
         lone = claims["abstained"].notna()
         silent = claims[lone]
         if lone.any():
             claims = claims[~lone].reset_index(drop=True)
-        if verdicts["repeat"].any():
+        again = verdicts[verdicts["repeat"] > 0]
+        if len(again):
             verdicts = verdicts[verdicts["repeat"] == 0]
         rows = claim_positions(claims, verdicts["claim_id"])
         codes, names = column_codes(verdicts, "evaluator")
@@ -64,7 +68,9 @@ class Judged:
         score[at] = verdicts["score"].to_numpy(dtype=np.float64)[known]
         status[at] = pd.Categorical(verdicts["status"], categories=list(STATUSES)).codes[known]
         label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
-        return cls(claims, tuple(map(str, names)), label, prediction, score, status, silent)
+        evaluators = tuple(map(str, names))
+        repeats = _repeats(claims, again, evaluators, prediction) if len(again) else None
+        return cls(claims, evaluators, label, prediction, score, status, silent, repeats)
 
     def check_evaluators(self, names: Iterable[str]) -> None:
         """Raise `UsageError` for a name that no verdict has."""
@@ -168,6 +174,19 @@ class Judged:
             values, names = column_codes(self.claims, column)
             codes = pair_codes(codes, values, len(names))[1]
         return codes
+
+
+def _repeats(claims: pd.DataFrame, again: pd.DataFrame, evaluators: tuple[str, ...], first: np.ndarray) -> np.ndarray:
+    """The predictions of all repeats: those of the first, then those of the verdicts asked ``again``."""
+    found = [first]
+    for _, part in again.groupby("repeat", sort=True):
+        rows = claim_positions(claims, part["claim_id"])
+        at = pd.Categorical(part["evaluator"], categories=list(evaluators)).codes
+        known = (rows >= 0) & (at >= 0)
+        one = np.full(first.shape, MISSING, dtype=np.int8)
+        one[at[known], rows[known]] = part["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)[known]
+        found.append(one)
+    return np.stack(found)
 
 
 def _all(values: np.ndarray, starts: np.ndarray) -> np.ndarray:

@@ -1,0 +1,120 @@
+"""Does an evaluator say the same when it is asked again?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from factaudit.audit.core import counts as nine
+from factaudit.audit.core.checks import beyond, by_evaluator, evidence_of
+from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
+from factaudit.audit.core.groups import Groups, group_by
+from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.plot import DotPlot
+from factaudit.audit.core.rows import Row, number, ratio, reasons, without_interval
+from factaudit.audit.core.shares import by_cluster, shares
+from factaudit.audit.core.words import percent
+
+MAX_FLIPS = 0.05  # an evaluator is unstable where more than this share of its verdicts changes
+RATES = {"tpr": "TPR", "tnr": "TNR", "bacc": "BAcc", "ppr": "PPR"}
+
+
+def stability(judged: Judged, *, by: Sequence[str] = ("dataset",), intervals: Intervals | None = None) -> list[Row]:
+    """How often two verdicts of one evaluator on one claim differ, and how far its rates lie apart over its repeats.
+
+    A row per group of ``by`` and evaluator that was asked more than once. flip_rate is over the pairs of verdicts on a
+    claim; its bounds let the pairs that lack one agree, or differ. Spreads are over few repeats: without interval.
+    """
+    groups = group_by(judged.claims, by)
+    asked = judged.prediction[None] if judged.repeats is None else judged.repeats
+    rows: list[tuple[int, Row]] = []
+    for at, evaluator in enumerate(judged.evaluators):
+        said = asked[(asked[:, at] >= 0).any(1), at]
+        if len(said) > 1:
+            rows += enumerate(_rows(judged, groups, evaluator, said, intervals))
+    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+
+
+def _rows(judged: Judged, groups: Groups, name: str, said: np.ndarray, intervals: Intervals | None) -> Iterator[Row]:
+    """A row per group; ``said``: int8 (R, n), the predictions of the repeats of the evaluator ``name``."""
+    size, n_kinds = len(groups.keys), (len(said) + 1) ** 2
+    # A claim's kind: how many of its verdicts are 1, of how many.
+    kinds = (said >= 0).sum(0) * (len(said) + 1) + (said == 1).sum(0)
+    verdicts, ones = np.divmod(np.arange(n_kinds), len(said) + 1)
+    pairs, flips, twice = verdicts * (verdicts - 1) // 2, ones * (verdicts - ones), verdicts > 1
+    terms = np.stack([pairs, flips, ones * twice, verdicts * twice, twice], axis=1)
+    clusters = by_cluster(judged, groups.codes, size, kinds, n_kinds)
+    sums = clusters.counts @ terms
+    total, share = clusters.total(sums), shares(clusters, sums[:, [1]], sums[:, [0]])
+    every = np.bincount(groups.codes, minlength=size) * pairs.max()
+    figures = {"flip_rate": share.point[:, 0], "flip_rate_min": ratio(total[:, 1], every)}
+    figures |= {"flip_rate_max": ratio(total[:, 1] + every - total[:, 0], every), "kappa": _kappa(total)}
+    if intervals is not None:
+        low, high = share.limits(intervals.confidence)
+        figures |= {"flip_rate_low": low[:, 0], "flip_rate_high": high[:, 0]}
+        drawn = intervals.counts(judged, groups.codes, size, kinds, n_kinds) @ terms
+        figures |= low_high(intervals, {"kappa": _kappa(drawn)})
+    counts = (nine.count(groups.codes, size, judged.label, one) for one in said)
+    rates = [nine.rates(each, nine.unlabelled(each)) for each in counts]
+    figures |= {f"{rate}_spread": np.ptp([one[rate] for one in rates], axis=0) for rate in RATES}
+    for place, group in enumerate(groups.keys):
+        n, claims = int(total[place, 4]), int((groups.codes == place).sum())
+        row: Row = {**group, "evaluator": name, "n": n, "n_unscored": claims - n, "n_repeats": len(said)}
+        row |= {key: number(values[place]) for key, values in figures.items()}
+        lacking = [rate for rate in RATES if row[f"{rate}_spread"] is None]
+        why = [f"not defined in every repeat: {', '.join(lacking)}" if lacking else "", without_interval(row)]
+        if row["kappa"] is None:
+            why.insert(0, "all verdicts are the same" if n else "no claim has two verdicts")
+        yield row | {"reason": reasons(why)}
+
+
+def _kappa(sums: np.ndarray) -> np.ndarray:
+    p = ratio(sums[..., 2], sums[..., 3])
+    return 1 - ratio(ratio(sums[..., 1], sums[..., 0]), 2 * p * (1 - p))
+
+
+def _unstable(audited: Audited) -> Iterator[Finding]:
+    for evaluator, rows in by_evaluator(audited.per_dataset("stability", "flip_rate")):
+        worst = max(rows, key=lambda row: row["flip_rate"])
+        said = f"Asked again, {evaluator} changes {percent(worst['flip_rate'])} of its verdicts on {worst['dataset']}"
+        most = max(worst["flip_rate_max"], worst.get("flip_rate_high") or 1)
+        advice, severity = ", and no more elsewhere", beyond(worst, "flip_rate", MAX_FLIPS)
+        if worst["flip_rate"] > MAX_FLIPS:
+            advice = ": no figure of it is surer than that; ask several times and take the majority"
+        elif most > MAX_FLIPS:
+            advice = (
+                f"; more than {percent(MAX_FLIPS)} is not ruled out, so repeat more claims before you call it stable"
+            )
+        else:
+            severity = "ok"
+        keys = ("flip_rate", "flip_rate_low", "flip_rate_high", "kappa", "bacc_spread", "n", "n_repeats")
+        yield Finding(severity, evaluator, worst["dataset"], f"{said}{advice}.", evidence_of(worst, *keys))
+
+
+_SPREAD = "highest − lowest over the repeats; it grows with their number"
+AUDIT = Audit(
+    name="stability",
+    place=130,
+    title="Whether an evaluator agrees with itself",
+    question="Does an evaluator say the same when it is asked again?",
+    formula="Flip rate = pairs of verdicts on one claim that differ / all such pairs; κ = 1 − flip rate / (2p(1 − p)), "
+    "p being the share of verdicts that are 1 (Fleiss); spread = highest − lowest value over the repeats.",
+    text="What changes from one repeat to the next is chance, and no interval over claims has it.",
+    columns={
+        **shared("dataset", "evaluator"),
+        "n": Column("n", "count", "claims with two verdicts or more"),
+        "n_unscored": Column("unscored", "count", "claims with fewer"),
+        "n_repeats": Column("repeats", "count", "how often the evaluator was asked"),
+        "flip_rate": Column("flip rate", "percent", "share of pairs that differ", bounds=True, interval=True),
+        "kappa": Column("κ with itself", "number", "agreement of the repeats beyond chance", digits=2, interval=True),
+        **{f"{r}_spread": Column(f"{name} spread", "points", _SPREAD, signed=False) for r, name in RATES.items()},
+        **shared("reason"),
+    },
+    options={"by": "columns of the claims"},
+    compute=stability,
+    applies=lambda judged: judged.repeats is not None,
+    plots=(DotPlot(what="Verdicts that change, and rates over repeats", keys=("flip_rate", "bacc_spread")),),
+    checks=(Check("stability", "Verdicts that change when asked again", "over 5 % of verdicts change", _unstable),),
+)

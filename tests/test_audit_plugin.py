@@ -1,0 +1,187 @@
+"""An audit is one file: adding one adds it everywhere, removing one removes it everywhere, no other file names it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from audit_tables import tables
+from click.testing import CliRunner
+
+import factaudit.audit
+from factaudit.audit import computable, declared, docs
+from factaudit.cli import cli
+from factaudit.results import Results, compare
+
+#: How often the label is 1: a whole audit.
+FRESH = '''
+    """How many of the labels say attributable?"""
+
+    from factaudit.audit.core.declare import Audit, Check, Column, Finding, shared
+    from factaudit.audit.core.plot import DotPlot
+
+
+    def balance(judged, *, least=0.4, intervals=None):
+        dataset, names = judged.datasets
+        labels = [judged.label[dataset == at] for at in range(len(names))]
+        return [
+            {"dataset": name, "evaluator": evaluator, "n": len(found), "attributable_share": float((found == 1).mean()),
+             "enough": bool((found == 1).mean() >= least), "reason": None}
+            for name, found in zip(names, labels)
+            for evaluator in judged.evaluators
+        ]
+
+
+    def lopsided(audited):
+        for row in audited.rows("balance"):
+            if not row["enough"]:
+                text = f"{row['dataset']} is lopsided."
+                yield Finding("warn", None, row["dataset"], text, {"attributable_share": row["attributable_share"]})
+
+
+    AUDIT = Audit(
+        name="balance",
+        place=15,
+        title="A fresh section on balance",
+        question="Are the labels of both classes?",
+        formula="Share = labels of 1 / labels.",
+        text="What a fresh audit has to say.",
+        columns={
+            **shared("dataset", "evaluator", "n", "reason"),
+            "attributable_share": Column("labels of 1", "percent", "share of the labels that are 1"),
+            "enough": Column("enough", "text", "whether there are enough"),
+        },
+        options={"least": "the least share that is enough"},
+        compute=balance,
+        plots=(DotPlot(what="A fresh figure of labels", keys=("attributable_share",)),),
+        checks=(Check("lopsided", "Lopsided labels", "labels are mostly of one class", lopsided),),
+    )
+'''
+
+
+@pytest.fixture(params=["a file in the package", "an entry point", "an entry point of a module's attribute"])
+def added(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The audit `FRESH`, where audits are looked for."""
+    source = textwrap.dedent(FRESH).lstrip()
+    assert len(source.splitlines()) <= 60
+    (tmp_path / "fresh_balance.py").write_text(source, encoding="utf-8")
+    if request.param.startswith("a file"):
+        monkeypatch.setattr(factaudit.audit, "__path__", [*factaudit.audit.__path__, str(tmp_path)])
+    else:
+        info = tmp_path / "acme_audits-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-audits\nVersion: 1.0\n")
+        target = "fresh_balance:AUDIT" if "attribute" in request.param else "fresh_balance"
+        (info / "entry_points.txt").write_text(f"[factaudit.audits]\nbalance = {target}\n")
+        monkeypatch.syspath_prepend(str(tmp_path))
+    declared.cache_clear()
+    yield
+    monkeypatch.undo()
+    declared.cache_clear()
+
+
+def rows() -> list[dict]:
+    return [
+        {"label": int(i % 4 == 0), "system": "xy"[i % 2], "response_id": str(i // 2), "e": i % 2} for i in range(40)
+    ]
+
+
+def said_by(folder: Path) -> dict[str, str]:
+    compare(*tables(rows(), ["e"]), replicates=20).save(folder)
+    found = {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in folder.rglob("*")
+        if path.suffix in (".html", ".md", ".csv", ".svg")
+    }
+    found["docs"] = docs.page(computable().values())
+    found["list"] = CliRunner().invoke(cli, ["list", "audits"]).output
+    return found
+
+
+def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
+    assert list(declared()).index("balance") == list(declared()).index("rates") + 1
+    found = said_by(tmp_path / "run")
+    results = Results.load(tmp_path / "run")
+    assert [row["attributable_share"] for row in results.rows("balance")] == [0.25]
+    assert [each["statement"] for each in results.findings if each["id"] == "lopsided"] == ["d is lopsided."]
+    for page in (found["report.html"], found["report.md"]):
+        for text in (
+            "A fresh section on balance",
+            "What a fresh audit has to say.",
+            "labels of 1 (%)",
+            "Lopsided labels",
+        ):
+            assert text in page
+        assert re.search(r"A fresh figure of labels\. Share = labels of 1 / labels\. .*n = 40 behind each point", page)
+    assert found["tables/balance.csv"].splitlines()[1] == "d,e,40,0.25,False,"
+    assert "<path" in found["figures/balance.svg"]
+    assert results.figure("balance").axes
+    assert "## `balance`" in found["docs"]
+    assert "| `least` | the least share that is enough; default `0.4` |" in found["docs"]
+    assert "| `lopsided` | labels are mostly of one class |" in found["docs"]
+    assert "balance: Are the labels of both classes?" in found["list"]
+    (row,) = compare(*tables(rows(), ["e"]), audits=[{"balance": {"least": 0.1}}], replicates=0).rows("balance")
+    assert row["enough"] is True
+
+
+def test_an_audit_that_is_removed_is_nowhere(tmp_path):
+    assert "balance" not in declared()
+    found = said_by(tmp_path)
+    assert not [name for name, text in found.items() if "fresh" in text.lower() or "balance.csv" in name]
+
+
+def test_rows_of_an_audit_that_is_not_installed_are_shown_all_the_same(tmp_path):
+    results = compare(*tables(rows(), ["e"]), audits=["rates"], replicates=0)
+    results.audits["balance"] = [
+        {"dataset": "d", "evaluator": "e", "n": 40, "attributable_share": 0.25, "reason": None}
+    ]
+    results.save(tmp_path)
+    assert "25.0" in (tmp_path / "report.md").read_text(encoding="utf-8").split("## Balance")[1]
+
+
+def test_a_package_whose_audits_do_not_load_is_left_out_with_a_warning(tmp_path, monkeypatch):
+    info = tmp_path / "broken-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[factaudit.audits]\nbroken = acme_absent\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    declared.cache_clear()
+    with pytest.warns(UserWarning, match="audits of the package broken are left out: No module named 'acme_absent'"):
+        assert "rates" in declared()
+    monkeypatch.undo()
+    declared.cache_clear()
+
+
+#: Where audits are gone through.
+ROOMS = ("audit", "report", "results.py", "runfolder.py")
+
+
+def test_an_audit_is_named_in_its_own_file_only(root: Path):
+    """Elsewhere only as an argument (``audited.rows("rates")``: rows are another's input): nobody asks which it is."""
+    files = {path.relative_to(root / "factaudit"): path for path in (root / "factaudit").rglob("*.py")}
+    # Engines, and estimates, have names of their own that are the same.
+    files = {short: path for short, path in files.items() if short.parts[0] in ROOMS}
+    homes = {
+        name: Path("audit") / f"{audit.compute.__module__.rpartition('.')[2]}.py"
+        for name, audit in computable().items()
+    }
+    assert set(homes.values()) <= set(files)
+    # FActScore is the name of an audit, and of a figure of another.
+    figures = {key for audit in computable().values() for key in audit.columns}
+    homes = {name: home for name, home in homes.items() if name not in figures}
+    for short, path in files.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            arguments = [*node.args, *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
+            for child in ast.iter_child_nodes(node):
+                if isinstance(child, ast.Constant) and homes.get(child.value, short) != short:
+                    assert child in arguments, f"{short}:{child.lineno} asks whether an audit is {child.value!r}"
+
+
+@pytest.mark.parametrize("name", ["surface_bias", "surface_trend", "chunking_rates", "stability"])
+def test_a_name_that_is_no_common_word_stands_in_one_file(root: Path, name: str):
+    naming = [path.name for path in (root / "factaudit").rglob("*.py") if name in path.read_text(encoding="utf-8")]
+    assert len(naming) == 1

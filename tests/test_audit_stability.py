@@ -1,0 +1,92 @@
+"""Repeats of one evaluator on the same claims: by hand, against statsmodels, and by counting all ways to fill gaps."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from audit_tables import find, judged, tables
+from statsmodels.stats.inter_rater import aggregate_raters, fleiss_kappa
+
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.findings import findings
+from factaudit.audit.rates import rates
+from factaudit.audit.stability import stability
+from factaudit.results import compare
+
+INTERVALS = Intervals(replicates=200, seed=0)
+
+
+def asked(n: int, flips: int, repeats: int = 2, **columns: object) -> list[dict]:
+    """n claims, half of them attributable, of which ``flips`` get another verdict the last time."""
+    rows = []
+    for i in range(n):
+        said = [i % 2] * repeats
+        said[-1] = 1 - said[-1] if i < flips else said[-1]
+        rows.append({"label": i % 2, "e": said, "doc_id": f"d{i // 2}", **columns})
+    return rows
+
+
+def test_flips_by_hand():
+    rows = [
+        {"label": 1, "e": [1, 1, 1]},
+        {"label": 1, "e": [1, 0, 1]},  # 2 of 3 pairs differ
+        {"label": 0, "e": [0, 0, None]},
+        {"label": 0, "e": [1, None, None]},
+    ]
+    (row,) = stability(judged(rows, "e"))
+    assert (row["n"], row["n_unscored"], row["n_repeats"]) == (3, 1, 3)
+    assert row["flip_rate"] == pytest.approx(2 / 7)
+    assert (row["flip_rate_min"], row["flip_rate_max"]) == (pytest.approx(2 / 12), pytest.approx(7 / 12))
+    p = 5 / 8
+    assert row["kappa"] == pytest.approx(1 - 2 / 7 / (2 * p * (1 - p)))
+    # TPR 1, 1/2, 1; TNR 1/2, 1, and in the third repeat no unattributable claim is scored
+    assert row["tpr_spread"] == pytest.approx(0.5)
+    assert row["tnr_spread"] is None
+    assert row["reason"] == "not defined in every repeat: tnr, bacc"
+
+
+def test_kappa_is_that_of_fleiss():
+    random = np.random.default_rng(3)
+    said = (random.random((60, 4)) < random.random((60, 1))).astype(int)
+    rows = [{"label": int(i % 2), "e": list(map(int, line))} for i, line in enumerate(said)]
+    (row,) = stability(judged(rows, "e"), intervals=INTERVALS)
+    assert row["kappa"] == pytest.approx(fleiss_kappa(aggregate_raters(said)[0], method="fleiss"))
+    assert row["kappa_low"] < row["kappa"] < row["kappa_high"]
+    assert row["flip_rate_low"] < row["flip_rate"] < row["flip_rate_high"]
+
+
+def test_no_way_to_fill_the_gaps_leads_out_of_the_bounds():
+    rows = [{"label": 1, "e": said} for said in ([1, None, 0], [0, 0, None], [None, 1, None], [1, 1, 1])]
+    (row,) = stability(judged(rows, "e"))
+    gaps = [(i, k) for i, each in enumerate(rows) for k, value in enumerate(each["e"]) if value is None]
+    for filled in itertools.product((0, 1), repeat=len(gaps)):
+        full = [list(each["e"]) for each in rows]
+        for (i, k), value in zip(gaps, filled, strict=True):
+            full[i][k] = value
+        (one,) = stability(judged([{"label": 1, "e": said} for said in full], "e"))
+        assert row["flip_rate_min"] - 1e-12 <= one["flip_rate"] <= row["flip_rate_max"] + 1e-12
+
+
+def test_other_audits_read_the_first_repeat():
+    again = judged(asked(40, 10, dataset="x") + asked(20, 0, dataset="y"), "e")
+    once = judged([row | {"e": row["e"][0]} for row in asked(40, 10, dataset="x") + asked(20, 0, dataset="y")], "e")
+    assert rates(again) == rates(once)
+    assert [row["dataset"] for row in stability(again)] == ["x", "y"]
+    assert stability(once) == []
+
+
+def test_it_is_computed_where_something_was_repeated():
+    assert "stability" not in compare(*tables([{"label": 1, "e": 1}], ["e"]), replicates=0).audits
+    results = compare(*tables(asked(40, 10), ["e"]), replicates=50)
+    assert find(results.rows("stability"), evaluator="e")["flip_rate"] == 0.25
+    assert results.figure("stability").axes
+
+
+@pytest.mark.parametrize(
+    ("n", "flips", "severity"), [(200, 40, "fail"), (40, 3, "warn"), (40, 0, "warn"), (400, 0, "ok")]
+)
+def test_the_finding(n: int, flips: int, severity: str):
+    rows = {"stability": stability(judged(asked(n, flips), "e"), intervals=INTERVALS)}
+    assert find(findings(rows), id="stability")["severity"] == severity
