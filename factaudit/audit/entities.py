@@ -8,7 +8,9 @@ was not asked. Optional columns, of each fact the same in all its rows:
 * ``about``: the title that the fact is true of, where the source says so: # ent. is then counted by it;
 * ``invented``: 1 where the fact is none of the response's own (a grouping's reply made it): FActScore leaves it out;
 * ``mean_biographies``: the mean number of biographies of the source's responses, where it tells no more: groups are
-  then the fewest that there can be.
+  then the fewest that there can be;
+* ``decoy`` (of a row, not a fact): 1 where the entity is somebody whom the response cannot be about. Such rows are no
+  candidates: they measure how often the verifier errs.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from typing import Literal
 import numpy as np
 
 from factaudit.audit.core.biographies import CATEGORIES, score, summarise
-from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
+from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, Severity, shared
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.matrix import NARROW, RULES, Link, Response, columns_of, responses
@@ -43,19 +45,21 @@ def entities(
     group: str = "group",
     gamma: float = GAMMA,
     narrow: float = NARROW,
+    false_positives: float | None = None,
     intervals: Intervals | None = None,
 ) -> list[Row]:
     """FActScore and D-FActScore: a row per dataset, evaluator and system; first ``__all__`` where there are several.
 
     link: how a group's entity is found (`factaudit.audit.core.matrix.link`). group: the column that has the groups.
     gamma: of the length penalty, which is of the number of facts; 0 turns it off. narrow: a link whose margin is at
-    most this is counted in ``n_narrow``. The figures: `factaudit.audit.core.biographies.summarise`.
+    most this is counted in ``n_narrow``. false_positives: how often the verifier finds a false cell supported, where it
+    is known from elsewhere. The figures: `factaudit.audit.core.biographies.summarise`.
     """
     rows = []
     for key, members in _systems(judged, group):
         told = [score(one, link, gamma=gamma, narrow=narrow)[0] for one in members]
         rows.append((key, told))
-    return [key | {"link": link} | summarise(told, intervals) for key, told in _together(rows)]
+    return [key | {"link": link} | summarise(told, intervals, false_positives) for key, told in _together(rows)]
 
 
 def linking(
@@ -172,24 +176,33 @@ def _elsewhere(response: Response, links: Sequence[Link], texts: np.ndarray) -> 
 
 
 def _merged_facts(audited: Audited) -> Iterator[Finding]:
-    """What FActScore hides of each system: ``fail`` from `LARGE_GAP` on, ``warn`` for a clear gap."""
+    """What FActScore hides of each system, beyond what the verifier's errors would make it seem to hide."""
     for row in audited.rows("dfactscore"):
-        if row["system"] == ALL or row["gap"] is None or (row.get("gap_low") or 0) <= 0:
+        if row["system"] == ALL or row["gap"] is None or (row.get("gap_low") or 0) <= 0 or not row["n_elsewhere"]:
             continue
-        merged = "" if row["share_merged"] is None else f"{percent(row['share_merged'])} of its responses tell of one "
-        statement = (
-            f"{row['system'] or 'The system'} has a FActScore of {percent(row['init_factscore'])} and a D-FActScore of "
-            f"{percent(row['init_dfactscore'])}: {merged}person what is true of another of the name. Do not quote its "
-            "FActScore alone."
+        name = row["system"] or "The system"
+        keys = ("gap", "gap_low", "gap_high", "share_merged", "merged_floor", "merged_excess", "merged_excess_low")
+        evidence = {"system": row["system"], **{key: row[key] for key in (*keys, "n_elsewhere", "n_facts")}}
+        scores = (
+            f"a FActScore of {percent(row['init_factscore'])} and a D-FActScore of {percent(row['init_dfactscore'])}"
         )
-        keys = ("gap", "gap_low", "gap_high", "share_merged", "n_elsewhere", "n_facts")
-        yield Finding(
-            "fail" if row["gap"] >= LARGE_GAP else "warn",
-            row["evaluator"],
-            row["dataset"],
-            statement,
-            {"system": row["system"], **{key: row[key] for key in keys}},
-        )
+        merged = "–" if row["share_merged"] is None else percent(row["share_merged"])
+        of_others = f"{merged} of its responses tell of one person what is true of another of the name"
+        large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
+        severity: Severity = "fail" if large else "warn"
+        if row["merged_floor"] is None:
+            said = f"{name} has {scores}: {of_others}, or so the verifier finds: how often it errs is not measured. "
+            said, severity = f"{said}Judge cells that are known to be false (decoys) before you rely on it.", "warn"
+        elif (row["merged_excess_low"] or 0) > 0:
+            noise = f" ({percent(row['merged_floor'])} would seem to by the verifier's errors alone)"
+            said = f"{name} has {scores}: {of_others}{noise}. Do not quote its FActScore alone."
+        else:
+            noise = f"its errors alone would make {percent(row['merged_floor'])} seem to"
+            said = (
+                f"{name} has {scores}. By the verifier, {of_others}, but {noise}: that it merges people is not shown."
+            )
+            severity = "ok"
+        yield Finding(severity, row["evaluator"], row["dataset"], said, evidence)
 
 
 _KEYS: dict[str, Column] = {
@@ -206,6 +219,8 @@ _SCORES = "means over the responses that answered; `init_`: without the length p
 _UNSCORED = "facts without FActScore's, and D-FActScore's verdict"
 _ENTITIES = "groups, and distinct entities, of a response"
 _MERGED = "responses in which some fact is true of somebody else of the name, and not of the person it is told of"
+_FLOOR = "the share of responses that the verifier's errors alone would make look merged, and what exceeds it"
+_FALSE = "how often it finds a false cell supported, the cells that this is measured on, and where they are from"
 _COUNTS: dict[str, Column] = {
     "n_responses": Column("all responses", "count", "responses, and those of them that answered", shown=False),
     "n_answered": Column("responses", "count", "responses, and those of them that answered"),
@@ -234,6 +249,11 @@ _FIGURES: dict[str, Column] = {
     ),
     "n_merged": Column("merged", "count", _MERGED, shown=False),
     "share_merged": Column("merged responses", "percent", _MERGED, bounds=True, interval=True),
+    "merged_floor": Column("noise floor", "percent", _FLOOR, interval=True),
+    "merged_excess": Column("merged beyond noise", "points", _FLOOR, interval=True),
+    "false_positive_rate": Column("false positives", "percent", _FALSE, interval=True, shown=False),
+    "n_false": Column("false cells", "count", _FALSE, shown=False),
+    "false_positives_from": Column("measured on", "text", _FALSE, shown=False),
     "n_undecided": Column("undecided", "count", "responses that may be merged, as missing verdicts go", shown="any"),
     "n_elsewhere": Column("facts of others", "count", "facts that are true of somebody else"),
     "n_biographies": Column("# bio", "number", _ENTITIES, bounds=True, interval=True, digits=2),
@@ -267,6 +287,7 @@ _OPTIONS = {
     "group": "the column that has the groups",
     "gamma": "of the length penalty; 0 turns it off",
     "narrow": "a link whose margin is at most this is counted as narrow",
+    "false_positives": "how often the verifier finds a false cell supported, where that is known from elsewhere",
 }
 _FORMULA = (
     "FActScore: facts that any candidate's page supports / facts; D-FActScore: facts that the page of the one entity "
@@ -290,7 +311,7 @@ AUDITS = (
         "is linked. A system that merges people of one name keeps its FActScore and loses D-FActScore.",
         formula=_FORMULA,
         columns={**_KEYS, "link": _LINK["link"], **_COUNTS, **_FIGURES},
-        options=_options("link", "group", "gamma", "narrow"),
+        options=_options("link", "group", "gamma", "narrow", "false_positives"),
         compute=entities,
         applies=_applies,
         plots=(
@@ -304,7 +325,8 @@ AUDITS = (
             Check(
                 "merged_facts",
                 "People merged into one",
-                f"FActScore exceeds D-FActScore clearly (fail: by {100 * LARGE_GAP:.0f} points)",
+                f"FActScore exceeds D-FActScore clearly (fail: by {100 * LARGE_GAP:.0f} points), and more responses "
+                "are merged than the verifier's errors make look so",
                 _merged_facts,
             ),
         ),

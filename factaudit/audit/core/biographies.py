@@ -12,6 +12,7 @@ from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import MISSING
 from factaudit.audit.core.matrix import NARROW, Link, Response, columns_of, link
 from factaudit.audit.core.means import GAMMA, averaged, mean, penalty
+from factaudit.audit.core.noise import SOURCES, noise_floor
 from factaudit.audit.core.rows import Row, reasons
 
 #: MF §2.4's categories; the last is for what they leave open: several biographies, all of one entity.
@@ -48,7 +49,8 @@ def score(
     matrix, groups, own = response.matrix, response.groups, response.own
     grouped = groups >= 0
     links = link(matrix, groups, rule, response.given) if grouped.any() else []
-    by_any, linked = matrix.by_any(), matrix.by_entity(columns_of(links, groups))
+    columns = columns_of(links, groups)
+    by_any, linked = matrix.by_any(), matrix.by_entity(columns)
     n, n_grouped = int(own.sum()), int(grouped.sum())
     n_loose = int((own & ~grouped).sum()) if n_grouped else 0
     possible = bool(matrix.entities)
@@ -75,6 +77,12 @@ def score(
     row["n_candidates"] = len(matrix.entities)
     known = bool(n and possible and n_grouped)
     elsewhere = (by_any == 1) & (linked == 0) & own & grouped
+    # What a verifier's error alone could make "somebody else's": the other candidates' cells of unsupported facts.
+    other = (matrix.prediction != MISSING).sum(axis=1) - (linked != MISSING) * (columns >= 0)
+    row["n_open"] = int(other[(linked == 0) & own & grouped].sum())
+    for source in SOURCES:
+        counts = response.false_cells.get(source, (0, 0))
+        row[f"n_false_{source}"], row[f"n_false_{source}_supported"] = counts
     row["n_elsewhere"] = int(elsewhere.sum()) if known else None
     row["n_elsewhere_min"], row["n_elsewhere_max"] = told.elsewhere if n and possible else (None, None)
     row["merged"] = _merged(told.elsewhere) if n and possible else None
@@ -88,7 +96,9 @@ def score(
     return row, links
 
 
-def summarise(rows: Sequence[Mapping[str, Any]], intervals: Intervals | None = None) -> Row:
+def summarise(
+    rows: Sequence[Mapping[str, Any]], intervals: Intervals | None = None, false_positives: float | None = None
+) -> Row:
     """D-FActScore over responses: unweighted means over those that answered, as a flat row.
 
     A response that abstained, or in which no fact was found, counts in ``respond_ratio`` only. Each mean is over the
@@ -97,7 +107,7 @@ def summarise(rows: Sequence[Mapping[str, Any]], intervals: Intervals | None = N
     figures nor in their bounds. ``gap`` and its interval are paired: over the responses that have both scores.
     Intervals (``_low``, ``_high``) are percentiles of a bootstrap over responses. ``share_merged`` is of the responses
     of which the verdicts decide it (``n_undecided``: of which they don't), and so are the shares of categories; their
-    bounds are over all.
+    bounds are over all. What of it is the verifier's error: `factaudit.audit.core.noise.noise_floor`.
     """
     answered = [row for row in rows if row["n_facts"]]
     seen = [row for row in answered if row["n_candidates"]]
@@ -130,6 +140,7 @@ def summarise(rows: Sequence[Mapping[str, Any]], intervals: Intervals | None = N
     found |= averaged("share_merged", [row["merged"] for row in seen], intervals)
     found["share_merged_min"] = mean(row["n_elsewhere_min"] > 0 for row in seen)
     found["share_merged_max"] = mean(row["n_elsewhere_max"] > 0 for row in seen)
+    found |= noise_floor(seen, intervals, false_positives)
     found["n_undecided"] = sum(row["merged"] is None for row in seen)
     found["n_elsewhere"] = sum(row["n_elsewhere"] or 0 for row in seen)
     found["n_narrow"] = sum(row["n_narrow"] for row in answered)

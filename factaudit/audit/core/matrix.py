@@ -110,7 +110,8 @@ class Response:
     groups: int (n,), 0..g-1 by first appearance; -1 for a fact in no group. given: entities of groups, where told.
     about: whom each fact is true of, where the source says (None: it does not say of any). invented: bool (n,), facts
     that are none of the response's own (a grouping's reply made them). mean_biographies: where the source tells only
-    their mean over its responses, and the groups are the fewest that there can be.
+    their mean over its responses, and the groups are the fewest that there can be. false_cells: by source
+    (`factaudit.audit.core.noise.SOURCES`), cells that are known to be false, and those of them found supported.
     """
 
     key: dict[str, Any]
@@ -121,6 +122,7 @@ class Response:
     about: tuple[str | None, ...] | None = None
     invented: np.ndarray | None = None
     mean_biographies: float | None = None
+    false_cells: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     abstained: bool = False
 
     @property
@@ -159,18 +161,39 @@ def responses(judged: Judged, evaluator: int, group: str = "group") -> list[Resp
     columns = {name: table[name].astype(object).where(table[name].notna(), None).to_numpy() for name in _columns(table)}
     columns["group"] = table[group].astype(object).where(table[group].notna(), None).to_numpy()
     prediction, score = judged.prediction[evaluator], judged.score[evaluator]
-    status = judged.status[evaluator]
+    status, label = judged.status[evaluator], judged.label
     found = []
     for start, end in pairwise(ends):
         rows = usable[start:end]
         key = {name: columns[name][rows[0]] for name in (*keys, "topic")}
-        found.append(_response(key, rows, columns, prediction[rows], score[rows], status[rows]))
+        false = np.zeros(len(rows), dtype=bool)
+        if "decoy" in columns:
+            false = columns["decoy"][rows] == 1
+        decoys = _counted(prediction[rows[false]])
+        rows = rows[~false]
+        one = _response(key, rows, columns, prediction[rows], score[rows], status[rows])
+        found.append(replace(one, false_cells={"decoys": decoys, "labels": _labelled(one, label)}))
     found += [_silent(row) for row in judged.silent.to_dict("records")]
     return sorted(found, key=lambda one: [(one.key[name] is None, one.key[name] or "") for name in keys])
 
 
+def _counted(prediction: np.ndarray) -> tuple[int, int]:
+    """Scored cells, and those found supported."""
+    return int((prediction != MISSING).sum()), int((prediction == 1).sum())
+
+
+def _labelled(one: Response, label: np.ndarray) -> tuple[int, int]:
+    """The cells of facts that people found not true of the person whom their group is about."""
+    columns = [
+        one.matrix.entities.index(title) if (title := one.given.get(group)) in one.matrix.entities else -1
+        for group in one.groups.tolist()
+    ]
+    wrong = np.flatnonzero((label[one.rows] == 0) & (np.array(columns, dtype=np.int64) >= 0))
+    return _counted(one.matrix.prediction[wrong, np.array(columns, dtype=np.int64)[wrong]])
+
+
 def _columns(table: pd.DataFrame) -> list[str]:
-    optional = ("given_entity", "about", "invented", "mean_biographies")
+    optional = ("given_entity", "about", "invented", "mean_biographies", "decoy")
     named = ("dataset", "system", "response_id", "topic", "fact_id", "entity", "claim")
     return [*named, *(name for name in optional if name in table)]
 
