@@ -205,7 +205,9 @@ def compare_counts(
     joint = counts[counts["errors_found"].notna()]
     settings = _Settings(title, seed, replicates, confidence, table_digest(counts))
     levels = [level for level in LEVELS if (counts["level"] == level).any()]
-    units = {(level, kind): counted(t, level) for level in levels for kind, t in (("rates", counts), ("joint", joint))}
+    units = {
+        (level, kind): counted(t, level) for level in levels for kind, t in (("margins", counts), ("joint", joint))
+    }
     found: dict[str, list[Row]] = {}
     for name, options in chosen.items():
         audit, rows = known[name], list[Row]()
@@ -217,7 +219,7 @@ def compare_counts(
                 rows += audit.compute(judged, **given, intervals=settings.intervals)
         found[name] = sorted(rows, key=lambda row: str(row["dataset"])) if by_level else rows
     order = counts["evaluator"].unique()
-    return settings.results(units[levels[0], "rates"], order, {}, inputs, chosen, found)
+    return settings.results(units[levels[0], "margins"], order, {}, inputs, chosen, found)
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ AUDIT = Audit(
     },
     options={"groups": "named groups of systems, `{NAME: [systems]}`", "levels": "`claim`, `response`"},
     compute=headroom,
-    counts="rates",
+    counts="margins",
     plots=(
         DotPlot(
             what="Lowest error rate among the systems: labelled (black line) and as predicted",

@@ -218,7 +218,7 @@ AUDIT = Audit(
     columns=COLUMNS,
     options={"levels": "`claim`, `response`", "by": "columns of the claims"},
     compute=quantification,
-    counts="rates",
+    counts="margins",
     without_labels=True,
     plots=(
         Scatter(

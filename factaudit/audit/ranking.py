@@ -306,7 +306,7 @@ AUDIT = Audit(
     },
     options=OPTIONS,
     compute=ranking,
-    counts="rates",
+    counts="margins",
     plots=(
         DotPlot(
             what="How evaluators order pairs of systems",

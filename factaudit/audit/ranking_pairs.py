@@ -107,7 +107,7 @@ AUDIT = Audit(
     columns=_columns(),
     options=OPTIONS,
     compute=ranking_pairs,
-    counts="rates",
+    counts="margins",
     plots=(
         CrossTable(
             what="Labelled against predicted order of system pairs, counted over datasets",

@@ -219,7 +219,7 @@ class Audit:
     without_labels: bool = False
     #: What of a counts table (`factaudit.tables.counts`) it needs: the two error rates, or how many of the labelled
     #: errors were found as well ("joint"); None: it needs claims.
-    counts: Literal["rates", "joint"] | None = None
+    counts: Literal["margins", "joint"] | None = None
     #: Whether it is computed where nobody asked for audits by name; None: always.
     applies: Callable[[Judged], bool] | None = None
     #: The options that a run's evaluators bring: from the options as given and evaluators' signatures by name.
