@@ -171,7 +171,7 @@ def test_an_audit_is_named_in_its_own_file_only(root: Path):
     }
     assert set(homes.values()) <= set(files)
     # FActScore is the name of an audit, and of a figure of another.
-    figures = {key for audit in computable().values() for key in audit.columns}
+    figures = {key for audit in declared().values() for key in audit.columns}
     homes = {name: home for name, home in homes.items() if name not in figures}
     for short, path in files.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
