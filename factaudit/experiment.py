@@ -20,7 +20,7 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from factaudit.datasets import check_options, convert
+from factaudit.datasets import FORMATS, check_options, convert
 from factaudit.datasets.sources import files_in
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.estimate.settings import EstimateSettings
@@ -28,6 +28,7 @@ from factaudit.evaluators.judging import as_claims, check_names, files_of, judge
 from factaudit.evaluators.unread import unread
 from factaudit.files import write_json
 from factaudit.intake import load as intake
+from factaudit.paths import Paths, option_kinds
 from factaudit.results import Results, Row, audit_options, compare, compare_counts
 from factaudit.runfolder import (
     RunSettings,
@@ -44,7 +45,7 @@ from factaudit.runfolder import (
 from factaudit.signature import digest
 from factaudit.tables import merge_claims, merge_verdicts, read_claims, read_verdicts, write_table
 from factaudit.tables.counts import read_counts
-from factaudit.yamlfile import Paths, Place, YamlFile, check
+from factaudit.yamlfile import Place, YamlFile, check
 
 #: What the lock file records of the environment.
 _PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "statsmodels", "rouge-score", "nltk", "openai")
@@ -63,7 +64,7 @@ class Source(BaseModel):
 class Experiment(RunSettings):
     """An experiment YAML that compares evaluators, on claims or on a counts table (`factaudit.tables.counts`).
 
-    An option's value is a path where `factaudit.yamlfile.Paths.option` says so.
+    An option's value is a path where its declared type says so (`factaudit.paths`).
     """
 
     claims: list[str | Source] = Field(default_factory=list)
@@ -323,7 +324,11 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
                 text if _is_hub(text) else paths.absolute(text, (*place, "source", n))
                 for n, text in enumerate(item.source)
             ]
-            options = paths.option(item.options, (*place, "options"))
+            kinds = option_kinds(FORMATS[item.format].function) if item.format in FORMATS else {}
+            options = {
+                key: paths.option(kinds.get(key), value, (*place, "options", key))
+                for key, value in item.options.items()
+            }
             claims.append(item.model_copy(update={"source": sources, "options": options}))
     counts = None if experiment.counts is None else table(experiment.counts, ("counts",))
     verdicts = [table(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]

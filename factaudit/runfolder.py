@@ -21,13 +21,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from factaudit.audit import computable
 from factaudit.errors import Problem, UsageError
 from factaudit.evaluators.judging import name_evaluator
-from factaudit.evaluators.registry import parse_spec
+from factaudit.evaluators.registry import evaluator_kinds, parse_spec
 from factaudit.files import TEMPORARY, clear_away, held, refuse_link, write_json, write_text
+from factaudit.paths import Kind, Paths
 from factaudit.report import render
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, file_checksum, signature
 from factaudit.version import __version__
-from factaudit.yamlfile import Paths, YamlFile
+from factaudit.yamlfile import Place, YamlFile
 
 
 class RunSettings(BaseModel):
@@ -69,17 +70,33 @@ def resolve_evaluator(
 ) -> str | dict[str, dict[str, Any] | None]:
     """An evaluator as a YAML names it, its options' paths made absolute; what is wrong with it is a problem."""
     try:
-        if isinstance(spec, str):
-            name, given = parse_spec(spec)
-            resolved = paths.option(given, place)
-            spec = spec if resolved == given else {name: resolved}
-        else:
-            spec = paths.option(spec, place)
+        spec = _resolved(paths, spec, place)
     except UsageError as error:
         paths.problems.append(paths.file.problem(str(error), place))
     else:
         check_spec(paths.file, paths.problems, name_evaluator, spec, *place)
     return spec
+
+
+def _resolved(paths: Paths, spec: Any, place: Place) -> Any:
+    if isinstance(spec, list):
+        return [_resolved(paths, one, (*place, at)) for at, one in enumerate(spec)]
+    if isinstance(spec, str):
+        name, given = parse_spec(spec)
+    elif isinstance(spec, dict) and len(spec) == 1 and isinstance(next(iter(spec.values())), dict):
+        name, given = next(iter(spec.items()))
+    else:
+        return spec
+    kinds = evaluator_kinds(name)
+    changed = {}
+    for key, value in given.items():
+        if kinds.get(key) is Kind.EVALUATORS:
+            inner = value.split("+") if isinstance(value, str) and name == "ensemble" else value
+            resolved = _resolved(paths, inner, (*place, name, key))
+            changed[key] = value if resolved == inner else resolved
+        else:
+            changed[key] = paths.option(kinds.get(key), value, (*place, name, key))
+    return spec if changed == given else {name: changed}
 
 
 #: What runs write at the top of their folders, those of the engines included, and the folders that are theirs alone.

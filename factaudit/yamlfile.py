@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -13,7 +12,9 @@ from pydantic import BaseModel, ValidationError
 from factaudit.errors import InputError, Problem, UsageError, hint
 
 Place = tuple[str | int, ...]
-_PATH_STARTS = ("./", "../", "/", "~/", "${data}")
+#: More than any experiment needs, and little enough to go through in no time.
+_MAX_VALUES = 100_000
+_UNDER_WAY = -1
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -26,11 +27,11 @@ class YamlFile:
         self._overridden: list[Place] = []
         try:
             text = self.path.read_text(encoding="utf-8")
-            node = yaml.SafeLoader(text).get_single_node()
+            node = _composed(text)
             if node is None:
                 raise self.error("the file is empty")
             self._walk(node, (), set())
-            self.data: Any = yaml.safe_load(text)
+            self.data: Any = plain_yaml(text)
         except FileNotFoundError:
             raise self.error("no such file") from None
         except OSError as error:
@@ -126,48 +127,35 @@ def _from_here(value: Any) -> Any:
     return str(Path(value).expanduser().resolve())
 
 
-class Paths:
-    """The paths that a YAML file names: relative to its folder, with ``${data}`` for its ``data``; all that is wrong
-    with them is collected, and raised together by `check`."""
+def plain_yaml(text: str) -> Any:
+    """`yaml.safe_load` that refuses text whose aliases stand for very much: `yaml.YAMLError` says so."""
+    _composed(text)
+    return yaml.safe_load(text)
 
-    def __init__(self, file: YamlFile, data: str | None) -> None:
-        self.file = file
-        self.base = file.path.resolve().parent
-        self.data = None if data is None else str((self.base / Path(data).expanduser()).resolve())
-        self.problems: list[Problem] = []
 
-    def absolute(self, text: str, place: Place) -> str:
-        """The absolute path; one that does not exist is a problem."""
-        if "${data}" in text and self.data is None:
-            self.problems.append(self.file.problem("${data} is used, but 'data' is not set (--set data=FOLDER)", place))
-            return text
-        full = (self.base / Path(text.replace("${data}", self.data or "")).expanduser()).resolve()
-        if not full.exists():
-            message = f"no such file: {full} (paths are relative to {self.base})"
-            self.problems.append(self.file.problem(message, place))
-        return str(full)
+def _composed(text: str) -> yaml.Node | None:
+    node = yaml.SafeLoader(text).get_single_node()
+    if node is not None:
+        _check_size(node, {})
+    return node
 
-    def option(self, value: Any, place: Place) -> Any:
-        """An option's value, the paths in it (and in its lists and mappings) absolute; a missing one is a problem.
 
-        A text is a path where it starts with ``./``, ``../``, ``/``, ``~/`` or ``${data}``, or with a word and a colon
-        before that: aggrefact's ``join: [tofueval:../tofueval]``. Options are words and numbers unless they say so.
-        """
-        if isinstance(value, list):
-            return [self.option(one, (*place, at)) for at, one in enumerate(value)]
-        if isinstance(value, dict):
-            return {key: self.option(one, (*place, key)) for key, one in value.items()}
-        if not isinstance(value, str):
-            return value
-        word, _, rest = value.rpartition(":")
-        if re.fullmatch(r"[\w-]+", word) and rest.startswith(_PATH_STARTS):
-            return f"{word}:{self.absolute(rest, place)}"
-        return self.absolute(value, place) if value.startswith(_PATH_STARTS) else value
-
-    def check(self) -> None:
-        """Raise the `InputError` of all problems, where there are some."""
-        if self.problems:
-            raise InputError(str(self.file.path), self.problems)
+def _check_size(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """How many values a node stands for, each alias counted as what it stands for."""
+    if id(node) in sizes:
+        if sizes[id(node)] == _UNDER_WAY:
+            raise yaml.YAMLError("an alias stands inside of what it names")
+        return sizes[id(node)]
+    sizes[id(node)] = _UNDER_WAY
+    inner: list[yaml.Node] = []
+    if isinstance(node, yaml.SequenceNode):
+        inner = node.value
+    elif isinstance(node, yaml.MappingNode):
+        inner = [each for pair in node.value for each in pair]
+    sizes[id(node)] = 1 + sum(_check_size(each, sizes) for each in inner)
+    if sizes[id(node)] > _MAX_VALUES:
+        raise yaml.YAMLError(f"it stands for more than {_MAX_VALUES:,} values (aliases repeat what they name)")
+    return sizes[id(node)]
 
 
 def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
@@ -178,8 +166,8 @@ def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
         if not equals or not key:
             raise UsageError(f"--set {pair}: expected KEY=VALUE")
         try:
-            found[key] = yaml.safe_load(value) if value else ""
-        except yaml.YAMLError:
+            found[key] = plain_yaml(value) if value else ""
+        except (yaml.YAMLError, ValueError, RecursionError):
             raise UsageError(f"--set {pair}: the value is not YAML") from None
     return found
 

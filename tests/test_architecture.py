@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "factaudit"
 FLOORS = (
     {"version", "errors"},
     {"signature", "files", "text", "yamlfile"},
+    {"paths"},
     {"tables"},
     {"intake"},
     {"llm", "knowledge", "datasets", "audit"},

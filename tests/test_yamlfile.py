@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from factaudit.errors import InputError, UsageError
+from factaudit.evaluators import registry
 from factaudit.evaluators.judging import name_evaluator
 from factaudit.experiment import load
+from factaudit.intake.mapping import Mapping
+from factaudit.paths import Kind
+from factaudit.yamlfile import parse_settings
 
 CLAIMS = '{"dataset": "D", "claim": "x", "doc": "x y", "label": 1}\n'
 
@@ -112,12 +116,6 @@ def test_more_that_is_wrong_is_one_clear_line(write, text, said):
     assert said in problem(write(text))
 
 
-def test_aliases_without_end_cost_nothing(write):
-    nested = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12))
-    assert "unknown key 'a11'" in problem(write(f"a0: &a0 [x]\n{nested}claims: claims.jsonl\n"))
-    assert "unknown key 'a'" in problem(write("a: &a [*a]\nclaims: claims.jsonl\n"))
-
-
 def test_settings_reach_into_lists_and_are_named_in_problems(write, tmp_path, monkeypatch):
     path = write("claims: claims.jsonl\nevaluators:\n  - random: {seed: 0}\n  - rouge2\n")
     assert load(path, {"evaluators.0.random.seed": 5}).evaluators == [{"random": {"seed": 5}}, "rouge2"]
@@ -159,3 +157,93 @@ def test_two_evaluators_of_one_name_are_refused(write, tmp_path):
     path = write("claims: claims.jsonl\nevaluators: [rouge2, rouge2]\n")
     with pytest.raises(UsageError, match="two evaluators are called 'rouge2'"):
         run(path, tmp_path / "out")
+
+
+# ---------------------------------------------------------------------------------------- what is a path
+
+
+PATHS = {
+    "stored": {"path": Kind.PATH},
+    "llm": dict.fromkeys(["model", "template", "prices", "cache"], Kind.NAME_OR_PATH),
+    "no-context": dict.fromkeys(["model", "template", "prices", "cache"], Kind.NAME_OR_PATH),
+    "bespoke-minicheck": dict.fromkeys(["model", "template", "prices", "cache"], Kind.NAME_OR_PATH),
+    "minicheck": {"model": Kind.NAME_OR_PATH},
+    "nli": {"model": Kind.NAME_OR_PATH},
+    "alignscore": {"model": Kind.NAME_OR_PATH},
+    "chunked": {"evaluator": Kind.EVALUATORS, "tokenizer": Kind.NAME_OR_PATH},
+    "ensemble": {"evaluators": Kind.EVALUATORS},
+}
+
+
+@pytest.mark.parametrize("name", registry._OURS, ids=lambda entry: entry.name)
+def test_an_evaluators_types_say_which_options_are_paths(name):
+    if name.name in ("minicheck", "nli", "alignscore"):
+        pytest.importorskip("torch")
+    assert registry.evaluator_kinds(name.name) == PATHS.get(name.name, {})
+
+
+@pytest.mark.parametrize("base_url", ["https://api.example.com/v1", "http://10.0.0.7:8000/v1", "local"])
+@pytest.mark.parametrize(
+    "spec",
+    [
+        "'llm:model=smollm2,base_url=URL'",
+        "llm: {model: smollm2, base_url: 'URL'}",
+        "chunked: {evaluator: {llm: {model: smollm2, base_url: 'URL'}}}",
+        "ensemble: {evaluators: [rouge2, 'llm:model=smollm2,base_url=URL']}",
+    ],
+)
+def test_an_address_is_no_path(write, base_url, spec):
+    experiment = load(write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n".replace("URL", base_url)))
+    assert base_url in str(experiment.evaluators)
+
+
+def test_paths_of_options_are_found_however_deep_they_stand(write, tmp_path):
+    (tmp_path / "v.jsonl").write_text('{"claim_id": "a", "evaluator": "e", "score": 1}\n')
+    file = str(tmp_path / "v.jsonl")
+    for spec in (
+        "stored: {path: v.jsonl}",
+        "'stored:path=./v.jsonl'",
+        "chunked: {evaluator: {stored: {path: v.jsonl}}}",
+        "'chunked:evaluator=stored:path=v.jsonl'",
+        "ensemble: {evaluators: [rouge2, {stored: {path: v.jsonl}}]}",
+        "'ensemble:evaluators=rouge2+stored:path=v.jsonl'",
+    ):
+        assert file in str(load(write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n")).evaluators), spec
+    expected = f"line 3: no such file: {tmp_path / 'gone.jsonl'}"
+    for spec in ("stored: {path: gone.jsonl}", "chunked: {evaluator: {stored: {path: gone.jsonl}}}"):
+        assert expected in problem(write(f"claims: claims.jsonl\nevaluators:\n  - {spec}\n"))
+
+
+def test_text_that_begins_like_a_path_is_none_where_none_is_declared(write):
+    text = "claims: claims.jsonl\nevaluators: [rouge2: {name: ../mine}, llm: {model: /models/llama, revision: ./2}]\n"
+    experiment = load(write(text))
+    assert experiment.evaluators[0] == {"rouge2": {"name": "../mine"}}
+    assert experiment.evaluators[1] == {"llm": {"model": "/models/llama", "revision": "./2"}}
+
+
+# ------------------------------------------------------------------------------------------------- aliases
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{new}: &{new} [{', '.join(['*' + old] * 9)}]\n" for old, new in zip("abcdefghi", "bcdefghij", strict=True)
+)
+
+
+def test_a_bomb_of_aliases_is_refused_before_it_goes_off(write, tmp_path):
+    said = problem(write(f"{BOMB}claims: *j\n"))
+    assert said == "not YAML: it stands for more than 100,000 values (aliases repeat what they name)"
+    assert problem(write("claims: &a [claims.jsonl, *a]\n")) == "not YAML: an alias stands inside of what it names"
+    with pytest.raises(UsageError, match="the value is not YAML"):
+        parse_settings(["title=&a [x, *a]"])
+    (tmp_path / "bomb.yaml").write_text(BOMB)
+    with pytest.raises(UsageError, match="more than 100,000 values"):
+        name_evaluator({"llm": {"model": "m", "template": str(tmp_path / "bomb.yaml")}})
+    with pytest.raises(UsageError, match="more than 100,000 values"):
+        Mapping.of(tmp_path / "bomb.yaml")
+    with pytest.raises(UsageError, match="not YAML"):
+        name_evaluator(f"llm:model=m,params.stop={'[' * 5000}")
+
+
+def test_an_alias_that_is_used_as_meant_stays(write):
+    text = "claims: claims.jsonl\nevaluators:\n  - rouge2: &o {threshold: 0.3}\n  - unigram: *o\n"
+    assert load(write(text)).evaluators == [{"rouge2": {"threshold": 0.3}}, {"unigram": {"threshold": 0.3}}]

@@ -16,7 +16,7 @@ import pandas as pd
 
 from factaudit.datasets import registry
 from factaudit.datasets.join import join as join_originals
-from factaudit.datasets.sources import Conversion, Names, count, expand, split_of, unit
+from factaudit.datasets.sources import Conversion, Joins, count, expand, split_of, unit
 from factaudit.errors import FactauditError, UsageError
 from factaudit.tables import make_claim_ids, read_table, validate_claims
 
@@ -25,7 +25,7 @@ HUB = "lytang/LLM-AggreFact"
 
 
 def convert(
-    sources: Sequence[Path], *, join: Names = (), split: str | None = None, revision: str | None = None
+    sources: Sequence[Path], *, join: Joins = (), split: str | None = None, revision: str | None = None
 ) -> Conversion:
     """The benchmark's rows as claims, tasks from the registry; ``join`` recovers systems and responses.
 

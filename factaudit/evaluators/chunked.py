@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby, islice
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.judging import NamedEvaluator, name_evaluator
+from factaudit.paths import Kind, NameOrPath
 from factaudit.signature import signature
 from factaudit.tables import DEFAULT_THRESHOLD
 from factaudit.text.chunks import chunk, words
@@ -30,10 +31,10 @@ class Chunked:
     is no maximum over all. Verdicts keep ``chunk_scores``, in the order of the document.
     """
 
-    evaluator: str | dict[str, dict[str, Any] | None]
+    evaluator: Annotated[str | dict[str, dict[str, Any] | None], Kind.EVALUATORS]
     size: int = 500
     unit: Literal["words", "tokens"] = "words"
-    tokenizer: str | None = None
+    tokenizer: NameOrPath | None = None
 
     def __post_init__(self) -> None:
         if self.size < 1:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.judging import NamedEvaluator, name_evaluator
+from factaudit.paths import Kind
 from factaudit.signature import signature
 
 #: So many claims are held at once; each member judges them before the next block is read.
@@ -24,7 +25,7 @@ class Ensemble:
     A claim that one member leaves unscored is unscored, with that member's status.
     """
 
-    evaluators: str | list[str | dict[str, dict[str, Any] | None]]
+    evaluators: Annotated[str | list[str | dict[str, dict[str, Any] | None]], Kind.EVALUATORS]
     how: Literal["mean", "vote"] = "mean"
 
     def __post_init__(self) -> None:

@@ -19,6 +19,7 @@ from factaudit.llm.replies import understood
 from factaudit.llm.run import stream
 from factaudit.llm.settings import LLMSettings
 from factaudit.llm.types import Reply, Request
+from factaudit.paths import NameOrPath
 from factaudit.signature import signature
 
 #: The published weights of Bespoke-MiniCheck-7B on the hub, and so vLLM's name for the model.
@@ -39,7 +40,7 @@ class _Asks(LLMSettings):
 
     _name: ClassVar[str]
 
-    template: str = "default"
+    template: NameOrPath = "default"
     n: int = 1
     temperature: float | None = 0.0
     max_tokens: int | None = None
@@ -179,7 +180,7 @@ class NoContext(_Asks):
     """The claim alone, "True or False?": what the model believes (Min et al. 2023, FActScore §4.1, "No-context LM")."""
 
     _name = "no-context"
-    template: str = "no-context"
+    template: NameOrPath = "no-context"
 
     def _load_template(self) -> Template:
         template = Template.load(self.template)
@@ -199,9 +200,9 @@ class BespokeMiniCheck(_Asks):
     """
 
     _name = "bespoke-minicheck"
-    model: str = ""
+    model: NameOrPath = ""
     server: Literal["ollama", "vllm"] = "ollama"
-    template: str = ""
+    template: NameOrPath = ""
     max_tokens: int | None = 1
 
     def __post_init__(self) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators import hf
 from factaudit.evaluators.base import Claim, Verdict
+from factaudit.paths import NameOrPath
 from factaudit.signature import signature
 from factaudit.text.chunks import chunk, words
 from factaudit.text.sentences import split_sentences
@@ -43,7 +44,7 @@ class MiniCheck:
     cuts off its end, which is the claim; here the chunk is cut in two or more. A claim that leaves no room is an error.
     """
 
-    model: str = "flan-t5-large"
+    model: NameOrPath = "flan-t5-large"
     revision: str | None = None
     device: str = "auto"
     batch_size: int = 16

@@ -10,6 +10,7 @@ from typing import Any
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators import hf
 from factaudit.evaluators.base import Claim, Verdict
+from factaudit.paths import NameOrPath
 from factaudit.signature import signature
 from factaudit.text.chunks import chunk
 
@@ -31,7 +32,7 @@ class NLI:
         revision, device, batch_size, max_length: as in `factaudit.evaluators.minicheck.MiniCheck`.
     """
 
-    model: str
+    model: NameOrPath
     label: str = "entailment"
     chunks: bool = True
     size: int | None = None

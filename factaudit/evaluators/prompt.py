@@ -16,6 +16,7 @@ import yaml
 from factaudit.errors import UsageError, hint
 from factaudit.llm.types import Message, Token
 from factaudit.signature import digest
+from factaudit.yamlfile import plain_yaml
 
 _FIELDS = {"system", "user", "positive", "negative", "max_tokens", "last", "of_all"}
 _PLACEHOLDER = re.compile(r"\{(claim|doc|mark)\}")
@@ -56,8 +57,8 @@ class Template:
                 raise UsageError(f"template: unknown name {name!r}{hint(name, known)}; a file's name ends in .yaml")
             text = folder.joinpath(f"{name}.yaml").read_text(encoding="utf-8")
         try:
-            data = yaml.safe_load(text)
-        except yaml.YAMLError as error:
+            data = plain_yaml(text)
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
             raise UsageError(f"template {name}: not YAML: {error}") from error
         if not isinstance(data, dict) or not isinstance(data.get("user"), str) or "{claim}" not in data["user"]:
             raise UsageError(f"template {name}: expected a mapping whose 'user' is a text with {{claim}} in it")

@@ -15,6 +15,7 @@ from factaudit.errors import UsageError, hint
 from factaudit.evaluators.base import Evaluator
 from factaudit.evaluators.own import as_evaluator, load
 from factaudit.llm.settings import nest_params
+from factaudit.paths import Kind, option_kinds
 
 #: Distributions add evaluators of their own under this entry point group: ``name = "package.module:Class"``.
 ENTRY_POINTS = "factaudit.evaluators"
@@ -201,6 +202,12 @@ def make_evaluator(name: str, options: Mapping[str, Any] | None = None) -> Evalu
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "options"
         raise UsageError(f"evaluator {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}") from None
+
+
+def evaluator_kinds(name: str) -> dict[str, Kind]:
+    """The options of an evaluator that hold paths, and how. Raises `UsageError` for an unknown name."""
+    found = _class(name)
+    return option_kinds(found) if isinstance(found, type) else {}
 
 
 def _class(name: str) -> Any:

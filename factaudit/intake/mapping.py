@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from factaudit.errors import InputError, Problem, UsageError, hint
 from factaudit.intake.words import COLUMN_NAMES, plain
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS, merge_claims, validate_claims, validate_verdicts
+from factaudit.yamlfile import plain_yaml
 
 
 class Wide(BaseModel):
@@ -96,10 +97,10 @@ class Mapping(BaseModel):
         if isinstance(given, str | Path):
             place = str(given)
             try:
-                given = yaml.safe_load(Path(given).read_text(encoding="utf-8"))
+                given = plain_yaml(Path(given).read_text(encoding="utf-8"))
             except OSError as error:
                 raise UsageError(f"{place}: cannot be read ({error.strerror})") from None
-            except (yaml.YAMLError, UnicodeDecodeError) as error:
+            except (yaml.YAMLError, ValueError, RecursionError) as error:
                 raise UsageError(f"{place}: not YAML: {error}") from None
         if not isinstance(given, Map):
             raise UsageError(f"{place}: expected keys like columns, labels and evaluators")

@@ -15,7 +15,9 @@ from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationEr
 
 from factaudit.errors import FactauditError, UsageError, hint
 from factaudit.llm.local import LOCAL, LocalModel
+from factaudit.paths import NameOrPath
 from factaudit.signature import signature
+from factaudit.yamlfile import plain_yaml
 
 if TYPE_CHECKING:
     from factaudit.llm.client import Client
@@ -60,7 +62,7 @@ class LLMSettings:
     #: In a YAML a model or a revision may look like a number.
     __pydantic_config__: ClassVar[dict[str, Any]] = {"coerce_numbers_to_str": True, "extra": "forbid"}
 
-    model: str = ""
+    model: NameOrPath = ""
     base_url: str | None = None
     api_key_env: str = "OPENAI_API_KEY"
     params: dict[str, Any] = field(default_factory=dict)
@@ -71,8 +73,8 @@ class LLMSettings:
     tokens_per_minute: float | None = None
     timeout: float = 60.0
     max_retries: int = 6
-    prices: str | dict[str, float] | None = None
-    cache: str = "default"
+    prices: NameOrPath | dict[str, float] | None = None
+    cache: NameOrPath = "default"
 
     def __post_init__(self) -> None:
         check_url(self.base_url)
@@ -197,8 +199,8 @@ def nest_params(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _yaml(key: str, value: Any) -> Any:
     try:
-        return yaml.safe_load(value) if isinstance(value, str) else value
-    except yaml.YAMLError:
+        return plain_yaml(value) if isinstance(value, str) else value
+    except (yaml.YAMLError, ValueError, RecursionError):
         raise UsageError(f"params.{key}: the value is not YAML") from None
 
 
