@@ -10,6 +10,9 @@ EXTRAS ?=
 comma := ,
 DEV := dev$(if $(EXTRAS),$(comma)$(EXTRAS))
 
+# What pytest runs besides; .ci/run leaves nothing out.
+TESTS ?= -m "not slow"
+
 .PHONY: audit test check bench notebooks clean
 
 audit: $(VENV)/.installed
@@ -20,7 +23,7 @@ test: $(VENV)/.installed-$(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto $(TESTS)
 	@echo "All checks and tests passed. The tests are in tests/; 'make bench' measures speed."
 
 bench: $(VENV)/.installed-$(DEV)
