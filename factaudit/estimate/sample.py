@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factaudit.audit.core.judged import LEVELS, Judged
@@ -28,6 +29,7 @@ from factaudit.estimate.design import Draw
 from factaudit.files import atomic
 from factaudit.signature import digest
 from factaudit.tables import claim_positions
+from factaudit.tables.columns import arrow
 
 SCHEMA = "factaudit.sample/1"
 #: Columns of a sample, a row per claim. probability: of being drawn, in its phase, given what was drawn before; frame:
@@ -329,11 +331,13 @@ def _random(seed: int, corpus: Corpus, phase: int) -> np.random.Generator:
 
 def _corpus_digest(judged: Judged) -> str:
     """A checksum of which claims there are, of which system and response: not of their order, texts or labels."""
-    columns = judged.claims[["claim_id", "dataset", "system", "response_id"]]
-    hashes = np.sort(pd.util.hash_pandas_object(columns, index=False).to_numpy())
-    return digest(hashes.tobytes())
+    names = ("claim_id", "dataset", "system", "response_id")
+    columns = [arrow(judged.claims[name]).fill_null("\0") for name in names]
+    rows = pc.binary_join_element_wise(*columns, pa.scalar("\x1f", pa.large_string()))
+    return digest("\n".join(sorted(rows.to_pylist())))
 
 
 def _checksum(rows: pd.DataFrame) -> str:
-    lines = rows[list(COLUMNS)].to_json(orient="values", double_precision=15)
-    return digest(lines, length=64)
+    # Python's own numbers, whose text is the same in every version of pandas.
+    values = zip(*(rows[column].astype(object).where(rows[column].notna(), None) for column in COLUMNS), strict=True)
+    return digest(json.dumps([list(row) for row in values]), length=64)

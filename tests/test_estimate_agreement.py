@@ -1,0 +1,69 @@
+"""Agreement of annotators against scikit-learn and Krippendorff's own example."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from factaudit.estimate.agreement import agreement, disagreements
+
+
+def judged(columns: dict[str, list[int | None]]) -> pd.DataFrame:
+    rows = [(f"c{at}", name, label) for name, labels in columns.items() for at, label in enumerate(labels)]
+    return pd.DataFrame(rows, columns=["claim_id", "annotator", "label"]).astype({"label": "Int8"})
+
+
+def test_kappa_is_scikit_learns() -> None:
+    random = np.random.default_rng(0)
+    a = (random.random(80) < 0.6).astype(int)
+    b = np.where(random.random(80) < 0.8, a, 1 - a)
+    (row,) = agreement(judged({"a": a.tolist(), "b": b.tolist()}))
+    assert row["kappa"] == pytest.approx(cohen_kappa_score(a, b))
+    assert row["percent"] == pytest.approx((a == b).mean())
+    for key in ("percent", "kappa", "alpha"):
+        assert row[f"{key}_low"] < row[key] < row[f"{key}_high"]
+    assert row["alpha"] == pytest.approx(row["kappa"], abs=0.02)
+
+
+def test_alpha_is_krippendorffs() -> None:
+    """Krippendorff 2011, "Computing Krippendorff's alpha-reliability", example A: two observers, binary, 0.095."""
+    meg = [0, 1, 0, 0, 0, 0, 0, 0, 1, 0]
+    owen = [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
+    (row,) = agreement(judged({"meg": meg, "owen": owen}))
+    assert row["alpha"] == pytest.approx(0.095, abs=5e-4)
+
+
+def test_alpha_with_labels_missing_is_the_coincidence_matrix() -> None:
+    columns = {"a": [1, 0, None, 1, 1, 0], "b": [1, 1, 0, 1, None, 0], "c": [None, 0, 0, 1, None, 1]}
+    rows = agreement(judged(columns))
+    assert [(row["annotator_a"], row["annotator_b"]) for row in rows] == [
+        ("__all__", None),
+        *(("a", "b"), ("a", "c"), ("b", "c")),
+    ]
+    table = np.array([[np.nan if v is None else v for v in column] for column in columns.values()]).T
+    matrix = np.zeros((2, 2))
+    for labels in table:
+        known = labels[~np.isnan(labels)].astype(int)
+        for i in range(len(known)):
+            for j in range(len(known)):
+                if i != j:
+                    matrix[known[i], known[j]] += 1 / (len(known) - 1)
+    n, n0, n1 = matrix.sum(), matrix[0].sum(), matrix[1].sum()
+    expected = 1 - (n - 1) * matrix[0, 1] / (n0 * n1)
+    assert rows[0]["alpha"] == pytest.approx(expected)
+    assert rows[0]["n"] == 5
+
+
+def test_what_has_no_figure() -> None:
+    assert agreement(judged({"a": [1, 0]})) == []
+    (row,) = agreement(judged({"a": [1, 1, 1], "b": [1, 1, 1]}))
+    assert (row["percent"], row["kappa"], row["alpha"]) == (1, None, None)
+    assert "all labels are the same" in row["reason"]
+    (row,) = agreement(judged({"a": [1, None], "b": [None, 0]}))
+    assert (row["n"], row["percent"], row["reason"]) == (0, None, "no claim has two labels")
+
+
+def test_disagreements() -> None:
+    assert list(disagreements(judged({"a": [1, 0, 1], "b": [1, 1, None], "c": [1, 0, 0]}))) == ["c1", "c2"]
