@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections.abc import Iterator
 from typing import Any
+
+from factaudit.audit import computable
+from factaudit.audit.core.declare import Audit
+from factaudit.audit.core.plot import Lines
 
 TASKS = ("summarization", "long-form QA", "response verification", "data-to-text")
 DATASETS = (
@@ -34,6 +39,29 @@ EVALUATORS = (
     "unigram",
 )
 SYSTEMS = tuple(f"Model-{letter}" for letter in "ABCDEFGHIJ")
+
+
+def _declared_rows(
+    audit: Audit, rng: random.Random, datasets: tuple[str, ...], evaluators: tuple[str, ...], systems: tuple[str, ...]
+) -> Iterator[dict[str, Any]]:
+    """Rows that have the columns that an audit declares, with figures that may stand in them."""
+    known = {"dataset": datasets, "evaluator": evaluators, "system": systems, "task": TASKS, "level": ("claim",)}
+    ordered = {plot.x: (1, 2, 3, 4, 5) for plot in audit.plots if isinstance(plot, Lines)}
+    values = {
+        key: ordered.get(key) or known.get(key) or tuple(column.values) or ("one", "two")
+        for key, column in audit.columns.items()
+        if column.key or key in ordered
+    }
+    for keys in itertools.product(*values.values()):
+        row: dict[str, Any] = dict(zip(values, keys, strict=True)) | {"reason": None}
+        for key, column in audit.columns.items():
+            if key in row:
+                continue
+            figure = rng.uniform(-0.3, 0.3) if column.unit == "points" else rng.uniform(0.2, 0.8)
+            row[key] = {"count": rng.randint(3, 90), "text": "x"}.get(column.unit, figure)
+            for ends in [("low", "high")] * column.interval + [("min", "max")] * column.bounds:
+                row |= {f"{key}_{ends[0]}": figure - 0.1, f"{key}_{ends[1]}": figure + 0.1}
+        yield row
 
 
 def make_results(
@@ -215,6 +243,8 @@ def make_results(
                     "reason": None,
                 }
                 audits["adjustment"].append(row)
+    for audit in computable().values():
+        audits.setdefault(audit.name, list(_declared_rows(audit, rng, datasets, evaluators, systems)))
     best = max(evaluators, key=lambda e: tpr[e] + tnr[e])
     findings = [
         {

@@ -161,7 +161,7 @@ ROOMS = ("audit", "report", "results.py", "runfolder.py")
 
 
 def test_an_audit_is_named_in_its_own_file_only(root: Path):
-    """Elsewhere only as an argument (``audited.rows("rates")``: rows are another's input): nobody asks which it is."""
+    """Nobody asks which one it is, and nobody keeps a table of them; ``audited.rows("rates")`` reads another's rows."""
     files = {path.relative_to(root / "factaudit"): path for path in (root / "factaudit").rglob("*.py")}
     # Engines, and estimates, have names of their own that are the same.
     files = {short: path for short, path in files.items() if short.parts[0] in ROOMS}
@@ -175,10 +175,12 @@ def test_an_audit_is_named_in_its_own_file_only(root: Path):
     homes = {name: home for name, home in homes.items() if name not in figures}
     for short, path in files.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            arguments = [*node.args, *(each.value for each in node.keywords)] if isinstance(node, ast.Call) else []
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.Constant) and homes.get(child.value, short) != short:
-                    assert child in arguments, f"{short}:{child.lineno} asks whether an audit is {child.value!r}"
+            asked = ast.walk(node) if isinstance(node, ast.Compare) else node.keys if isinstance(node, ast.Dict) else ()
+            for each in asked:
+                if isinstance(each, ast.Constant):
+                    assert homes.get(each.value, short) == short, (
+                        f"{short}:{each.lineno} knows the audit {each.value!r}"
+                    )
 
 
 @pytest.mark.parametrize("name", ["surface_bias", "surface_trend", "chunking_rates", "stability"])

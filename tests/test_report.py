@@ -509,7 +509,11 @@ def test_importing_the_report_loads_no_plotting() -> None:
 
 @pytest.mark.slow
 def test_the_largest_report_stays_small_enough_to_open(tmp_path: Path) -> None:
-    folder = run(tmp_path, make_results(14, 8, 10))
+    results = make_results(14, 8, 10)
+    # Those of repeats, and of what an engine has made, are not computed beside all others.
+    special = {name for name, audit in computable().items() if audit.applies is not None}
+    results["audits"] = {name: rows for name, rows in results["audits"].items() if name not in special}
+    folder = run(tmp_path, results)
     assert (folder / "report.html").stat().st_size < 3_000_000
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
     assert len(page.of("img")) > 20

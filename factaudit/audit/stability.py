@@ -10,7 +10,7 @@ from factaudit.audit.core import counts as nine
 from factaudit.audit.core.checks import beyond, by_evaluator, evidence_of
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.groups import Groups, group_by
-from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import Row, number, ratio, reasons, without_interval
@@ -50,29 +50,29 @@ def _rows(judged: Judged, groups: Groups, name: str, said: np.ndarray, intervals
     total, share = clusters.total(sums), shares(clusters, sums[:, [1]], sums[:, [0]])
     every = np.bincount(groups.codes, minlength=size) * pairs.max()
     figures = {"flip_rate": share.point[:, 0], "flip_rate_min": ratio(total[:, 1], every)}
-    figures |= {"flip_rate_max": ratio(total[:, 1] + every - total[:, 0], every), "kappa": _kappa(total)}
+    figures |= {
+        "flip_rate_max": ratio(total[:, 1] + every - total[:, 0], every),
+        "kappa": _kappa(total, share.point[:, 0]),
+    }
     if intervals is not None:
-        low, high = share.limits(intervals.confidence)
-        figures |= {"flip_rate_low": low[:, 0], "flip_rate_high": high[:, 0]}
-        drawn = intervals.counts(judged, groups.codes, size, kinds, n_kinds) @ terms
-        figures |= low_high(intervals, {"kappa": _kappa(drawn)})
-    counts = (nine.count(groups.codes, size, judged.label, one) for one in said)
-    rates = [nine.rates(each, nine.unlabelled(each)) for each in counts]
+        low, high = (ends[:, 0] for ends in share.limits(intervals.confidence))
+        kappa = {"kappa_low": _kappa(total, high), "kappa_high": _kappa(total, low)}
+        figures |= kappa | {"flip_rate_low": low, "flip_rate_high": high}
+    rates = [nine.rates(c, nine.unlabelled(c)) for c in (nine.count(groups.codes, size, judged.label, r) for r in said)]
     figures |= {f"{rate}_spread": np.ptp([one[rate] for one in rates], axis=0) for rate in RATES}
     for place, group in enumerate(groups.keys):
         n, claims = int(total[place, 4]), int((groups.codes == place).sum())
         row: Row = {**group, "evaluator": name, "n": n, "n_unscored": claims - n, "n_repeats": len(said)}
         row |= {key: number(values[place]) for key, values in figures.items()}
-        lacking = [rate for rate in RATES if row[f"{rate}_spread"] is None]
-        why = [f"not defined in every repeat: {', '.join(lacking)}" if lacking else "", without_interval(row)]
-        if row["kappa"] is None:
-            why.insert(0, "all verdicts are the same" if n else "no claim has two verdicts")
-        yield row | {"reason": reasons(why)}
+        same = "all verdicts are the same" if n else "no claim has two verdicts"
+        lacking = ", ".join(rate for rate in RATES if row[f"{rate}_spread"] is None)
+        why = [same if row["kappa"] is None else "", lacking and f"not defined in every repeat: {lacking}"]
+        yield row | {"reason": reasons([*why, without_interval(row)])}
 
 
-def _kappa(sums: np.ndarray) -> np.ndarray:
-    p = ratio(sums[..., 2], sums[..., 3])
-    return 1 - ratio(ratio(sums[..., 1], sums[..., 0]), 2 * p * (1 - p))
+def _kappa(total: np.ndarray, flips: np.ndarray) -> np.ndarray:
+    """What flips leave of the agreement beyond chance; its interval is that of the flips, p as it is."""
+    return 1 - ratio(flips, 2 * (p := ratio(total[:, 2], total[:, 3])) * (1 - p))
 
 
 def _unstable(audited: Audited) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding,
 from factaudit.audit.core.groups import column_codes
 from factaudit.audit.core.intervals import Intervals, low_high
 from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.plot import Lines
+from factaudit.audit.core.plot import Forest, Lines
 from factaudit.audit.core.rows import Row, number, reasons
 from factaudit.audit.core.slopes import moments, resampled, slope, slope_bounds
 from factaudit.audit.core.words import points
@@ -309,6 +309,17 @@ AUDITS = (
             "slope": _SLOPE,
         },
         compute=surface_trend,
+        plots=(
+            Forest(
+                what="How much TPR and TNR change from no overlap to full overlap, by task group",
+                reading="TPR to the right of zero and TNR to the left of it is leaning on word overlap.",
+                key="slope",
+                labels=("evaluator",),
+                series="rate",
+                guide=0,
+                groups=("task",),
+            ),
+        ),
         checks=(
             Check(
                 "overlap",

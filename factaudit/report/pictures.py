@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: A figure of one kind goes over at most so many pages; tables and CSVs have the rest.
 MAX_PAGES = 3
+#: Lines of a forest plot on a page.
+LINES_PER_PAGE = 48
 _SHAPES: dict[type[Plot], str] = {
     DotPlot: "Dot plot",
     Flips: "Dot plot",
@@ -81,7 +83,7 @@ def _of_plot(
         present = columns_of(audit.columns, mine)
         by = [] if isinstance(plot, CrossTable) else group_columns(plot, audit.columns, present, mine)
         groups = list(dict.fromkeys(group_label(row, by, present) for row in mine))
-        size = _per_page(plot, mine)
+        size = _per_page(plot, mine, len(groups))
         pages = min(MAX_PAGES, math.ceil(len(groups) / size))
         for page in range(pages):
             chosen = set(groups[page * size : (page + 1) * size])
@@ -101,11 +103,13 @@ def _of_plot(
     return found
 
 
-def _per_page(plot: Plot, rows: Sequence[Row]) -> int:
+def _per_page(plot: Plot, rows: Sequence[Row], groups: int) -> int:
     """How many groups go into one figure: fewer where each takes more room."""
     if isinstance(plot, HeatMap):
         evaluators = len(_evaluators(rows))
         return plot.per_page if evaluators <= 4 else 8 if evaluators <= 6 else 5
+    if isinstance(plot, Forest):
+        return max(1, LINES_PER_PAGE * groups // max(1, len(rows)))
     if isinstance(plot, DotPlot) and plot.panels is not None:
         panels = len({row.get(plot.panels) for row in rows})
         lines = math.ceil(panels / (2 if panels == 4 else 3))

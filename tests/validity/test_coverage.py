@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import repeats
 from coverage import coverage
 from regimes import REGIMES
 
@@ -21,3 +22,9 @@ def test_intervals_cover(regime):
     assert {name: share for name, share in shares.items() if share < LOWEST} == {}
     # An interval that always holds the truth says nothing.
     assert np.mean(list(shares.values())) < 0.975
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("regime", repeats.REGIMES, ids=lambda regime: regime.name)
+def test_intervals_of_repeats_cover(regime):
+    assert min(repeats.coverage(regime, REPLICATES, seed=17).values()) >= LOWEST

@@ -116,4 +116,3 @@ class Forest(Plot):
     labels: tuple[str, ...]
     series: str | None = None
     guide: float | None = None
-    per_page: int = 6
