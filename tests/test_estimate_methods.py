@@ -225,6 +225,17 @@ def test_few_labels_are_flagged_and_have_no_design_based_interval() -> None:
     assert "fewer than 8 labels a system" in found.summary[0]["why"]
 
 
+def test_everything_labelled_needs_no_estimate() -> None:
+    claims, verdicts = tables(World(size=60))
+    truth = 1 - claims.groupby("system")["label"].mean()
+    found = estimate_rates(claims, verdicts, levels=["claim"])
+    for method in ("hierarchical", "regression-ppi", "labels"):
+        rows = rate_rows(found, method)
+        for key in ("rate", "rate_low", "rate_high"):
+            np.testing.assert_allclose(rows[key], truth.astype(float), atol=1e-6)
+    assert (found.summary[0]["quote"], found.summary[0]["resolved"]) == ("labels", 1.0)
+
+
 def test_without_any_label_only_what_is_predicted_is_told() -> None:
     claims, verdicts = tables(World())
     found = estimate_rates(without_labels(claims), verdicts)

@@ -193,14 +193,13 @@ def _add(
 def _apart(estimated: Estimated, confidence: float) -> list[int]:
     """The systems whose hierarchical and regression-PPI rates contradict each other."""
     z = norm.ppf((1 + confidence) / 2)
-    both = zip(estimated("hierarchical"), estimated("regression-ppi"), strict=True)
-    return [
-        at
-        for at, (model, design) in enumerate(both)
-        if not np.isnan(design.low)
-        and not np.isnan(model.rate)
-        and abs(model.rate - design.rate) > APART * (design.high - design.low) / (2 * z)
-    ]
+    found = []
+    for at, (model, design) in enumerate(zip(estimated("hierarchical"), estimated("regression-ppi"), strict=True)):
+        # An interval that is cut off at 0 or 1 tells its standard error on the other side.
+        error = max(design.high - design.rate, design.rate - design.low) / z
+        if abs(model.rate - design.rate) > APART * error:  # false where one is NaN
+            found.append(at)
+    return found
 
 
 def _summary(case: Case, orders: Sequence[str]) -> Row:
@@ -240,6 +239,8 @@ def _quoted(case: Case, apart: Sequence[int], refused: str) -> tuple[str | None,
     labelled_systems = int((case.n_labels > 0).sum())
     if refused or not len(case.rows):
         return None, "no rate can be quoted: there is no label to correct the predictions by"
+    if case.corpus.labelled.all() and case.settings.target == "corpus":
+        return "labels", "quote the labels: everything is labelled, so that the rates are counts and no estimates"
     if len(apart) > MANY_APART * labelled_systems:
         return "labels", (
             f"quote the labels: for {len(apart)} of {labelled_systems} systems the model and the design-based estimate "
