@@ -8,7 +8,7 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -147,72 +147,63 @@ def _stay_inside(folder: Path) -> None:
 def counted(callers: Iterable[tuple[str, Any]], path: Path, max_cost: float | None = None) -> Iterator[list[Row]]:
     """Count what is asked and paid inside the block, together with what earlier runs into this folder did.
 
-    The list that this gives is filled at the end, however that comes: a row per caller. Paid calls are written down as
-    they are made: those of a process that was killed count too.
+    The list that this gives is filled at the end, however that comes: a row per caller. What was sent stands in a
+    ledger (`factaudit.llm.ledger`) from before each send on: what a killed process may have paid counts too.
 
     Args:
         callers: names, and what may count calls (``usage``) and heed a limit (``budget``); what does neither is left
             out.
-        path: where the counts are kept from run to run; those of the run under way stand beside it, as ``.jsonl``.
-        max_cost: US dollars that all the callers may spend together, in all runs into this folder.
+        path: where cached calls and the models' names are kept from run to run; the ledger stands beside it.
+        max_cost: US dollars that all the callers may spend together, in all runs into this folder; None leaves the
+            callers' own limits.
     """
-    before: dict[str, Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    under_way = path.with_suffix(".jsonl")
-    if under_way.exists():  # of a run that was killed
-        for key, row in _whole_lines(under_way):
-            before[key] = _sum(row, before[key]) if key in before else row
-        write_json(path, before)
-        under_way.unlink()
-    named = list(callers)
-    if max_cost is not None:
-        from factaudit.llm.cost import Budget
+    named = [(name, caller) for name, caller in callers if getattr(caller, "usage", None) is not None]
+    if not named:
+        yield []
+        return
+    from factaudit.llm.cost import Budget
+    from factaudit.llm.ledger import Ledger, no_calls
 
-        budget = Budget(max_cost)
-        budget.spent = sum(row["cost"] or 0.0 for row in before.values())
-        for _, caller in named:
-            if hasattr(caller, "budget"):
-                caller.budget = budget
+    ledger = Ledger(path.with_name("ledger.sqlite"))
+    ledger.bury()
+    whole = Budget(max_cost, ledger=ledger)
+    before: dict[str, Row] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     same: Counter[str] = Counter()
-    counting: dict[str, tuple[str, Any, Row]] = {}
+    counting: dict[str, tuple[str, Any, int]] = {}
+    earlier: list[tuple[Any, Any, str]] = []
     for name, caller in named:
-        if (usage := getattr(caller, "usage", None)) is not None:
-            key = f"{name}|{caller.signature}"
-            # Counters may be older than this run: what they show now is taken off.
-            counting[f"{key}#{same[key]}"] = name, caller, usage.row()
-            same[key] += 1
-    path.parent.mkdir(parents=True, exist_ok=True)
+        key = f"{name}|{caller.signature}"
+        account = f"{key}#{same[key]}"
+        same[key] += 1
+        counting[account] = name, caller, caller.usage.cached_calls
+        earlier.append((caller.usage, getattr(caller, "budget", None), caller.usage.account))
+        caller.usage.account = account
+        caller.usage.served.clear()
+        if hasattr(caller, "budget"):
+            own = caller.budget
+            caller.budget = whole if own is None or max_cost is not None else Budget(own.max_cost, own.prices, ledger)
     rows: list[Row] = []
-    log = under_way.open("a", encoding="utf-8", buffering=1)
-    for key, (_, caller, _) in counting.items():
-        caller.usage.listener = lambda row, key=key: log.write(json.dumps([key, row]) + "\n")
     try:
         yield rows
     finally:
-        after = dict(before)
-        for key, (name, caller, start) in counting.items():
-            caller.usage.listener = None
-            after[key] = _sum(caller.usage.row(), start, -1)
-            if key in before:
-                after[key] = _sum(after[key], before[key])
-            rows.append({"evaluator": name, **after[key]})
+        paid = ledger.accounts()
+        after: dict[str, Row] = dict(before)
+        for account, (name, caller, cached) in counting.items():
+            kept = before.get(account, {"cached_calls": 0, "served": {}})
+            served = Counter(kept["served"]) + caller.usage.served
+            after[account] = {
+                "cached_calls": kept["cached_calls"] + caller.usage.cached_calls - cached,
+                "served": dict(served),
+            }
+            told = {"cached_calls": after[account]["cached_calls"], "served": ", ".join(sorted(served)) or None}
+            rows.append({"evaluator": name, **paid.get(account, no_calls()), **told})
+        for (usage, budget, account), (_, caller) in zip(earlier, named, strict=True):
+            usage.account = account
+            if hasattr(caller, "budget"):
+                caller.budget = budget
         if after != before:
             write_json(path, after)
-        log.close()
-        under_way.unlink()
-
-
-def _whole_lines(path: Path) -> Iterator[tuple[str, Row]]:
-    """The lines of a killed run's log; its last one may be torn."""
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-        with suppress(ValueError):
-            yield json.loads(line)
-
-
-def _sum(one: Row, other: Row, sign: int = 1) -> Row:
-    """Figures added up; one that is unknown (a cost without a price) leaves the sum unknown."""
-    return {
-        key: None if value is None or other[key] is None else value + sign * other[key] for key, value in one.items()
-    }
+        ledger.close()
 
 
 def checksums(paths: Iterable[str | Path]) -> list[Row]:
@@ -269,6 +260,7 @@ def write_lock(
         "inputs": results.about["inputs"],
         "provenance": list(provenance),
         "evaluators": {row["name"]: row["signature"] for row in results.about["evaluators"]},
+        "models": {row["evaluator"]: row["served"] for row in results.calls if row.get("served")},
         "versions": {
             "factaudit": __version__,
             "python": platform.python_version(),

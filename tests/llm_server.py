@@ -64,6 +64,9 @@ class Plan:
     delay: float = 0.0
     retry_after: str = "0.01"
     usage: bool = True
+    finish: str = "stop"
+    model: str | None = None
+    fingerprint: str | None = None
 
 
 @dataclass
@@ -315,7 +318,7 @@ class _Connection(asyncio.Protocol):
 def completion(plan: Plan, body: Mapping[str, Any]) -> dict[str, Any]:
     """A chat completion with ``plan``'s text; log-probabilities where asked for and known."""
     message: dict[str, Any] = {"role": "assistant", "content": plan.text, "refusal": None}
-    choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
+    choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": plan.finish, "logprobs": None}
     if plan.fault == "refusal":
         message.update(content=None, refusal="I can't help with that.")
     if plan.fault == "content-filter":
@@ -330,7 +333,8 @@ def completion(plan: Plan, body: Mapping[str, Any]) -> dict[str, Any]:
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1700000000,
-        "model": body.get("model", "test"),
+        "model": plan.model or body.get("model", "test"),
+        "system_fingerprint": plan.fingerprint,
         "choices": [choice],
     }
     if plan.usage:

@@ -220,7 +220,7 @@ def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
         # The server counts len // 4 = 2 tokens of prompt and 1 of reply.
         assert client.usage.cost == pytest.approx(10 * 0.5 * 3)
         assert budget.spent == pytest.approx(15.0)
-        assert budget.try_reserve(65.0), "what was reserved and not spent is given back"
+        assert budget.try_open("a", 1, 65.0), "what was reserved and not spent is given back"
 
 
 def test_an_evaluator_in_batch_mode_says_what_it_says_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,8 +158,10 @@ def test_usage_whose_price_is_not_known_has_no_cost() -> None:
 
 def test_a_limit_that_is_reached_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
     budget = Budget(1.0, {})
-    budget.settle(0.0, 0.75)
-    assert [budget.try_reserve(0.5) for _ in range(3)] == [False] * 3
+    send = budget.try_open("a", 1, 0.75)
+    assert send
+    budget.ledger.settle(send, "ok", 1, 1, 0.75)
+    assert [budget.try_open("a", 1, 0.5) for _ in range(3)] == [False] * 3
     (record,) = caplog.records
     assert "$0.75 of $1.00 are spent" in record.getMessage()
     assert "raise max_cost" in record.getMessage()
@@ -167,13 +169,15 @@ def test_a_limit_that_is_reached_is_said_once(caplog: pytest.LogCaptureFixture) 
 
 def test_a_budget_counts_what_is_reserved() -> None:
     budget = Budget(1.0, {})
-    assert budget.try_reserve(0.6) is True
-    assert budget.try_reserve(0.6) is None, "it may fit when the first has settled"
+    first = budget.try_open("a", 1, 0.6)
+    assert first
+    assert budget.try_open("a", 1, 0.6) is None, "it may fit when the first has settled"
     assert not budget.exhausted
-    budget.settle(0.6, 0.1)
-    assert budget.try_reserve(0.6) is True
-    budget.settle(0.6, 0.6)
-    assert budget.try_reserve(0.6) is False
+    budget.ledger.settle(first, "ok", 1, 1, 0.1)
+    second = budget.try_open("a", 1, 0.6)
+    assert second
+    budget.ledger.settle(second, "ok", 1, 1, 0.6)
+    assert budget.try_open("a", 1, 0.6) is False
     assert budget.exhausted
     assert budget.spent == pytest.approx(0.7)
     with pytest.raises(UsageError, match="max_cost"):

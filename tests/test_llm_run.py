@@ -146,7 +146,7 @@ def test_a_killed_run_repeats_at_most_what_was_in_flight(tmp_path: Path, number:
             _, errors = process.communicate(timeout=30)
         assert process.returncode != 0
         if number == signal.SIGINT:
-            assert "KeyboardInterrupt" in errors
+            assert "Interrupted: SIGINT" in errors
         assert 40 <= sum(server.seen.values()) < 200
         judge = LLMJudge(model="m", base_url=server.url, cache=str(cache), concurrency=8)
         verdicts = list(judge.judge(Claim(f"c{i}", f"number {i}", "d") for i in range(200)))
@@ -206,16 +206,19 @@ def test_a_money_limit_holds_over_runs_that_are_stopped_killed_and_resumed(tmp_p
 
         assert "run the same command again" in stopped(signal.SIGINT, 8)
         assert "Traceback" not in stopped(signal.SIGKILL, 8)
-        known = sum(server.paid.values()) - 2 * 4  # those in flight: paid for, and nobody was left to hear of it
         again, _ = run(12)
-        assert again["calls"] >= known
+        # Those in flight when it was killed: perhaps paid for, and nobody was left to hear of it.
+        assert sum(server.paid.values()) <= again["calls"] <= sum(server.paid.values()) + 4
         assert first["cost"] < again["cost"] <= 12
+        assert again["possible_calls"] <= 4
         assert sum(server.paid.values()) < 100
         told, _ = start("cost").communicate(timeout=60)
-        assert f"{100 - again['calls']} calls ({again['calls']} more are cached)" in told
+        cached = again["calls"] - again["possible_calls"]
+        assert f"{100 - cached} calls ({cached} more are cached)" in told
 
         last, _ = run(1000)
-        assert (last["calls"], sum(server.paid.values()) - last["calls"] <= 2 * 4) == (100, True)
-        assert set(server.paid.values()) <= {1, 2, 3}
+        assert last["calls"] == 100 + last["possible_calls"]
+        assert 100 <= sum(server.paid.values()) <= last["calls"] <= 104
+        assert set(server.paid.values()) <= {1, 2}
     for file in tmp_path.rglob("*"):
         assert not file.is_file() or b"very-secret" not in file.read_bytes()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.errors import FactauditError
 from factaudit.llm.cost import Budget, Usage
+from factaudit.llm.types import Reply
 from factaudit.results import Results
 from factaudit.runfolder import counted, finish, opened, total_cost
 
@@ -24,61 +26,95 @@ class Caller:
         self.usage = Usage()
         self.budget: Budget | None = None
 
+    def send(self, most: float, cost: float | None = None, status: str = "ok") -> None:
+        """Write down a send, and settle it where a cost is given."""
+        assert self.budget is not None
+        send = self.budget.try_open(self.usage.account, 3, most)
+        assert send
+        if cost is not None:
+            self.budget.ledger.settle(send, status, 3, 2, cost)
+
 
 def test_calls_are_counted_over_runs_and_no_caller_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "calls.json"
     one, two = Caller(), Caller()
-    one.usage.paid(100, 10, 7.0)  # before this run: not of this folder
     for _ in range(2):
+        one.usage.cached(5)  # before this run: not of this folder
         with counted([("judge", one), ("judge", two), ("silent", object())], path) as rows:
-            one.usage.paid(3, 2, 0.5)
-            two.usage.paid(1, 1, 0.25)
-    assert [(row["evaluator"], row["calls"], row["cost"]) for row in rows] == [("judge", 2, 1.0), ("judge", 2, 0.5)]
+            one.send(0.5, 0.5)
+            one.usage.cached()
+            two.send(9.0, 0.25)
+            two.usage.replied(Reply("ok", model="m-1", fingerprint="fp"))
+    told = [(row["evaluator"], row["calls"], row["cached_calls"], row["cost"], row["served"]) for row in rows]
+    assert told == [("judge", 2, 2, 1.0, None), ("judge", 2, 0, 0.5, "m-1 (fp)")]
     assert total_cost(rows) == 1.5
-    with counted([("judge", one)], path) as rows:
-        one.usage.paid(3, 2, None)
-    assert (rows[0]["calls"], rows[0]["cost"], total_cost(rows)) == (3, None, None)
+    assert one.budget is None, "what a caller had before it has again"
+
+
+def test_repeats_and_failures_are_told_at_what_they_cost(tmp_path: Path) -> None:
+    caller = Caller()
+    with counted([("judge", caller)], tmp_path / "calls.json") as rows:
+        caller.send(2.0, 0.5)
+        caller.send(2.0, 1.0, "malformed")
+        caller.send(2.0, 0.0, "not billed")
+        caller.send(2.0, 0.0, "timed out")
+    row = {"calls": 3, "prompt_tokens": 9, "completion_tokens": 4, "cost": 3.5, "possible_calls": 1}
+    assert row.items() <= rows[0].items()
+    assert rows[0]["possible_cost"] == 2.0
+
+
+def test_a_send_without_a_price_leaves_the_sum_unknown(tmp_path: Path) -> None:
+    caller = Caller()
+    with counted([("judge", caller)], tmp_path / "calls.json") as rows:
+        caller.send(1.0, 1.0)
+        assert caller.budget is not None
+        send = caller.budget.try_open(caller.usage.account, 3, None)
+        assert send
+        caller.budget.ledger.settle(send, "ok", 3, 2, None)
+    assert (rows[0]["calls"], rows[0]["cost"], total_cost(rows)) == (2, None, None)
 
 
 def test_the_counts_are_kept_where_a_run_fails(tmp_path: Path) -> None:
     caller = Caller()
 
-    def killed() -> None:
+    def stopped() -> None:
         with counted([("judge", caller)], tmp_path / "calls.json"):
-            caller.usage.paid(3, 2, 0.5)
+            caller.send(1.0, 0.5)
+            caller.usage.cached()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        killed()
-    (row,) = json.loads((tmp_path / "calls.json").read_text()).values()
-    assert row["cost"] == 0.5
+        stopped()
+    with counted([("judge", caller)], tmp_path / "calls.json") as rows:
+        pass
+    assert (rows[0]["calls"], rows[0]["cached_calls"], rows[0]["cost"]) == (1, 1, 0.5)
 
 
-def test_what_a_killed_process_paid_counts_too(tmp_path: Path) -> None:
+def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path: Path) -> None:
     path = tmp_path / "calls.json"
-    caller = Caller()
-    run = counted([("judge", caller)], path)
-    run.__enter__()
-    for _ in range(3):
-        caller.usage.paid(3, 2, 0.5)
-    left = (tmp_path / "calls.jsonl").read_text()
-    run.__exit__(None, None, None)
-    assert not (tmp_path / "calls.jsonl").exists()
-    # Killed, the process would have left this instead of its sum.
-    path.unlink()
-    (tmp_path / "calls.jsonl").write_text(left + '["judge|llm|mo')
+    code = (
+        "import os, sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
+        "from test_runfolder import Caller, counted\n"
+        "caller = Caller(); run = counted([('judge', caller)], Path(sys.argv[1])); run.__enter__()\n"
+        "caller.send(0.75, 0.5); caller.send(0.75); os.kill(os.getpid(), 9)"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, str(path), str(Path(__file__).parent)])
+    assert killed.returncode == -9
     again = Caller()
     with counted([("judge", again)], path, 2.0) as rows:
         assert again.budget is not None
-        assert again.budget.spent == 1.5
-        again.usage.paid(3, 2, 0.25)
-    assert [(row["calls"], row["prompt_tokens"], row["cost"]) for row in rows] == [(4, 12, 1.75)]
+        assert again.budget.spent == 1.25
+        assert again.budget.try_open(again.usage.account, 1, 0.8) is False
+        again.send(0.75, 0.25)
+    assert [(row["calls"], row["possible_calls"], row["cost"], row["possible_cost"]) for row in rows] == [
+        (3, 1, 1.5, 0.75)
+    ]
 
 
 def test_one_limit_is_shared_by_all_callers_and_all_runs(tmp_path: Path) -> None:
     one, two = Caller(), Caller()
     with counted([("a", one), ("b", two)], tmp_path / "calls.json", 2.0):
-        one.usage.paid(3, 2, 1.5)
+        one.send(1.5, 1.5)
     with counted([("a", one), ("b", two)], tmp_path / "calls.json", 2.0):
         assert one.budget is two.budget is not None
         assert (one.budget.max_cost, one.budget.spent) == (2.0, 1.5)

@@ -7,8 +7,11 @@ what they work with inside their verbs, so that ``factaudit --help`` reads nothi
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -53,19 +56,28 @@ for _family in FAMILIES:
         cli.add_command(_command)
 
 
+def _terminated(number: int, frame: Any) -> None:
+    from factaudit.llm.stopping import Interrupted
+
+    raise Interrupted(number)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The console script. Never returns: exits with 0, 1 or 2."""
+    """The console script. Never returns: exits with 0, 1 or 2, or 130 or 143 after a signal."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     tame_warnings()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)
     try:
         # Without standalone mode click returns the code of --help and --version, and what a command returns: None.
         sys.exit(cli.main(arguments, prog_name="factaudit", standalone_mode=False) or 0)
     except click.ClickException as error:
         error.show()
         sys.exit(2)
-    except (click.Abort, KeyboardInterrupt):
+    except (click.Abort, KeyboardInterrupt) as error:
         say("\nstopped; what was done is kept: run the same command again to go on", error=True)
-        sys.exit(1)
+        # As a shell tells which signal ended a command; click wraps what it catches.
+        sys.exit(128 + getattr(error.__cause__ or error, "number", signal.SIGINT))
     except FactauditError as error:
         if "--debug" in arguments:
             raise

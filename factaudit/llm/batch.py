@@ -20,7 +20,9 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from factaudit.errors import FactauditError
 from factaudit.llm.cache import KEPT, Cache
-from factaudit.llm.cost import BATCH_DISCOUNT
+from factaudit.llm.cost import BATCH_DISCOUNT, prompt_tokens
+from factaudit.llm.errors import Failure
+from factaudit.llm.ledger import NOT_BILLED
 from factaudit.llm.types import Reply, Request
 
 if TYPE_CHECKING:
@@ -89,6 +91,7 @@ def ask_all(
             if not todo:
                 break
             if round_number:
+                todo = [key for key in todo if key in run.sends or run._open(key)]
                 _log.warning("%d lines of the last batches failed: submitting them again", len(todo))
             run.submit(lines, set(todo), max_lines, max_bytes)
             run.wait()
@@ -96,7 +99,7 @@ def ask_all(
             reply = run.final.get(key) or client.cache.get(key) or Reply("error", error=run.reason(key))
             for item in items:
                 yield item, reply
-            client.budget.settle(run.reserved.pop(key, 0.0), 0.0)
+            run.give_up(key)
 
 
 @dataclass
@@ -108,17 +111,27 @@ class _Run:
     final: dict[bytes, Reply] = field(default_factory=dict)  # answers that are no reply to keep
     collected: set[bytes] = field(default_factory=set)
     failures: dict[bytes, str] = field(default_factory=dict)
-    reserved: dict[bytes, float] = field(default_factory=dict)
+    sends: dict[bytes, int] = field(default_factory=dict)  # the ledger's numbers of lines that are not settled
+    bounds: dict[bytes, tuple[int, float | None]] = field(default_factory=dict)  # tokens of the prompt, most cost
 
     def reserve(self, key: bytes, request: Request) -> Reply | None:
-        """Reserve what a line may cost; the reply that says so where the limit would be passed."""
-        cost = BATCH_DISCOUNT * self.client.budget.most(self.client.price(), request)
-        if not self.client.budget.try_reserve(cost):
-            return Reply(
-                "skipped", error=f"max_cost of {self.client.budget.max_cost} would be passed: raise it to resume"
-            )
-        self.reserved[key] = cost
-        return None
+        """Write into the ledger what a line may cost; the reply that says so where the limit would be passed."""
+        most = self.client.budget.most(self.client.price(), request)
+        self.bounds[key] = prompt_tokens(request), None if most is None else BATCH_DISCOUNT * most
+        return None if self._open(key) else self.client.over_limit()
+
+    def _open(self, key: bytes) -> bool:
+        budget, account = self.client.budget, self.client.usage.account
+        # A run that was killed has written it down already.
+        send = budget.ledger.find(key) or budget.try_open(account, *self.bounds[key], key=key)
+        if send:
+            self.sends[key] = send
+        return bool(send)
+
+    def give_up(self, key: bytes) -> None:
+        """Settle a line of which nothing can be kept. Where nothing came back for it, nobody knows what it cost."""
+        if (send := self.sends.pop(key, None)) is not None:
+            self.client.budget.ledger.settle(send, NOT_BILLED if key in self.final else "dropped")
 
     def line(self, key: bytes, request: Request) -> bytes:
         """One line of an input file."""
@@ -251,17 +264,25 @@ class _Run:
             return
         if not response:
             self.failures[key] = str((error or {}).get("message") or "no response")
+            if (send := self.sends.pop(key, None)) is not None:
+                self.client.budget.ledger.settle(send, NOT_BILLED)
             return
         answer = self.client.read(status, {}, body if isinstance(body, str) else json.dumps(body))
-        if not isinstance(answer, Reply):
-            self.failures[key] = answer.reason
-        elif answer.status in KEPT:
-            spent = self.client.keep(key, answer, BATCH_DISCOUNT) if self.cache.get(key) is None else 0.0
-            self.client.budget.settle(self.reserved.pop(key, 0.0), spent)
+        send = self.sends.pop(key, None) or self.client.budget.ledger.find(key)
+        ledger = self.client.budget.ledger
+        if isinstance(answer, Reply) and answer.status in KEPT:
+            if self.cache.get(key) is None:
+                send = send or ledger.open(self.client.usage.account, *self.bounds.get(key, (0, None)), key=key)
+                assert send is not None, "without a limit it is always written"
+                self.client.keep(key, send, answer, BATCH_DISCOUNT)
             self.collected.add(key)
-        else:
+        elif send is not None:
+            # An answer that is none was paid for, up to what it can have cost.
+            ledger.settle(send, "dropped" if isinstance(answer, Failure) and answer.malformed else NOT_BILLED)
+        if isinstance(answer, Failure):
+            self.failures[key] = answer.reason
+        elif answer.status not in KEPT:
             self.final[key] = answer
-            self.client.budget.settle(self.reserved.pop(key, 0.0), 0.0)
 
 
 def _find(api: OpenAI, digest: str) -> str | None:

@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import os
+import secrets
 import sqlite3
 import threading
 import time
@@ -21,20 +22,30 @@ from pydantic_core import from_json
 
 from factaudit.errors import FactauditError
 from factaudit.files import atomic
+from factaudit.llm.owner import is_gone, this_process
 from factaudit.llm.types import Reply, Request, Token
 
-_SCHEMA_VERSION = 1
+_SCHEMA_VERSION = 2
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
   key BLOB PRIMARY KEY, model TEXT NOT NULL, revision TEXT NOT NULL, created INTEGER NOT NULL,
   status TEXT NOT NULL, text TEXT NOT NULL, finish_reason TEXT, tokens TEXT,
-  prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL
+  prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, served TEXT, fingerprint TEXT
 );
+CREATE TABLE IF NOT EXISTS leases (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
 CREATE TABLE IF NOT EXISTS batches (
   digest TEXT PRIMARY KEY, server TEXT NOT NULL, model TEXT NOT NULL, batch_id TEXT, created INTEGER NOT NULL
 );
 """
-_COLUMNS = "key, status, text, finish_reason, tokens, prompt_tokens, completion_tokens"
+#: Since version 2: which model a reply is from, and who is asking for one now.
+_FROM_1 = """
+ALTER TABLE replies ADD COLUMN served TEXT;
+ALTER TABLE replies ADD COLUMN fingerprint TEXT;
+CREATE TABLE IF NOT EXISTS leases (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
+"""
+_COLUMNS = "key, status, text, finish_reason, tokens, prompt_tokens, completion_tokens, served, fingerprint"
+#: Seconds for which another machine's lease is believed; of one that ended here the process is known to be gone.
+_LEASE = 900.0
 #: Only what is an answer is kept; an error or a prompt that was never sent is asked again.
 KEPT = ("ok", "refused")
 _SELECT_SIZE = 500
@@ -74,6 +85,8 @@ class Cache:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._inode: int | None = None
+        # Two clients of one process are two, as those of two processes are.
+        self._owner = f"{this_process()}/{secrets.token_hex(4)}"
         self._guarded(lambda connection: None)
 
     def get(self, key: bytes) -> Reply | None:
@@ -112,9 +125,50 @@ class Cache:
             tokens,
             reply.prompt_tokens,
             reply.completion_tokens,
+            reply.model,
+            reply.fingerprint,
         )
         sql = f"INSERT INTO replies VALUES ({','.join('?' * len(row))}) ON CONFLICT(key) DO NOTHING"
-        return self._guarded(lambda connection: connection.execute(sql, row).rowcount == 1)
+
+        def write(connection: sqlite3.Connection) -> bool:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                new = connection.execute(sql, row).rowcount == 1
+                connection.execute("DELETE FROM leases WHERE key = ?", (key,))
+            finally:
+                connection.execute("COMMIT")
+            return new
+
+        return self._guarded(write)
+
+    # Who is asking for what now, so that two processes do not pay for the same reply.
+
+    def claim(self, key: bytes) -> bool:
+        """Whether this cache may ask for a reply: nobody has, and nobody else is about to.
+
+        A claim ends by `put` or `release`; one whose process has ended counts for nothing.
+        """
+
+        def write(connection: sqlite3.Connection) -> bool:
+            now = time.time()
+            sql = (
+                "INSERT INTO leases SELECT ?, ?, ? WHERE NOT EXISTS (SELECT 1 FROM replies WHERE key = ?)"
+                " ON CONFLICT(key) DO UPDATE SET owner = excluded.owner, until = excluded.until"
+                " WHERE owner = excluded.owner OR until < ?"
+            )
+            if connection.execute(sql, (key, self._owner, now + _LEASE, key, now)).rowcount == 1:
+                return True
+            row = connection.execute("SELECT owner FROM leases WHERE key = ?", (key,)).fetchone()
+            if row is not None and is_gone(row[0]):
+                connection.execute("DELETE FROM leases WHERE key = ? AND owner = ?", (key, row[0]))
+            return False
+
+        return self._guarded(write)
+
+    def release(self, key: bytes) -> None:
+        """Give up a claim: no reply has come."""
+        sql = "DELETE FROM leases WHERE key = ? AND owner = ?"
+        self._guarded(lambda connection: connection.execute(sql, (key, self._owner)))
 
     # Batches that were submitted and not yet collected: their state must survive a kill as the replies do.
 
@@ -170,7 +224,7 @@ class Cache:
             self._inode = self.path.stat().st_ino
             self._connection = connection
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version not in (0, _SCHEMA_VERSION):
+            if version not in (0, 1, _SCHEMA_VERSION):
                 self.close()
                 raise FactauditError(f"cache {self.path}: made by another version ({version}); give another path")
             connection.execute("PRAGMA journal_mode = WAL")
@@ -178,7 +232,20 @@ class Cache:
             connection.execute("PRAGMA synchronous = NORMAL")
             if version == 0:
                 connection.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {_SCHEMA_VERSION};COMMIT;")
+            elif version == 1:
+                self._migrate(connection)
         return self._connection
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have done it while this one waited.
+            if connection.execute("PRAGMA user_version").fetchone() == (1,):
+                for statement in filter(str.strip, _FROM_1.split(";")):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+        finally:
+            connection.execute("COMMIT")
 
     def _set_aside(self, error: sqlite3.DatabaseError) -> None:
         self.close()
@@ -256,7 +323,7 @@ def _rows(cache: Cache) -> Iterator[dict[str, Any]]:
     cursor = cache._guarded(
         lambda c: c.execute(
             "SELECT hex(key), model, revision, created, status, text, finish_reason, tokens, prompt_tokens,"
-            " completion_tokens FROM replies ORDER BY created, key"
+            " completion_tokens, served, fingerprint FROM replies ORDER BY created, key"
         )
     )
     for row in cursor:
@@ -267,12 +334,13 @@ def _rows(cache: Cache) -> Iterator[dict[str, Any]]:
 
 
 def _reply(row: tuple[Any, ...]) -> Reply | None:
-    _, status, text, finish_reason, tokens, prompt_tokens, completion_tokens = row
+    _, status, text, finish_reason, tokens, prompt_tokens, completion_tokens, served, fingerprint = row
     try:
         parsed = None if tokens is None else tuple(Token(*token) for token in from_json(tokens))
     except (ValueError, TypeError):
         return None  # a row that cannot be read is as good as none
-    return Reply(status, text, finish_reason, parsed, prompt_tokens, completion_tokens, cached=True)
+    counts = (prompt_tokens, completion_tokens)
+    return Reply(status, text, finish_reason, parsed, *counts, cached=True, model=served, fingerprint=fingerprint)
 
 
 def _dump(tokens: Sequence[Token]) -> str:

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import os
+import logging
+import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 from factaudit.errors import FactauditError
 from factaudit.llm.cache import KEPT, Cache, request_key
 from factaudit.llm.completion import read_completion
-from factaudit.llm.cost import Budget, Price, Usage, prompt_tokens, reply_limit
-from factaudit.llm.errors import Failure, Hopeless, read_error, redact
+from factaudit.llm.cost import Budget, Price, Usage, approximate_tokens, prompt_tokens, reply_limit
+from factaudit.llm.errors import Failure, Hopeless, read_error
+from factaudit.llm.ledger import NOT_BILLED, POSSIBLY
 from factaudit.llm.pacing import Pacing
 from factaudit.llm.settings import LLMSettings
+from factaudit.llm.stopping import pause, seconds_left, stopping
+from factaudit.llm.transport import Transport
 from factaudit.llm.types import Reply, Request
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI, OpenAI
+    from openai import OpenAI
 
 #: A reply that is no completion has been paid for all the same, so it is not asked for as often as a dropped one.
 MALFORMED_RETRIES = 2
 #: Where nothing has ever answered at an address, more patience does not help.
 _UNREACHED_RETRIES = 2
+#: Seconds between two looks at what another process has asked.
+_LOOK = 0.05
+_STOPPED = Reply("skipped", error="stopped by a signal before it was sent")
+
+_log = logging.getLogger("factaudit.llm")
 
 
 class Client:
@@ -63,24 +70,21 @@ class Client:
         elif options:
             settings = replace(settings, **options)
         self.settings = settings
-        self.base_url = settings.base_url or os.environ.get("OPENAI_BASE_URL") or None
-        self._local = settings.local_model
         self.model, self.revision = settings.client_key()
+        local = settings.local_model
         # What a local server cannot work on would wait there, and its time would run out.
-        self.concurrency = settings.concurrency if self._local is None else self._local.slots
+        self.concurrency = settings.concurrency if local is None else local.slots
         self.max_retries = settings.max_retries
         self.budget = Budget() if budget is None else budget
         self.usage = Usage() if usage is None else usage
         self.cache = cache if isinstance(cache, Cache) or cache is None else Cache(cache)
         self._own_price = settings.price()
-        self._timeout = settings.timeout
-        self._api_key = api_key
+        self._transport = Transport(settings, api_key)
         self._pacing = Pacing(settings.requests_per_minute, settings.tokens_per_minute, backoff, max_backoff, seed)
         self._answered = False
         self._flights: dict[bytes, asyncio.Future[Reply]] = {}
         self._slots = asyncio.Semaphore(self.concurrency)
-        self._openai: AsyncOpenAI | None = None
-        self._connecting = asyncio.Lock()
+        self._others: set[str] = set()
 
     @property
     def signature(self) -> str:
@@ -90,15 +94,19 @@ class Client:
     async def __aenter__(self) -> Client:
         # A client may be opened again in another event loop, and these belong to the one they first waited in.
         self._slots = asyncio.Semaphore(self.concurrency)
-        self._connecting = asyncio.Lock()
+        self._flights = {}
+        self._transport.opened()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._openai is not None:
-            await self._openai.close()
-            self._openai = None
-        if self._local is not None:
-            self._local.stop()
+        # Nobody waits for these any more; after a signal they are given their time all the same.
+        if flights := set(self._flights.values()):
+            if left := seconds_left():
+                await asyncio.wait(flights, timeout=left)
+            for flight in flights:
+                flight.cancel()
+            await asyncio.gather(*flights, return_exceptions=True)
+        await self._transport.close()
 
     def key(self, request: Request) -> bytes:
         """The cache's key of a request."""
@@ -109,35 +117,31 @@ class Client:
         if self.cache is None:
             return [None] * len(requests)
         replies = self.cache.get_many([self.key(request) for request in requests])
-        self.usage.cached(sum(reply is not None for reply in replies))
-        return replies
+        return [None if reply is None else self._hit(reply) for reply in replies]
 
     async def ask(self, request: Request) -> Reply:
-        """The reply to one request. Equal requests at the same time are sent once."""
+        """The reply to one request. Equal requests at the same time are sent once, by whatever process."""
         request = self._full(request)
         key = request_key(self.model, request, self.revision)
         if self.cache is not None and (hit := self.cache.get(key)) is not None:
-            self.usage.cached()
-            return hit
+            return self._hit(hit)
         if (flight := self._flights.get(key)) is not None:
             reply = await asyncio.shield(flight)
-            if reply.status not in KEPT:
-                return reply
-            self.usage.cached()
-            return replace(reply, cached=True)
-        flight = self._flights[key] = asyncio.get_running_loop().create_future()
-        try:
-            reply = await self._bought(key, request)
-        except BaseException as error:
-            if isinstance(error, Exception):
-                flight.set_exception(error)
-                flight.exception()  # seen: nobody else may be waiting
-            else:
-                flight.cancel()
-            raise
-        finally:
+            return self._hit(replace(reply, cached=True)) if reply.status in KEPT else reply
+        # A task of its own: what was sent is awaited after a signal, though who asked has gone.
+        flight = self._flights[key] = asyncio.ensure_future(self._bought(key, request))
+        flight.add_done_callback(lambda done: self._landed(key, done))
+        return await asyncio.shield(flight)
+
+    def _landed(self, key: bytes, flight: asyncio.Future[Reply]) -> None:
+        if self._flights.get(key) is flight:
             del self._flights[key]
-        flight.set_result(reply)
+        if not flight.cancelled():
+            flight.exception()  # seen: nobody may be waiting any more
+
+    def _hit(self, reply: Reply) -> Reply:
+        self.usage.cached()
+        self._served(reply)
         return reply
 
     def body(self, request: Request) -> dict[str, Any]:
@@ -149,35 +153,29 @@ class Client:
         """The model's price: the settings', else the price table's."""
         return self._own_price or self.budget.price(self.model)
 
-    def keep(self, key: bytes, reply: Reply, discount: float = 1.0) -> float:
-        """Count a reply that was paid for, put it into the cache, and return its cost (0 where no price is known)."""
+    def keep(self, key: bytes, send: int, reply: Reply, discount: float = 1.0) -> None:
+        """Put a reply that was paid for into the cache, and settle its send."""
         price = self.price()
         cost = None if price is None else discount * price.cost(reply.prompt_tokens, reply.completion_tokens)
-        self.usage.paid(reply.prompt_tokens, reply.completion_tokens, cost)
         if self.cache is not None:
             self.cache.put(key, self.model, self.revision, reply)
-        return cost or 0.0
+        self.budget.ledger.settle(send, reply.status, reply.prompt_tokens, reply.completion_tokens, cost)
+        self.usage.paid(reply.prompt_tokens, reply.completion_tokens, cost)
+        self._served(reply)
 
-    def api_key(self) -> str:
-        """The key; servers other than OpenAI's often need none. Raises `FactauditError` where OpenAI's is missing."""
-        key = self._api_key or os.environ.get(self.settings.api_key_env)
-        if not key and (self.base_url is None or urlsplit(self.base_url).hostname == "api.openai.com"):
-            name = self.settings.api_key_env
-            raise FactauditError(f"model {self.model!r} needs a key: set {name}, or give base_url for another server")
-        return key or "none"
+    def over_limit(self) -> Reply:
+        """The reply to a request that the limit of money does not allow."""
+        if stopping():
+            return _STOPPED
+        return Reply("skipped", error=f"max_cost of {self.budget.max_cost} would be passed: raise it to resume")
 
     def server(self) -> str:
         """The server's address without user, password or query."""
-        if self.base_url is None:
-            return "https://api.openai.com/v1"
-        parts = urlsplit(self.base_url)
-        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+        return self._transport.server()
 
     def sync_client(self) -> OpenAI:
         """A blocking client of the same server, for the Batch API."""
-        from openai import OpenAI
-
-        return OpenAI(**self._access(), timeout=self._timeout, max_retries=4)
+        return self._transport.sync_client()
 
     def read(self, status: int, headers: Mapping[str, str], text: str) -> Reply | Failure:
         """What an HTTP answer means: a reply, or a failure that may pass. Raises what no request will get past."""
@@ -202,97 +200,108 @@ class Client:
         return Request(request.messages, self.settings.request_params(request.params))
 
     async def _bought(self, key: bytes, request: Request) -> Reply:
-        price = self.price()
-        most = self.budget.most(price, request)
-        over = Reply("skipped", error=f"max_cost of {self.budget.max_cost} would be passed: raise it to resume")
-        if not await self.budget.reserve(most):
-            return over
-        reserved, spent = most, 0.0
+        if self.cache is None:
+            return await self._sent(key, request)
+        while not self.cache.claim(key):
+            # Another process is asking, or has asked since we looked: its reply is ours, too.
+            if (hit := self.cache.get(key)) is not None:
+                return self._hit(hit)
+            if stopping():
+                return _STOPPED
+            await pause(_LOOK)
+        kept = False
         try:
-            body = self.body(request)
-            # For a reply without a usage count, and for an attempt of which nobody knows what it cost.
-            expected = prompt_tokens(request)
-            malformed, reason = 0, ""
-            for attempt in range(self.max_retries + 1):
-                answer = await self._attempt(body, expected + (reply_limit(request.params) or 0))
-                if isinstance(answer, Reply):
-                    if answer.status in KEPT:
-                        if not answer.prompt_tokens:
-                            answer = replace(answer, prompt_tokens=expected)
-                        spent = self.keep(key, answer)
-                    return answer
-                malformed, reason = malformed + answer.malformed, answer.reason
-                if answer.unreached and not self._answered and attempt >= min(_UNREACHED_RETRIES, self.max_retries):
-                    raise FactauditError(f"no server answers at {self.server()}: {answer.reason}")
-                if answer.timed_out and price is not None:
-                    # The server may have read the prompt, and charge for that.
-                    self.budget.settle(reserved, price.cost(expected, 0))
-                    reserved = 0.0
-                    if not await self.budget.reserve(most):
-                        return over
-                    reserved = most
-                if attempt == self.max_retries or malformed > MALFORMED_RETRIES:
-                    break
-                await self._pacing.after(attempt, answer.after)
-            return Reply("error", error=f"gave up after {attempt + 1} attempts: {reason}")
+            reply = await self._sent(key, request)
+            kept = reply.status in KEPT
+            return reply
         finally:
-            self.budget.settle(reserved, spent)
+            if not kept:
+                self.cache.release(key)
 
-    async def _attempt(self, body: dict[str, Any], tokens: int) -> Reply | Failure:
+    async def _sent(self, key: bytes, request: Request) -> Reply:
+        body = self.body(request)
+        expected = prompt_tokens(request)
+        most = self.budget.most(self.price(), request)
+        malformed, attempt = 0, 0
+        while True:
+            answer = await self._attempt(key, body, request, expected, most)
+            if isinstance(answer, Reply):
+                return answer
+            malformed += answer.malformed
+            if answer.unreached and not self._answered and attempt >= min(_UNREACHED_RETRIES, self.max_retries):
+                raise FactauditError(f"no server answers at {self.server()}: {answer.reason}")
+            attempt += 1
+            if attempt > self.max_retries or malformed > MALFORMED_RETRIES or stopping():
+                return Reply("error", error=f"gave up after {attempt} attempts: {answer.reason}")
+            await self._pacing.after(attempt - 1, answer.after)
+
+    async def _attempt(
+        self, key: bytes, body: dict[str, Any], request: Request, expected: int, most: float | None
+    ) -> Reply | Failure:
+        """One send, written into the ledger before it is made and settled by whatever comes of it."""
         async with self._slots:
-            await self._pacing.before(tokens)
-            return await self._post(body)
+            await self._pacing.before(expected + (reply_limit(request.params) or 0))
+            if stopping():
+                return _STOPPED
+            if not (send := await self.budget.open(self.usage.account, expected, most)):
+                return self.over_limit()
+            status = "dropped"  # of a send that is cancelled nobody knows what it cost
+            try:
+                answer = await self._post(body)
+                if isinstance(answer, Reply) and answer.status in KEPT:
+                    answer = _counted(answer, expected)
+                    status = answer.status
+                else:
+                    status = answer.status if isinstance(answer, Failure) else NOT_BILLED
+            except FactauditError:
+                status = NOT_BILLED
+                raise
+            finally:
+                if status in POSSIBLY:
+                    self.usage.paid(expected, 0, most)
+                if status in POSSIBLY or status == NOT_BILLED:
+                    self.budget.ledger.settle(send, status)
+            if isinstance(answer, Failure) and answer.malformed:
+                self._malformed(send, answer, expected, most)
+            elif isinstance(answer, Reply) and answer.status in KEPT:
+                self.keep(key, send, answer)
+            return answer
+
+    def _malformed(self, send: int, failure: Failure, expected: int, most: float | None) -> None:
+        price = self.price()
+        tokens = failure.usage or (expected, 0)
+        cost = most if failure.usage is None or price is None else price.cost(*tokens)
+        self.budget.ledger.settle(send, "malformed", *tokens, cost)
+        self.usage.paid(*tokens, cost)
 
     async def _post(self, body: dict[str, Any]) -> Reply | Failure:
-        import openai
+        answer = await self._transport.post(body)
+        return answer if isinstance(answer, Failure) else self.read(*answer)
 
-        if (client := self._openai) is None:
-            async with self._connecting:
-                client = self._openai = self._openai or await self._connect()
-        try:
-            # The SDK's typed models cost more than all the rest of a call, and fail on what is not of their shape.
-            async with asyncio.timeout(self._timeout):
-                text = await client.post("/chat/completions", cast_to=str, body=body)
-        except openai.APIStatusError as error:
-            return self.read(error.response.status_code, error.response.headers, error.response.text)
-        except TimeoutError:
-            return Failure(f"no answer within {self._timeout:g} seconds", timed_out=True)
-        except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            # By name: the transport is httpx or httpx2 as the SDK has it, and calls a refused connection a timeout.
-            unreached = type(cause).__name__ in ("ConnectError", "ConnectTimeout")
-            timed_out = isinstance(error, openai.APITimeoutError) and not unreached
-            reason = self._redact(f"connection: {type(cause).__name__}: {cause}")
-            return Failure(reason, unreached=unreached, timed_out=timed_out)
-        except ValueError as error:  # a body that its declared encoding does not fit
-            return Failure(f"unreadable answer: {self._redact(str(error))}", malformed=True)
-        return self.read(200, {}, text)
-
-    async def _connect(self) -> AsyncOpenAI:
-        import openai
-
-        # The aiohttp transport carries more than twice the calls per second of the default one.
-        http: Any = None
-        with suppress(AttributeError, RuntimeError):  # an older SDK, or no aiohttp: slower, and otherwise the same
-            http = openai.DefaultAioHttpClient(timeout=self._timeout)
-        if self._local is None:
-            access = self._access()
-        else:
-            access = {"api_key": "none", "base_url": await asyncio.to_thread(self._local.start)}
-        return openai.AsyncOpenAI(**access, max_retries=0, timeout=self._timeout, http_client=http)
-
-    def _access(self) -> dict[str, Any]:
-        """Where the server is and what opens it, as the SDK's clients take it."""
-        netloc = urlsplit(self.base_url or "").netloc
-        if "@" not in netloc:
-            return {"api_key": self.api_key(), "base_url": self.base_url}
-        # The HTTP client writes every address into its log: a password goes the way of a key.
-        password = base64.b64encode(unquote(netloc.rpartition("@")[0]).encode()).decode()
-        return {
-            "api_key": self.api_key(),
-            "base_url": self.server(),
-            "default_headers": {"Authorization": f"Basic {password}"},
-        }
+    def _served(self, reply: Reply) -> None:
+        """Count who answered, and say it once where that is another model than was asked for."""
+        self.usage.replied(reply)
+        if reply.model and reply.model not in self._others and not _same_model(self.model, reply.model):
+            self._others.add(reply.model)
+            _log.warning("%s was asked for, and the server answered as %s", self.model, reply.model)
 
     def _redact(self, text: str) -> str:
-        return redact(text, self._api_key, os.environ.get(self.settings.api_key_env))
+        return self._transport.redact(text)
+
+
+def _counted(reply: Reply, expected: int) -> Reply:
+    """A reply with tokens to pay for, where the server counted none."""
+    if reply.prompt_tokens:
+        return reply
+    return replace(reply, prompt_tokens=expected, completion_tokens=approximate_tokens(reply.text))
+
+
+def _same_model(asked: str, served: str) -> bool:
+    """Whether a server's name is that of the model asked for: a dated snapshot, a tag or a folder before it aside.
+
+    >>> _same_model("gpt-4o", "gpt-4o-2024-08-06"), _same_model("gpt-4o", "gpt-4o-mini")
+    (True, False)
+    """
+    one, other = (name.lower().rstrip("/").rpartition("/")[2].removesuffix(":latest") for name in (asked, served))
+    one, other = one.removesuffix(".gguf"), other.removesuffix(".gguf")
+    return one == other or re.fullmatch(re.escape(one) + r"[-@:.]v?\d[\d.-]*", other) is not None

@@ -26,16 +26,30 @@ def read_completion(text: str) -> Reply | Failure:
         usage = data.get("usage") or {}
         tokens = _tokens(choice.get("logprobs"))
         counts = int(usage.get("prompt_tokens") or 0), int(usage.get("completion_tokens") or 0)
+        model, fingerprint = _name(data.get("model")), _name(data.get("system_fingerprint"))
         if not isinstance(finish, str):
             raise TypeError("finish_reason is not text")
-    except (ValueError, TypeError, LookupError, AttributeError) as error:
-        return Failure(f"not a chat completion ({error!r}): {text[:200]}", malformed=True)
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        return Failure(f"not a chat completion ({error!r}): {text[:200]}", malformed=True, usage=_usage(text))
     finish = finish if finish.lower() not in _FILTERED else "content_filter"
     if refusal or finish == "content_filter":
         content = refusal if isinstance(refusal, str) and refusal else content
-        return Reply("refused", clean(content), finish, tokens, *counts)
+        return Reply("refused", clean(content), finish, tokens, *counts, model=model, fingerprint=fingerprint)
     finish = "length" if finish.lower() in CUT_REASONS else finish
-    return Reply("ok", clean(content), finish, tokens, *counts)
+    return Reply("ok", clean(content), finish, tokens, *counts, model=model, fingerprint=fingerprint)
+
+
+def _name(value: Any) -> str | None:
+    return clean(value)[:200] if isinstance(value, str) and value else None
+
+
+def _usage(text: str) -> tuple[int, int] | None:
+    """The tokens that a body tells which is otherwise no completion."""
+    try:
+        usage = json.loads(text)["usage"]
+        return int(usage["prompt_tokens"]), int(usage["completion_tokens"])
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
 
 
 def _text(content: Any) -> str:

@@ -8,15 +8,18 @@ import logging
 import os
 import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.llm.cache import Cache, request_key
-from factaudit.llm.types import Request
+from factaudit.llm.ledger import Ledger
+from factaudit.llm.stopping import stopping
+from factaudit.llm.types import Reply, Request
 
 #: OpenAI's Batch API costs half (OpenAI help centre, "Batch API FAQ").
 BATCH_DISCOUNT = 0.5
@@ -84,32 +87,40 @@ def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
 
 @dataclass
 class Usage:
-    """What one evaluator has used so far. ``calls`` are replies that were paid for; ``cost`` is None where no price is
-    known for some call that was made."""
+    """What one evaluator has used so far, in this process.
+
+    ``calls`` are sends that were, or may have been, paid for, repeats among them; ``cost`` is None where no price is
+    known for one of them. ``account``: the name under which the ledger has the sends. ``served``: how many replies
+    (cached ones too) came from which model, as the server named it.
+    """
 
     calls: int = 0
     cached_calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = 0.0
-    #: Told of each paid reply as it comes, by a row like that of `row`.
-    listener: Callable[[dict[str, Any]], None] | None = field(default=None, repr=False, compare=False)
+    account: str = field(default="", compare=False)
+    served: Counter[str] = field(default_factory=Counter, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def paid(self, prompt_tokens: int, completion_tokens: int, cost: float | None) -> None:
-        """Count one reply that the server was paid for."""
+        """Count one send that the server was, or may have been, paid for."""
         with self._lock:
             self.calls += 1
             self.prompt_tokens += prompt_tokens
             self.completion_tokens += completion_tokens
             self.cost = None if self.cost is None or cost is None else self.cost + cost
-            if self.listener is not None:
-                self.listener(Usage(1, 0, prompt_tokens, completion_tokens, cost).row())
 
     def cached(self, count: int = 1) -> None:
         """Count replies that cost nothing: from the cache, or shared with an equal request."""
         with self._lock:
             self.cached_calls += count
+
+    def replied(self, reply: Reply) -> None:
+        """Count which model a reply is from."""
+        if reply.model:
+            with self._lock:
+                self.served[f"{reply.model} ({reply.fingerprint})" if reply.fingerprint else reply.model] += 1
 
     def row(self) -> dict[str, Any]:
         """The figures as they stand in ``results.json`` under ``calls``."""
@@ -118,21 +129,31 @@ class Usage:
 
 
 class Budget:
-    """A limit of money that several clients share. Without ``max_cost`` there is none, and only prices are looked up.
+    """A limit of money that several clients, and several processes with one ledger, share.
 
-    Each call first reserves the most that it can cost, so the limit is never passed; where it does not fit beside what
-    is spent, it is refused (the reply's status is "skipped"), and the run can be resumed with a higher limit.
+    Without ``max_cost`` there is no limit; prices are looked up and sends written down all the same. Each send is first
+    written into the ledger at the most that it can cost, so the limit is never passed, whatever comes of it; where it
+    does not fit beside what is or may be spent, it is refused (the reply's status is "skipped"), and the run can be
+    resumed with a higher limit. ``ledger``: its file; without one the limit is this object's alone.
     """
 
-    def __init__(self, max_cost: float | None = None, prices: Mapping[str, Price] | None = None) -> None:
+    def __init__(
+        self,
+        max_cost: float | None = None,
+        prices: Mapping[str, Price] | None = None,
+        ledger: Ledger | str | Path | None = None,
+    ) -> None:
         if max_cost is not None and not max_cost >= 0:
             raise UsageError(f"max_cost: expected US dollars, 0 or more, found {max_cost!r}")
         self.max_cost = max_cost
         self.prices = load_prices() if prices is None else prices
-        self.spent = 0.0
+        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self.exhausted = False
-        self._reserved = 0.0
-        self._lock = threading.Lock()
+
+    @property
+    def spent(self) -> float:
+        """What was, or may have been, spent: also by other processes and earlier ones with the same ledger."""
+        return self.ledger.spent()
 
     def price(self, model: str) -> Price | None:
         """The price of ``model``. Raises `UsageError` where a limit is set and no price is known."""
@@ -144,45 +165,51 @@ class Budget:
             )
         return price
 
-    def most(self, price: Price | None, request: Request) -> float:
-        """The most that one call can cost: no tokenizer makes more tokens than there are bytes."""
-        if price is None or self.max_cost is None:
-            return 0.0
-        limit = reply_limit(request.params)
-        if limit is None:
-            raise UsageError("max_cost needs a limit on the length of a reply: set max_tokens")
-        return price.cost(_prompt_tokens(request, lambda text: len(text.encode("utf-8", "surrogatepass"))), limit)
+    def most(self, price: Price | None, request: Request) -> float | None:
+        """The most that one send can cost: no tokenizer makes more tokens than there are bytes. None without a price.
 
-    def try_reserve(self, cost: float) -> bool | None:
-        """True where ``cost`` is reserved, False where it can never fit, None where it may once others have settled."""
-        with self._lock:
-            if self.max_cost is None or self.spent + self._reserved + cost <= self.max_cost:
-                self._reserved += cost
-                return True
-            if self.spent + cost > self.max_cost:
-                if not self.exhausted:
-                    _log.warning(
-                        "max_cost: $%.2f of $%.2f are spent, and one more call could pass it: the rest is left out;"
-                        " raise max_cost and run the same again to go on",
-                        self.spent,
-                        self.max_cost,
-                    )
-                self.exhausted = True
-                return False
+        Where the length of replies is not limited, and there is no ``max_cost``, it is that of the prompt alone.
+        """
+        if price is None:
             return None
+        limit = reply_limit(request.params)
+        if limit is None and self.max_cost is not None and price.output > 0:
+            raise UsageError(
+                "max_cost needs a limit on the length of a reply: set max_tokens (max_completion_tokens for a model"
+                " that reasons)"
+            )
+        most = _prompt_tokens(request, lambda text: len(text.encode("utf-8", "surrogatepass")))
+        return price.cost(most, limit or 0)
 
-    async def reserve(self, cost: float) -> bool:
-        """As `try_reserve`, waiting for other calls to settle where that may help."""
-        while (answer := self.try_reserve(cost)) is None:
-            # Clients may live on different event loops, where no asyncio primitive can be shared.
+    def try_open(
+        self, account: str, prompt_tokens: int, most: float | None, key: bytes | None = None
+    ) -> int | Literal[False] | None:
+        """The ledger's number of a send; False where it can never fit, None where it may once others have settled."""
+        send = self.ledger.open(account, prompt_tokens, most, self.max_cost, key)
+        if send is not None or self.max_cost is None:
+            return send
+        if self.ledger.spent(under_way=False) + (most or 0.0) <= self.max_cost:
+            # Those under way may turn out cheaper; of processes that have ended nothing more will come.
+            self.ledger.bury()
+            return None
+        if not self.exhausted:
+            _log.warning(
+                "max_cost: $%.2f of $%.2f are spent, and one more call could pass it: the rest is left out;"
+                " raise max_cost and run the same again to go on",
+                self.ledger.spent(under_way=False),
+                self.max_cost,
+            )
+        self.exhausted = True
+        return False
+
+    async def open(self, account: str, prompt_tokens: int, most: float | None) -> int | Literal[False]:
+        """As `try_open`, waiting for other sends to settle where that may help; False also where a signal has come."""
+        while (send := self.try_open(account, prompt_tokens, most)) is None:
+            if stopping():
+                return False
+            # Clients may live on different event loops and in different processes: nothing else can be waited for.
             await asyncio.sleep(0.02)
-        return answer
-
-    def settle(self, reserved: float, spent: float) -> None:
-        """Give back what was reserved and count what was really spent."""
-        with self._lock:
-            self._reserved -= reserved
-            self.spent += spent
+        return send
 
 
 def approximate_tokens(text: str) -> int:

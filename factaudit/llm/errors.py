@@ -24,13 +24,25 @@ _KEY = re.compile(r"\b(sk|key|hf|gsk)[-_][\w*.-]{6,}")
 
 @dataclass(frozen=True)
 class Failure:
-    """One attempt that may be worth repeating, ``after`` so many seconds where the server says so."""
+    """One attempt that may be worth repeating, ``after`` so many seconds where the server says so.
+
+    malformed: an answer came that is none, and was paid for; ``usage`` has its tokens where they could be read.
+    unreached: no server. timed_out, dropped: it was sent, and nobody knows what became of it.
+    """
 
     reason: str
     after: float | None = None
     malformed: bool = False
     unreached: bool = False
     timed_out: bool = False
+    dropped: bool = False
+    usage: tuple[int, int] | None = None
+
+    @property
+    def status(self) -> str:
+        """How the ledger has it (`factaudit.llm.ledger`)."""
+        told = {"malformed": self.malformed, "timed out": self.timed_out, "dropped": self.dropped}
+        return next((status for status, holds in told.items() if holds), "not billed")
 
 
 class Hopeless(FactauditError):

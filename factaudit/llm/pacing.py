@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 
+from factaudit.llm.stopping import pause as wait
+from factaudit.llm.stopping import stopping
+
 
 class Pace:
     """So many units per minute, evenly spaced: no window of a minute ever holds more."""
@@ -20,7 +23,7 @@ class Pace:
             start = max(now, self._next)
             self._next = start + units * self._interval
             if start > now:
-                await asyncio.sleep(start - now)
+                await wait(start - now)
 
 
 class Pacing:
@@ -47,12 +50,12 @@ class Pacing:
         """Wait until a request of so many tokens may be sent."""
         clock = asyncio.get_running_loop().time
         while True:
-            while (pause := self._paused_until - clock()) > 0:
-                await asyncio.sleep(pause)
+            while (pause := self._paused_until - clock()) > 0 and not stopping():
+                await wait(pause)
             await self._requests.wait(1)
             await self._tokens.wait(tokens)
             # A pause that began meanwhile: when it ends, those that waited for it keep their distance too.
-            if self._paused_until <= clock():
+            if self._paused_until <= clock() or stopping():
                 return
 
     async def after(self, attempt: int, told: float | None) -> None:
@@ -62,4 +65,4 @@ class Pacing:
             # Every request to this server must wait, not only the one that was told so.
             self._paused_until = max(self._paused_until, asyncio.get_running_loop().time() + told)
             delay = told + delay * 0.1
-        await asyncio.sleep(delay)
+        await wait(delay)

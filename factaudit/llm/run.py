@@ -11,10 +11,14 @@ from contextlib import AbstractAsyncContextManager, suppress
 from itertools import islice
 from typing import Generic, TypeVar
 
+from factaudit.llm.stopping import drained, seconds_left, stopping
+
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 #: How many items are looked up in the cache at a time.
 _LOOKUP = 256
+#: Seconds after which a wait for results looks whether a signal has come.
+_SIGNAL_LOOK = 0.25
 
 
 def stream(
@@ -30,14 +34,27 @@ def stream(
     ``items`` is read lazily and in the caller's thread. ``now`` answers at once what needs no waiting (None: it does),
     many items at a time. ``session`` is entered before the first `ask` and left at the end; the event loop runs in a
     thread of its own, so this also works inside a notebook's. An exception from ``ask`` is raised here; leaving the
-    iteration by it, by Ctrl-C or by closing cancels what is under way at once.
+    iteration by it or by closing cancels what is under way at once. After SIGINT or SIGTERM no item is started, what
+    is under way is awaited for `factaudit.llm.stopping.GRACE` seconds and yielded, and `Interrupted` raised.
     """
+    with drained():
+        yield from _streamed(ask, items, in_flight=in_flight, now=now, session=session)
+
+
+def _streamed(
+    ask: Callable[[_Item], Awaitable[_Result]],
+    items: Iterable[_Item],
+    *,
+    in_flight: int,
+    now: Callable[[Sequence[_Item]], Sequence[_Result | None]] | None,
+    session: AbstractAsyncContextManager[object] | None,
+) -> Iterator[tuple[_Item, _Result]]:
     source = iter(items)
     waiting: deque[_Item] = deque()
     loop: _Loop[_Item, _Result] | None = None
     under_way, more = 0, True
     try:
-        while True:
+        while not stopping():
             ready: list[tuple[_Item, _Result]] = []
             if more and not waiting and under_way < in_flight:
                 batch = list(islice(source, _LOOKUP if now else in_flight - under_way))
@@ -57,6 +74,10 @@ def stream(
                 under_way -= len(ready)
             elif not ready and not more:
                 return
+            yield from ready
+        while loop is not None and under_way and seconds_left():
+            ready = loop.take()
+            under_way -= len(ready)
             yield from ready
     finally:
         if loop is not None:
@@ -116,10 +137,14 @@ class _Loop(Generic[_Item, _Result]):
             self._done.put((item, error))
 
     def take(self) -> list[tuple[_Item, _Result]]:
-        """Wait for a result and return all that have come. An exception is raised when what came before it is taken."""
+        """Wait for a result and return all that have come, or nothing where a signal has. An exception is raised when
+        what came before it is taken."""
         if self._error is None:
             results = []
-            item, result = self._done.get()
+            try:
+                item, result = self._done.get(timeout=_SIGNAL_LOOK)
+            except queue.Empty:
+                return []
             while not isinstance(result, BaseException):
                 results.append((item, result))
                 try:
@@ -135,4 +160,4 @@ class _Loop(Generic[_Item, _Result]):
         """Cancel what is under way and end the thread."""
         with suppress(RuntimeError):  # the loop has ended by itself
             self._loop.call_soon_threadsafe(self._stopped.set)
-        self._thread.join(timeout=10)
+        self._thread.join(timeout=10 + seconds_left())

@@ -8,17 +8,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
+from factaudit.llm.stopping import drained, stopping
 from factaudit.llm.types import LLM
 
 T = TypeVar("T")
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also where a loop is running already (a notebook). Errors come out as they are."""
+    """Run a coroutine to its end, also where a loop is running already (a notebook). Errors come out as they are.
+
+    SIGINT and SIGTERM cancel it; what its clients have sent is awaited for a while (`factaudit.llm.stopping`).
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        run = asyncio.run
+        run = _run
     else:
 
         def run(main: Coroutine[Any, Any, T]) -> T:  # type: ignore[misc]
@@ -29,6 +33,23 @@ def run_sync(work: Coroutine[Any, Any, T]) -> T:
         return run(work)
     except BaseExceptionGroup as group:
         raise _first(group) from None
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    with asyncio.Runner() as runner:
+        loop = runner.get_loop()
+        task = loop.create_task(work)
+
+        async def main() -> T:
+            return await task
+
+        with drained(lambda: loop.call_soon_threadsafe(task.cancel)):
+            try:
+                return runner.run(main())
+            except asyncio.CancelledError:
+                if not stopping():
+                    raise
+    raise AssertionError("drained raises Interrupted")
 
 
 async def gather(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

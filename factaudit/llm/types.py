@@ -28,7 +28,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Reply:
-    """What became of one request.
+    """What became of one request. ``model`` and ``fingerprint``: what answered it, as the server says.
 
     ``status`` is one of `factaudit.tables.STATUSES`: ok (``text`` is the model's), refused (a refusal or a content
     filter), error (gave up; ``error`` says why), skipped (never sent: the money limit was reached, or the prompt is
@@ -43,6 +43,8 @@ class Reply:
     completion_tokens: int = 0
     cached: bool = False
     error: str | None = None
+    model: str | None = None
+    fingerprint: str | None = None
 
 
 class LLM(Protocol):

@@ -14,7 +14,10 @@ from factaudit.report.tables import write_csv
 
 SCHEMA = "factaudit.results/1"
 _FINDINGS = ("id", "severity", "evaluator", "dataset", "statement", "evidence")
-_CALLS = ("evaluator", "calls", "cached_calls", "prompt_tokens", "completion_tokens", "cost")
+_CALLS = (
+    *("evaluator", "calls", "cached_calls", "prompt_tokens", "completion_tokens", "cost"),
+    *("possible_calls", "possible_cost", "served"),
+)
 
 
 def render(run_dir: Path) -> list[Path]:

@@ -116,6 +116,8 @@ def _calls(calls: Sequence[Row]) -> Section:
     text = f"{count(sum(row.get('calls') or 0 for row in calls), 'call')}"
     text += f", {sum(row.get('cached_calls') or 0 for row in calls):,} answered from the cache"
     text += f"; cost {sum(known):.4g}" if known else "; cost unknown"
+    if possible := sum(row.get("possible_cost") or 0.0 for row in calls):
+        text += f", {possible:.4g} of it for calls whose reply never came, and which may not have been charged"
     missing = len(calls) - len(known)
     text += f" (unknown for {count(missing, 'evaluator')})." if known and missing else "."
     return Section("calls", "Calls and cost", [text], [], [table])

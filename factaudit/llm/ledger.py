@@ -1,0 +1,176 @@
+"""What was sent and what it cost: written down before each send, and settled by whatever came.
+
+A send whose reply never came (a timeout, a dropped connection, a process that was killed) may have been charged for all
+the same. It is counted at the most that it can have cost: what the ledger tells is never less than what was billed.
+Several processes may share one ledger; a limit holds over all of them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from factaudit.errors import FactauditError
+from factaudit.llm.owner import is_gone, this_process
+
+#: How a send ended, other than with a reply (``ok``, ``refused``) or an answer that is none (``malformed``). Possibly
+#: billed: nobody knows. Not billed: the server said that it did not do the work, or was never reached.
+POSSIBLY = ("timed out", "dropped", "killed")
+NOT_BILLED = "not billed"
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS open (
+  send INTEGER PRIMARY KEY AUTOINCREMENT, account TEXT NOT NULL, key BLOB, owner TEXT NOT NULL, sent REAL NOT NULL,
+  most REAL, prompt_tokens INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS open_key ON open(key);
+CREATE TABLE IF NOT EXISTS settled (
+  account TEXT NOT NULL, status TEXT NOT NULL, sends INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
+  completion_tokens INTEGER NOT NULL, cost REAL NOT NULL, unpriced INTEGER NOT NULL, PRIMARY KEY (account, status)
+);
+"""
+_ADD = """
+INSERT INTO settled VALUES (?, ?, 1, ?, ?, ?, ?) ON CONFLICT(account, status) DO UPDATE SET sends = sends + 1,
+  prompt_tokens = prompt_tokens + excluded.prompt_tokens, cost = cost + excluded.cost,
+  completion_tokens = completion_tokens + excluded.completion_tokens, unpriced = unpriced + excluded.unpriced
+"""
+
+
+class Ledger:
+    """The sends of one run folder or, without a path, of this object alone. Safe to use from several threads.
+
+    Costs are US dollars, None where no price is known.
+    """
+
+    def __init__(self, path: str | Path | None = None) -> None:
+        self.path = None if path is None else Path(path)
+        self._lock = threading.RLock()
+        self._owner = this_process()
+        self._connection: sqlite3.Connection | None = None
+
+    def open(
+        self,
+        account: str,
+        prompt_tokens: int,
+        most: float | None,
+        limit: float | None = None,
+        key: bytes | None = None,
+    ) -> int | None:
+        """Write down a send that may cost ``most``; its number, or None where the limit could then be passed."""
+        with self._lock:
+            connection = self._connected()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                if limit is not None and self._spent(connection) + (most or 0.0) > limit:
+                    return None
+                row = (account, key, self._owner, time.time(), most, prompt_tokens)
+                sql = "INSERT INTO open (account, key, owner, sent, most, prompt_tokens) VALUES (?,?,?,?,?,?)"
+                return connection.execute(sql, row).lastrowid
+            finally:
+                connection.execute("COMMIT")
+
+    def settle(
+        self, send: int, status: str, prompt_tokens: int = 0, completion_tokens: int = 0, cost: float | None = 0.0
+    ) -> None:
+        """Write down how a send ended. A possibly billed one is counted at what `open` was told, whatever is given."""
+        with self._lock:
+            connection = self._connected()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                sql = "DELETE FROM open WHERE send = ? RETURNING account, prompt_tokens, most"
+                if (row := connection.execute(sql, (send,)).fetchone()) is not None:
+                    if status in POSSIBLY:
+                        prompt_tokens, completion_tokens, cost = row[1], 0, row[2]
+                    counts = (prompt_tokens, completion_tokens, cost or 0.0, int(cost is None))
+                    connection.execute(_ADD, (row[0], status, *counts))
+            finally:
+                connection.execute("COMMIT")
+
+    def find(self, key: bytes) -> int | None:
+        """The number of an open send of this key: of a batch that another run submitted."""
+        with self._lock:
+            row = self._connected().execute("SELECT send FROM open WHERE key = ? ORDER BY send", (key,)).fetchone()
+            return None if row is None else row[0]
+
+    def bury(self) -> None:
+        """Settle what processes that have ended left open: batches, which a later run collects, apart."""
+        with self._lock:
+            rows = self._connected().execute("SELECT send, owner FROM open WHERE key IS NULL").fetchall()
+            gone = {owner: is_gone(owner) for owner in {owner for _, owner in rows}}
+            for send, owner in rows:
+                if gone[owner]:
+                    self.settle(send, "killed")
+
+    def spent(self, under_way: bool = True) -> float:
+        """What was, or may have been, spent so far; with those that are under way, at the most that they can cost."""
+        with self._lock:
+            return self._spent(self._connected(), under_way)
+
+    def accounts(self) -> dict[str, dict[str, Any]]:
+        """By account: ``calls`` (sends that were, or may have been, billed), ``prompt_tokens``, ``completion_tokens``,
+        ``cost`` (None where a send has no price), and of these ``possible_calls`` and ``possible_cost``."""
+        with self._lock:
+            connection = self._connected()
+            rows = connection.execute("SELECT * FROM settled").fetchall()
+            rows += connection.execute(
+                "SELECT account, 'killed', COUNT(*), SUM(prompt_tokens), 0, COALESCE(SUM(most), 0.0),"
+                " SUM(most IS NULL) FROM open GROUP BY account"
+            ).fetchall()
+        accounts: dict[str, dict[str, Any]] = {}
+        for account, status, sends, prompt_tokens, completion_tokens, cost, unpriced in rows:
+            row = accounts.setdefault(account, no_calls())
+            if status == NOT_BILLED:
+                continue
+            row["calls"] += sends
+            row["prompt_tokens"] += prompt_tokens
+            row["completion_tokens"] += completion_tokens
+            row["cost"] = None if row["cost"] is None or unpriced else row["cost"] + cost
+            if status in POSSIBLY:
+                row["possible_calls"] += sends
+                row["possible_cost"] += cost
+        return accounts
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            if self._connection is not None and self.path is not None:
+                self._connection.close()
+                self._connection = None
+
+    @staticmethod
+    def _spent(connection: sqlite3.Connection, under_way: bool = True) -> float:
+        (spent,) = connection.execute("SELECT COALESCE(SUM(cost), 0.0) FROM settled").fetchone()
+        if under_way:
+            spent += connection.execute("SELECT COALESCE(SUM(most), 0.0) FROM open").fetchone()[0]
+        return float(spent)
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            try:
+                if self.path is not None:
+                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                connection = sqlite3.connect(
+                    self.path or ":memory:", timeout=60, isolation_level=None, check_same_thread=False
+                )
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = NORMAL")
+                connection.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}COMMIT;")
+            except (OSError, sqlite3.DatabaseError) as error:
+                raise FactauditError(f"ledger {self.path}: cannot be used ({error})") from error
+            self._connection = connection
+        return self._connection
+
+
+def no_calls() -> dict[str, Any]:
+    """The row of an account that has sent nothing."""
+    return {
+        "calls": 0,
+        "prompt_tokens": 0,
+        "completion_tokens": 0,
+        "cost": 0.0,
+        "possible_calls": 0,
+        "possible_cost": 0.0,
+    }

@@ -1,0 +1,324 @@
+"""Money: what was sent is written down before it is, no limit is passed, and no reply is paid for twice."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import FaultServer, Plan, completion, fingerprint
+
+from factaudit.llm.cache import Cache
+from factaudit.llm.client import Client
+from factaudit.llm.cost import Budget, Price
+from factaudit.llm.ledger import Ledger
+from factaudit.llm.owner import is_gone, this_process
+from factaudit.llm.types import Reply, Request
+
+#: A dollar a token: figures are whole.
+DOLLAR = {"m": Price(1e6, 1e6)}
+
+
+def request(text: str = "hello") -> Request:
+    return Request(({"role": "user", "content": text},), {"max_tokens": 1})
+
+
+def ask(server: FaultServer, *requests: Request, **options: Any) -> list[Reply]:
+    async def run() -> list[Reply]:
+        async with Client("m", **{"base_url": server.url, "backoff": 0.001, "timeout": 5.0, **options}) as client:
+            return await asyncio.gather(*map(client.ask, requests))
+
+    return asyncio.run(run())
+
+
+# The ledger ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_send_is_written_down_before_it_is_made(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    seen: list[float] = []
+
+    def plan(body: dict[str, Any], attempt: int) -> Plan:
+        seen.append(Ledger(tmp_path / "ledger.sqlite").spent())
+        return Plan()
+
+    with FaultServer(plan=plan) as server:
+        ask(server, request(), budget=Budget(100.0, DOLLAR, ledger))
+    # At most 3 + 3 tokens of format, 5 of text and 1 of reply; it was 1 and 1.
+    assert seen == [12.0]
+    assert ledger.spent() == 2.0
+
+
+@pytest.mark.parametrize("fault", ["not-json", "truncated", "empty-choices", "wrong-shape"])
+def test_a_server_of_malformed_answers_does_not_pass_the_limit(fault: str) -> None:
+    budget = Budget(60.0, DOLLAR)
+    with FaultServer(plan=lambda body, attempt: Plan(fault)) as server:
+        replies = ask(server, *(request(f"{i:05}") for i in range(30)), budget=budget, concurrency=4)
+        billed = sum(server.seen.values())
+    assert {reply.status for reply in replies} <= {"error", "skipped"}
+    assert 0 < budget.spent <= 60.0
+    told = budget.ledger.accounts()[""]
+    assert told["calls"] == billed
+    assert told["cost"] == budget.spent >= 2.0 * billed
+
+
+def test_an_answer_that_is_none_counts_as_its_usage_says() -> None:
+    budget = Budget(None, DOLLAR)
+    with FaultServer(plan=lambda body, attempt: Plan("empty-choices") if attempt == 0 else Plan()) as server:
+        (reply,) = ask(server, request(), budget=budget)
+    assert reply.status == "ok"
+    assert budget.ledger.accounts()[""] == {
+        "calls": 2,
+        "prompt_tokens": 2,
+        "completion_tokens": 2,
+        "cost": 4.0,
+        "possible_calls": 0,
+        "possible_cost": 0.0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("fault", "calls", "possible"), [("hang", 1, 1), ("reset", 1, 1), ("close", 1, 1), ("500", 0, 0), ("429", 0, 0)]
+)
+def test_what_may_have_been_charged_counts_and_what_was_not_does_not(fault: str, calls: int, possible: int) -> None:
+    budget = Budget(None, DOLLAR)
+    with FaultServer(plan=lambda body, attempt: Plan(fault) if attempt == 0 else Plan()) as server:
+        (reply,) = ask(server, request(), budget=budget, timeout=0.5)
+    assert reply.status == "ok"
+    told = budget.ledger.accounts()[""]
+    assert (told["calls"], told["possible_calls"]) == (calls + 1, possible)
+    assert (told["cost"], told["possible_cost"]) == (2.0 + 12.0 * possible, 12.0 * possible)
+
+
+def test_one_limit_holds_over_processes(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.sqlite"
+    budgets = [Budget(30.0, DOLLAR, path) for _ in range(2)]
+    sends = [budget.try_open("a", 1, 12.0) for budget in budgets]
+    assert all(sends)
+    assert budgets[0].try_open("a", 1, 12.0) is None
+    for budget, send in zip(budgets, sends, strict=True):
+        assert send
+        budget.ledger.settle(send, "ok", 1, 1, 10.0)
+    assert budgets[1].try_open("a", 1, 12.0) is False
+
+
+def test_a_process_is_known_to_be_gone() -> None:
+    code = "from factaudit.llm.owner import this_process; print(this_process())"
+    name = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert is_gone(name)
+    assert is_gone(f"{name}/2")
+    assert not is_gone(this_process())
+    host, pid, _ = this_process().rsplit(":", 2)
+    assert is_gone(f"{host}:{pid}:1"), "another process has had this number before"
+    assert not is_gone(f"elsewhere:{name.rsplit(':', 2)[1]}:1"), "of another machine nobody knows"
+
+
+# Two processes, one cache --------------------------------------------------------------------------------------------
+
+WORKER = """
+import sys
+from factaudit.evaluators.base import Claim
+from factaudit.evaluators.llm import LLMJudge
+from factaudit.llm.cost import Budget, Price
+url, folder, first, number, limit, seed = sys.argv[1:]
+judge = LLMJudge(model="m", base_url=url, cache=f"{folder}/cache.sqlite", concurrency=16, timeout=2.0, max_retries=3)
+judge.budget = Budget(float(limit) or None, {"m": Price(1e6, 1e6)}, f"{folder}/ledger.sqlite")
+judge._client = lambda own=judge._client: _quick(own())
+def _quick(client):
+    client._pacing._backoff = 0.002
+    return client
+order = range(int(first), int(first) + int(number))
+for verdict in judge.judge(Claim(f"c{i}", f"number {i}", f"doc {i % 50}") for i in order):
+    print(verdict.claim_id, verdict.status, flush=True)
+"""
+
+
+def worker(server: FaultServer, folder: Path, first: int, number: int, limit: float = 0.0) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WORKER, server.url, str(folder), str(first), str(number), str(limit), "0"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def statuses(process: subprocess.Popen[str]) -> dict[str, str]:
+    out, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    return dict(line.split() for line in out.splitlines())
+
+
+def test_two_processes_on_one_cache_pay_for_each_reply_once(tmp_path: Path) -> None:
+    with FaultServer(plan=lambda body, attempt: Plan(delay=0.05)) as server:
+        both = [statuses(process) for process in [worker(server, tmp_path, 0, 200) for _ in range(2)]]
+    assert both[0] == both[1] == {f"c{i}": "ok" for i in range(200)}
+    assert Counter(server.paid.values()) == {1: 200}
+    assert Ledger(tmp_path / "ledger.sqlite").accounts()[""]["calls"] == 200
+
+
+def test_a_claim_of_a_process_that_was_killed_holds_nobody_up(tmp_path: Path) -> None:
+    code = "import os, sys; from factaudit.llm.cache import Cache; print(Cache(sys.argv[1]).claim(b'k')); os._exit(9)"
+    cache = Cache(tmp_path / "cache.sqlite")
+    assert cache.claim(b"mine")
+    assert cache.claim(b"mine"), "one's own can be renewed"
+    assert not Cache(tmp_path / "cache.sqlite").claim(b"mine")
+    subprocess.run([sys.executable, "-c", code, str(cache.path)], stdout=subprocess.DEVNULL)
+    assert not cache.claim(b"k")  # finds out that nobody is there
+    assert cache.claim(b"k")
+    cache.put(b"k", "m", "", Reply("ok", "Yes"))
+    assert not cache.claim(b"k"), "there is a reply"
+    cache.release(b"mine")
+    assert Cache(tmp_path / "cache.sqlite").claim(b"mine")
+
+
+# Faults and kills ----------------------------------------------------------------------------------------------------
+
+#: What comes back and was paid for, or may have been; and what was not.
+CHARGED = ("reset", "close", "truncated", "not-json", "empty-choices", "wrong-shape")
+FREE = ("429", "429-retry-after", "500", "503", "content-filter-400")
+
+
+class Billing:
+    """A server's own books: what it charges for each request that it worked on, whether or not the client heard."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.billed = 0.0
+        self.answers: Counter[str] = Counter()
+
+    def plan(self, body: dict[str, Any], attempt: int) -> Plan:
+        key = fingerprint(body)
+        draw = random.Random(f"{self.seed}:{key}:{attempt}")
+        fault = draw.choice(CHARGED + FREE) if draw.random() < 0.3 else None
+        plan = Plan(fault, p_yes=0.75, delay=draw.uniform(0.0, 0.02))
+        if fault not in FREE:
+            usage = completion(plan, body)["usage"]
+            self.billed += usage["prompt_tokens"] + usage["completion_tokens"]
+        if fault is None:
+            self.answers[key] += 1
+        return plan
+
+
+@pytest.mark.parametrize(
+    ("claims", "kills"), [(300, 4), pytest.param(2000, 100, marks=pytest.mark.slow)], ids=["fast", "full"]
+)
+def test_faults_and_kills_lose_nothing_and_pay_for_nothing_twice(tmp_path: Path, claims: int, kills: int) -> None:
+    """Two processes on one cache and one ledger, a server that fails at 30 % of the calls, and kills at any moment."""
+    billing, chance = Billing(3), random.Random(5)
+    limit = 1500.0 * claims
+    in_flight = 2 * 16
+    most = 3 * 3 + 1500  # of one send: bytes of the prompt
+    with FaultServer(plan=billing.plan, keep=False) as server:
+        killed = 0
+        for _ in range(kills // 2):
+            # Both begin with all claims, from different ends: they meet in the middle.
+            running = [worker(server, tmp_path, 0, claims, limit) for _ in range(2)]
+            wanted = sum(server.seen.values()) + chance.randint(1, max(2, 2 * claims // kills))
+            while sum(server.seen.values()) < wanted and any(process.poll() is None for process in running):
+                time.sleep(0.001)
+            for process in running:
+                killed += process.poll() is None
+                process.kill()
+                process.communicate()
+        last = [statuses(process) for process in [worker(server, tmp_path, 0, claims, limit) for _ in range(2)]]
+        # Those that failed for good in one run are asked again in the next, as a user would.
+        for _ in range(6):
+            if "error" not in {*last[0].values(), *last[1].values()}:
+                break
+            last = [statuses(process) for process in [worker(server, tmp_path, 0, claims, limit) for _ in range(2)]]
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.bury()
+    told = ledger.accounts()[""]
+    lost = claims - sum(status in ("ok", "refused") for status in last[0].values())
+    twice = sum(count - 1 for count in billing.answers.values())
+    print(
+        f"\n{claims:,} claims, {sum(server.seen.values()):,} sends, {killed} kills: {lost} lost, {twice} paid twice of"
+        f" {in_flight // 2 * killed} that can have been in flight; billed ${billing.billed:,.0f}, told"
+        f" ${told['cost']:,.0f} ({told['possible_calls']:,} calls of which nobody knows), limit ${limit:,.0f}"
+    )
+    refused = sum(status == "refused" for status in last[0].values())
+    assert last[0].keys() == {f"c{i}" for i in range(claims)}
+    assert lost == 0
+    assert refused < claims // 10
+    # Without a kill nothing is paid for twice; a kill loses what was in flight, and no more.
+    assert twice <= 16 * killed
+    assert billing.billed <= told["cost"] <= limit + in_flight * most
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_lets_calls_under_way_finish_and_sends_no_more(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    rows = [{"dataset": "d", "claim": f"number {i}", "doc": f"doc {i}", "label": 1} for i in range(200)]
+    (tmp_path / "claims.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    environment = {**os.environ, "FACTAUDIT_CACHE": str(tmp_path / "cache.sqlite")}
+    with FaultServer(plan=lambda body, attempt: Plan(delay=1.0)) as server:
+        spec = f"llm:model=m,base_url={server.url},concurrency=8"
+        command = [sys.executable, "-m", "factaudit.cli", "judge", str(tmp_path / "claims.jsonl"), "--evaluator", spec]
+        process = subprocess.Popen(
+            [*command, "--out", str(tmp_path / "v.jsonl")], env=environment, stderr=subprocess.PIPE, text=True
+        )
+        while sum(server.paid.values()) < 12 and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(number)
+        time.sleep(0.2)
+        sent = sum(server.seen.values())
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == code, errors
+        assert "run the same command again" in errors
+        assert sum(server.seen.values()) == sent, "no new call"
+    # All that was paid for is in the cache, and in the journal.
+    with Cache(tmp_path / "cache.sqlite") as cache:
+        (kept,) = cache._guarded(lambda c: c.execute("SELECT COUNT(*) FROM replies").fetchone())
+    assert kept == sent == sum(server.paid.values())
+    (journal,) = (tmp_path / ".v.jsonl.journal").glob("*.jsonl")
+    assert journal.read_text().count('"claim_id"') >= sent
+
+
+# Who answered --------------------------------------------------------------------------------------------------------
+
+
+def test_who_answered_is_kept_and_another_model_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def served(model: str) -> list[Reply]:
+        plan = Plan(model=model, fingerprint="fp_1")
+        with FaultServer(plan=lambda body, attempt: plan) as server:
+            return ask(server, request(model), request(model + "2"), cache=tmp_path / "c.sqlite")
+
+    for name in ("m", "m-2024-08-06", "org/M", "m:latest"):
+        replies = served(name)
+        assert [(reply.model, reply.fingerprint) for reply in replies] == [(name, "fp_1")] * 2
+    assert not caplog.records
+    served("m-mini")
+    (record,) = caplog.records
+    assert "m was asked for, and the server answered as m-mini" in record.getMessage()
+    # From the cache, too.
+    client = Client("m", base_url="http://unused/v1", cache=tmp_path / "c.sqlite")
+    assert client.cached([request("m")])[0] == Reply(
+        "ok", "Yes", "stop", None, 7, 1, cached=True, model="m", fingerprint="fp_1"
+    )
+    assert client.usage.served == {"m (fp_1)": 1}
+
+
+def test_a_cache_of_the_version_before_is_read_and_written(tmp_path: Path) -> None:
+    import sqlite3
+
+    path = tmp_path / "c.sqlite"
+    old = sqlite3.connect(path)
+    old.executescript(
+        "CREATE TABLE replies (key BLOB PRIMARY KEY, model TEXT NOT NULL, revision TEXT NOT NULL, created INTEGER NOT"
+        " NULL, status TEXT NOT NULL, text TEXT NOT NULL, finish_reason TEXT, tokens TEXT, prompt_tokens INTEGER NOT"
+        " NULL, completion_tokens INTEGER NOT NULL); CREATE TABLE batches (digest TEXT PRIMARY KEY, server TEXT NOT"
+        " NULL, model TEXT NOT NULL, batch_id TEXT, created INTEGER NOT NULL); PRAGMA user_version = 1;"
+        "INSERT INTO replies VALUES (x'6b', 'm', '', 0, 'ok', 'Yes', 'stop', NULL, 3, 1);"
+    )
+    old.close()
+    with Cache(path) as cache:
+        assert cache.get(b"k") == Reply("ok", "Yes", "stop", None, 3, 1, cached=True)
+        assert cache.put(b"l", "m", "", Reply("ok", "No", model="m-1"))
+        assert cache.claim(b"n")
+        assert cache.get(b"l") == Reply("ok", "No", None, None, 0, 0, cached=True, model="m-1")
