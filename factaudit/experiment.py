@@ -111,7 +111,7 @@ def run(
     """Run an experiment (a YAML's path, or an `Experiment` with absolute paths) and write its run folder.
 
     A second run into the same folder reuses what is unchanged. ``say`` gets one line per stage. A YAML with a
-    ``factscore:`` or ``dfactscore:`` block is that engine's to run.
+    ``factscore:``, ``dfactscore:`` or ``verify_with_caution:`` block is that engine's to run.
     """
     folder = Path(out)
     if not isinstance(experiment, Experiment):
@@ -213,7 +213,7 @@ def _run_counts(experiment: Experiment, path: str, folder: Path, say: Callable[[
 def engine_of(path: str | Path) -> ModuleType | None:
     """The module (``load``, ``run``) of the engine whose block a YAML has; None where it compares evaluators."""
     data = YamlFile(path).data
-    for name in ("factscore", "dfactscore"):
+    for name in ("factscore", "dfactscore", "verify_with_caution"):
         if isinstance(data, dict) and name in data:
             return import_module(f"factaudit.engines.{name}.settings")
     return None

@@ -12,7 +12,7 @@ from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding,
 from factaudit.audit.core.groups import Groups, group_by, split
 from factaudit.audit.core.intervals import Intervals, low_high
 from factaudit.audit.core.judged import LEVELS, Judged
-from factaudit.audit.core.plot import Scatter
+from factaudit.audit.core.plot import DotPlot, Scatter
 from factaudit.audit.core.rows import ALL, Row, counted, is_total, number, reasons, without_interval
 from factaudit.audit.core.words import count, figure, percent
 from factaudit.errors import UsageError
@@ -227,6 +227,15 @@ AUDIT = Audit(
             x="labelled_error_rate",
             y="predicted_error_rate",
             per="system",
+        ),
+        DotPlot(
+            name="systems",
+            what="Error rates of each system as predicted, and as labelled (the black line)",
+            keys=("predicted_error_rate",),
+            groups=("system",),
+            panels="dataset",
+            families=True,
+            reference="labelled_error_rate",
         ),
     ),
     checks=(

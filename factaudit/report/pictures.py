@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from factaudit.audit.core.declare import Audit, columns_of
-from factaudit.audit.core.plot import CrossTable, DotPlot, Flips, Forest, HeatMap, Lines, Plot, Scatter
-from factaudit.audit.core.rows import Row, is_total
+from factaudit.audit.core.plot import CrossTable, DotPlot, Flips, Forest, Grid, HeatMap, Lines, Plot, Scatter
+from factaudit.audit.core.rows import ALL, Row, is_total
 from factaudit.audit.core.words import count
 from factaudit.report.plots.groups import group_columns, group_label
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+#: Inches of a page for a dot plot, and of these for what stands over and under a panel: none is longer than a page.
+_ROOM, _HEAD = 9.0, 0.6
 #: A figure of one kind goes over at most so many pages; tables and CSVs have the rest.
 MAX_PAGES = 3
 #: Lines of a forest plot on a page.
@@ -27,6 +29,7 @@ _SHAPES: dict[type[Plot], str] = {
     Scatter: "Scatter plots",
     HeatMap: "Heat maps",
     CrossTable: "Tables of counts",
+    Grid: "Heat map",
     Lines: "Line plots",
     Forest: "Forest plot",
 }
@@ -55,7 +58,7 @@ def drawn_keys(plot: Plot) -> tuple[str, ...]:
         return plot.keys
     if isinstance(plot, Scatter):
         return (plot.x, plot.y)
-    if isinstance(plot, HeatMap):
+    if isinstance(plot, HeatMap | Grid):
         return (plot.value,)
     if isinstance(plot, CrossTable):
         return (plot.rows, plot.columns)
@@ -81,26 +84,67 @@ def _of_plot(
         if not defined(mine, plot):
             continue
         present = columns_of(audit.columns, mine)
-        by = [] if isinstance(plot, CrossTable) else group_columns(plot, audit.columns, present, mine)
-        groups = list(dict.fromkeys(group_label(row, by, present) for row in mine))
-        size = _per_page(plot, mine, len(groups))
-        pages = min(MAX_PAGES, math.ceil(len(groups) / size))
-        for page in range(pages):
-            chosen = set(groups[page * size : (page + 1) * size])
-            part = [row for row in mine if group_label(row, by, present) in chosen]
-            parts = [audit.name, plot.name, str(level or ""), str(page + 1) if pages > 1 else ""]
+        by = [] if isinstance(plot, CrossTable | Grid) else group_columns(plot, audit.columns, present, mine)
+        labels = {id(row): group_label(row, by, present) for row in mine}
+        drawn = [page for family, left in _families(plot, mine) for page in _pages(plot, family, labels, left)]
+        for number, (part, page, pages, left) in enumerate(drawn, start=1):
+            parts = [audit.name, plot.name, str(level or ""), str(number) if len(drawn) > 1 else ""]
             # A level is data, and must not lead out of the folder.
             stem = re.sub(r"[^A-Za-z0-9_-]", "-", "_".join(filter(None, parts)))
-            what = (
-                plot.what + (f", {level} level" if level else "") + (f" ({page + 1} of {pages})" if pages > 1 else "")
-            )
+            what = plot.what + (f", {level} level" if level else "") + (f" ({page} of {pages})" if pages > 1 else "")
             caption = _caption(what, audit, plot, part, about)
-            if page == pages - 1 and len(groups) > pages * size:
-                caption += f" Drawn: the first {pages * size} of {len(groups)} groups; the CSV has all."
+            if left:
+                caption += f" {left}"
             among = f"; {count(len(_evaluators(part)), 'evaluator')}" if _evaluators(part) else ""
             alt = f"{_SHAPES[type(plot)]}: {what}{among}. The table of this section has the figures."
             found.append(Picture(stem, caption, alt, _drawing(audit, plot, part, evaluators)))
     return found
+
+
+def _families(plot: Plot, rows: list[Row]) -> Iterator[tuple[list[Row], str]]:
+    """The rows that are drawn together, and what was left out: all, or panels that have the same groups, so many that
+    all their groups fit on a page."""
+    if not isinstance(plot, DotPlot) or plot.panels is None or not plot.families:
+        yield rows, ""
+        return
+    (column,) = plot.groups
+    rows = [row for row in rows if row.get(column) not in (None, ALL)]
+    members: dict[Any, set[Any]] = {}
+    for row in rows:
+        members.setdefault(row[plot.panels], set()).add(row[column])
+    families: dict[frozenset[Any], list[Any]] = {}
+    for panel, groups in members.items():
+        families.setdefault(frozenset(groups), []).append(panel)
+    for groups, panels in families.items():
+        lines = max(1, int(_ROOM / (len(groups) * _line(plot, rows) + _HEAD)))
+        size = 4 if len(panels) == 4 and lines > 1 else 3 * lines
+        for start in range(0, min(len(panels), MAX_PAGES * size), size):
+            chosen = set(panels[start : start + size])
+            last = start + size >= MAX_PAGES * size < len(panels)
+            left = f"Drawn: the first {MAX_PAGES * size} of {len(panels)}; the CSV has all." if last else ""
+            yield [row for row in rows if row[plot.panels] in chosen], left
+
+
+def _line(plot: DotPlot, rows: Sequence[Row]) -> float:
+    """Inches that a group takes."""
+    return 0.08 + 0.066 * len({row.get(plot.series) for row in rows})
+
+
+def _pages(
+    plot: Plot, rows: list[Row], labels: Mapping[int, str], left: str
+) -> Iterator[tuple[list[Row], int, int, str]]:
+    """The rows of each page, its number and how many there are, and on the last what was left out.
+
+    ``labels``: of each row's ``id`` the group.
+    """
+    groups, size = list(dict.fromkeys(labels[id(row)] for row in rows)), _per_page(plot, rows, len(groups))
+    pages = min(MAX_PAGES, math.ceil(len(groups) / size))
+    size = min(size, math.ceil(len(groups) / max(1, pages)))  # as many on each
+    for page in range(1, pages + 1):
+        chosen = set(groups[(page - 1) * size : page * size])
+        if page == pages and len(groups) > pages * size:
+            left = f"Drawn: the first {pages * size} of {len(groups)} groups; the CSV has all."
+        yield [row for row in rows if labels[id(row)] in chosen], page, pages, left if page == pages else ""
 
 
 def _per_page(plot: Plot, rows: Sequence[Row], groups: int) -> int:
@@ -110,10 +154,10 @@ def _per_page(plot: Plot, rows: Sequence[Row], groups: int) -> int:
         return plot.per_page if evaluators <= 4 else 8 if evaluators <= 6 else 5
     if isinstance(plot, Forest):
         return max(1, LINES_PER_PAGE * groups // max(1, len(rows)))
-    if isinstance(plot, DotPlot) and plot.panels is not None:
-        panels = len({row.get(plot.panels) for row in rows})
+    if isinstance(plot, DotPlot):
+        panels = 1 if plot.panels is None else len({row.get(plot.panels) for row in rows})
         lines = math.ceil(panels / (2 if panels == 4 else 3))
-        return max(1, plot.per_page // lines)
+        return max(1, min(plot.per_page // lines, int((_ROOM / lines - _HEAD) / _line(plot, rows))))
     return plot.per_page
 
 
@@ -134,7 +178,7 @@ def _caption(what: str, audit: Audit, plot: Plot, rows: Sequence[Row], about: Ma
     keys = drawn_keys(plot)
     text = [f"{what}.", audit.formula, plot.reading]
     # Tables of counts and heat maps show no interval, and a line to another figure is none.
-    lines = not isinstance(plot, HeatMap | CrossTable) and not (isinstance(plot, DotPlot) and plot.beyond)
+    lines = not isinstance(plot, HeatMap | CrossTable | Grid) and not (isinstance(plot, DotPlot) and plot.beyond)
     if lines and any(f"{key}_low" in row and f"{key}_high" in row for row in rows for key in keys):
         confidence = about.get("confidence")
         share = f"{100 * confidence:g} % " if confidence else ""

@@ -41,6 +41,9 @@ class DotPlot(Plot):
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     #: With ``panels``: a key that is the same for all series, drawn as a black line across the group.
     reference: str | None = None
+    #: With ``panels`` and one column as ``groups``: panels that have the same groups (data sets with the same systems)
+    #: share a figure, others have one of their own; a row of all groups (``__all__``) is left out.
+    families: bool = False
     #: With ``panels``: a key drawn hollow in its series' colour, at the end of a line from the first key's marker.
     beyond: str | None = None
 
@@ -116,3 +119,13 @@ class Forest(Plot):
     labels: tuple[str, ...]
     series: str | None = None
     guide: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid(Plot):
+    """A figure from 0 to 1 of each two values of two columns, as colours; ``text``: the column printed in the cells."""
+
+    rows: str
+    columns: str
+    value: str
+    text: str

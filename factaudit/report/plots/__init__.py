@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from factaudit.audit.core.declare import Column, columns_of
-from factaudit.audit.core.plot import CrossTable, DotPlot, Flips, Forest, HeatMap, Lines, Plot, Scatter
+from factaudit.audit.core.plot import CrossTable, DotPlot, Flips, Forest, Grid, HeatMap, Lines, Plot, Scatter
 from factaudit.audit.core.rows import Row
 from factaudit.report.plots.groups import group_columns
 
@@ -24,7 +24,7 @@ def draw(plot: Plot, rows: Sequence[Row], columns: Mapping[str, Column], evaluat
     """
     from factaudit.report.plots.dots import draw_dots, draw_flips
     from factaudit.report.plots.forest import draw_forest
-    from factaudit.report.plots.heat import draw_cross_tables, draw_heat_maps
+    from factaudit.report.plots.heat import draw_cross_tables, draw_grid, draw_heat_maps
     from factaudit.report.plots.lines import draw_lines
     from factaudit.report.plots.marks import Frame
     from factaudit.report.plots.scatter import draw_scatter
@@ -36,6 +36,7 @@ def draw(plot: Plot, rows: Sequence[Row], columns: Mapping[str, Column], evaluat
         Scatter: draw_scatter,
         HeatMap: draw_heat_maps,
         CrossTable: draw_cross_tables,
+        Grid: draw_grid,
         Lines: draw_lines,
         Forest: draw_forest,
     }

@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from factaudit.audit.core.plot import CrossTable, HeatMap
+from factaudit.audit.core.plot import CrossTable, Grid, HeatMap
 from factaudit.report.plots.marks import Frame, ordered, unique
 from factaudit.report.plots.style import BASE, COLUMN, INK, PAGE, SMALL, shorten, text_width, wrap
 
@@ -63,6 +63,20 @@ def draw_cross_tables(plot: CrossTable, frame: Frame) -> Figure:
     return _heat_maps(maps, values, values, axes=axes, rotate=False, cell=0.36, minimum=1.5)
 
 
+def draw_grid(plot: Grid, frame: Frame) -> Figure:
+    """A `Grid`: one map, whatever the groups."""
+    lines, names = frame.named(plot.rows), frame.named(plot.columns)
+    values: list[list[float | None]] = [[None] * len(names) for _ in lines]
+    texts = [[""] * len(names) for _ in lines]
+    for row in frame.rows:
+        at = lines.index(str(row[plot.rows])), names.index(str(row[plot.columns]))
+        values[at[0]][at[1]], texts[at[0]][at[1]] = row[plot.value], str(row[plot.text])
+    heading = frame.columns[plot.rows].heading
+    return _heat_maps(
+        [HeatCells("", "", values, texts)], [f"{heading} {line}" for line in lines], names, cell=0.26, wide=0.45
+    )
+
+
 @dataclass(frozen=True)
 class HeatCells:
     title: str
@@ -80,9 +94,11 @@ def _heat_maps(
     axes: tuple[str, str] | None = None,
     rotate: bool = True,
     cell: float = 0.3,
+    wide: float | None = None,
     minimum: float = 1.3,
 ) -> Figure:
     """Annotated heat maps of shares in [0, 1], in lines that hold a multiple of ``step``; laid out in inches."""
+    wide = cell if wide is None else wide
     row_labels = [wrap(label, 100) for label in rows]
     column_labels = [wrap(label, 80) for label in columns]
     left = max(text_width(line) for lines in row_labels for line in lines) / 72 + 0.12 + (0.2 if axes else 0)
@@ -95,8 +111,8 @@ def _heat_maps(
                 break
         reach = max(text_width(lines[0]) for lines in column_labels) / 72 * 0.72
         # A rotated label ends under its cell and reaches to the left.
-        left, below = max(left, reach - cell / 2 + 0.05), reach + 0.25
-    inner = (cell * len(columns), cell * len(rows))
+        left, below = max(left, reach - wide / 2 + 0.05), reach + 0.25
+    inner = (wide * len(columns), cell * len(rows))
     pitch = max(inner[0] + 0.15, minimum)
     fit = max(1, int((PAGE - left) // pitch))
     per_line = max(step, fit // step * step) if fit >= step else fit

@@ -1,0 +1,231 @@
+"""Verify with Caution from its own printed figures: the experiment that ships, run."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+from pathlib import Path
+from typing import Any
+
+import matplotlib.image
+import numpy as np
+import pandas as pd
+import pytest
+
+from factaudit.datasets import convert
+from factaudit.engines.verify_with_caution.printed import LABELLED, Cell, Printed, Unit
+from factaudit.engines.verify_with_caution.recompute import ORDERS, recompute
+from factaudit.engines.verify_with_caution.recover import Recovered, balanced, errors_found, fits, recover
+from factaudit.engines.verify_with_caution.reproduce import reproduction
+from factaudit.engines.verify_with_caution.settings import load, run
+from factaudit.engines.verify_with_caution.text import STATEMENTS, statements
+from factaudit.errors import InputError
+from factaudit.results import Results
+
+ROOT = Path(__file__).parents[1]
+YAML = ROOT / "experiments" / "verify_with_caution.yaml"
+TABLES, TEXT = (ROOT / "data" / "published" / name for name in ("vc_tables.csv", "vc_text.csv"))
+
+
+@pytest.fixture(scope="module")
+def printed() -> Printed:
+    return Printed.read(TABLES)
+
+
+@pytest.fixture(scope="module")
+def recovered(printed: Printed) -> Recovered:
+    return recover(printed)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Results, list[str]]:
+    """The run folder, its results and what was said."""
+    out, said = tmp_path_factory.mktemp("vc") / "run", list[str]()
+    return out, run(YAML, out, settings={"replicates": 20}, say=said.append), said
+
+
+def test_the_papers_tables_come_out(ran: tuple[Path, Results, list[str]]) -> None:
+    out, _, said = ran
+    table = pd.read_csv(out / "tables" / "reproduction.csv")
+    columns = ["table", "dataset", "level", "system", "evaluator", "quantity", "published", "recomputed"]
+    assert list(table.columns) == [*columns, "within_rounding", "note"]
+    assert sorted(table["table"].unique()) == [1, *range(3, 32)]
+    assert len(table.drop_duplicates(columns[:6])) == 3336
+    compared = table[table["within_rounding"].notna()]
+    agree = int(compared["within_rounding"].sum())
+    assert (agree, len(compared)) == (2015, 2030)
+    assert len(compared) >= 2000
+    assert agree / len(compared) >= 0.99
+    assert "2,015 of 2,030 published cells agree" in said
+    assert table["note"].notna().all()
+    # A cell is an input or compared, and all that was recomputed is compared.
+    assert (compared["recomputed"].notna()).all()
+    assert table.loc[table["within_rounding"].isna(), "recomputed"].isna().all()
+
+
+def test_each_miss_is_explained(ran: tuple[Path, Results, list[str]]) -> None:
+    missed = [row for row in ran[1].rows("reproduction") if row["within_rounding"] == 0]
+    reasons = {}
+    for row in missed:
+        reason = row["note"].split(";")[0]
+        reasons.setdefault(row["table"], []).append(reason)
+        assert reason.startswith(("a misprint: ", "at the edge of rounding: ", "with these numbers of claims no ")), row
+    assert {table: len(each) for table, each in reasons.items()} == {7: 1, 25: 9, 31: 5}
+    assert all(reason.startswith("a misprint") for reason in reasons[25])
+
+
+def test_where_several_numbers_fit_it_is_said(ran: tuple[Path, Results, list[str]]) -> None:
+    for row in ran[1].rows("reproduction"):
+        ragtruth = row["dataset"].startswith("RAGTruth") and row["level"] == "claim"
+        if row["recomputed"] is not None and "recovered" in row["note"]:
+            assert ("the agreement is of existence" in row["note"]) == ragtruth, row
+    choice = [row["dataset"] for row in ran[1].rows("reproduction") if "some that give" in row["note"]]
+    assert set(choice) == {"RAGTruth-MARCO", "RAGTruth-Yelp"}
+
+
+def test_no_printed_figure_is_its_own_recomputation(printed: Printed, recovered: Recovered) -> None:
+    """Every compared cell is changed: what is recomputed for it must stay."""
+    before = recompute(printed, recovered)
+    inputs_of_others = ("pairs:", "mean_abs_bias:adj", "worst_abs_bias:adj")
+
+    def changed(chosen: Any) -> tuple[set[Any], Printed]:
+        keys, cells = set(), list[Cell]()
+        for cell in printed.cells:
+            key = (cell.table, cell.dataset, cell.system, cell.evaluator, cell.quantity)
+            if key in before and chosen(cell):
+                keys.add(key)
+                cell = cell.model_copy(update={"value": cell.value + 7.3})
+            cells.append(cell)
+        return keys, Printed(cells)
+
+    keys, other = changed(lambda cell: cell.table != 1 and not cell.quantity.startswith(inputs_of_others))
+    after = recompute(other, recovered)
+    assert len(keys) > 1500
+    assert all(after[key] == before[key] for key in keys)
+    # Printed pairs are inputs of the printed shares, and Table 31 of Table 1, but neither is its own.
+    more, other = changed(
+        lambda cell: cell.table in (1, *ORDERS) and cell.quantity.startswith(("pairs:", "mean", "worst"))
+    )
+    after = recompute(other, recovered)
+    assert len(more) == 36 * 8 + 64
+    assert all(after[key] == before[key] for key in more)
+    # All that is left is chosen to come near: adjusted counts, which say so.
+    rest = {key for key in before if key not in keys | more}
+    assert {(key[0], key[4].split(":")[1]) for key in rest} == {(31, "adjusted_counts")}
+    assert all("that such a number exists is all" in one.note for key in rest for one in before[key])
+
+
+def test_a_changed_figure_is_seen(printed: Printed, recovered: Recovered) -> None:
+    found = recompute(printed, recovered)
+    cells = [
+        cell.model_copy(update={"value": cell.value + 0.3}) if cell.table == 3 and cell.dataset == "Wice" else cell
+        for cell in printed.cells
+    ]
+    rows = [row for row in reproduction(Printed(cells), found) if row["table"] == 3]
+    assert [row["within_rounding"] for row in rows if row["dataset"] == "Wice"] == [0] * 8
+    assert all(row["within_rounding"] for row in rows if row["dataset"] != "Wice")
+
+
+def test_numbers_of_claims_are_the_smallest_that_fit() -> None:
+    unit = Unit(9, "d", "claim", "s", {LABELLED: 19.2, "a": 6.3, "b": 13.7}, {"a": -12.9, "b": -5.6})
+    found = [fit for fit, _ in zip(fits(unit), range(50), strict=False)]
+    assert [fit.n for fit in found] == sorted(fit.n for fit in found)
+    for fit in found:
+        for name, rate in unit.rates.items():
+            assert abs(100 * fit.errors[name] / fit.n - rate) <= 0.05 + 1e-6
+        for name, bias in unit.biases.items():
+            assert abs(100 * (fit.errors[name] - fit.errors[LABELLED]) / fit.n - bias) <= 0.05 + 1e-6
+    # 395 claims, of which 76, 25 and 54 are errors, gave these rates.
+    assert {"a": 25, "b": 54, LABELLED: 76} in [fit.errors for fit in found if fit.n == 395]
+    smaller = [n for n in range(1, found[0].n) if _whole(n, unit)]
+    assert smaller == []
+
+
+def _whole(n: int, unit: Unit) -> bool:
+    options = {name: [k for k in range(n + 1) if abs(100 * k / n - rate) <= 0.05] for name, rate in unit.rates.items()}
+    return any(
+        all(any(abs(100 * (k - true) / n - unit.biases[name]) <= 0.05 for k in options[name]) for name in unit.biases)
+        for true in options[LABELLED]
+    )
+
+
+def test_tofueval_has_the_numbers_that_its_files_have(recovered: Recovered, shared: Path) -> None:
+    for file, dataset in (("mediasum", "TofuEval-MediaS"), ("meetingbank", "TofuEval-MeetB")):
+        (path,) = (shared / "tofueval").glob(f"{file}*_dev.csv")
+        claims = convert("tofueval", [path]).claims
+        for system, mine in claims.groupby("system"):
+            name = str(system).replace("Model-", "model_") if system != "Model-Extra" else str(system)
+            by_claim, by_response = (recovered.fits[dataset, level, name] for level in ("claim", "response"))
+            assert (by_claim.n, by_claim.errors[LABELLED]) == (len(mine), int((mine["label"] == 0).sum()))
+            assert by_response.n == mine["response_id"].nunique()
+
+
+def test_the_2_by_2_tables_agree_with_the_printed_rate_of_the_data_set(printed: Printed, recovered: Recovered) -> None:
+    """Not used to find them: on RAGTruth-News the errors found in Table 31 add up to the TNR of Table 4."""
+    found = errors_found(printed, recovered)
+    mine = {system: fit for (dataset, level, system), fit in recovered.fits.items() if dataset == "RAGTruth-News"}
+    total = sum(recovered.fits["RAGTruth-News", "claim", system].errors[LABELLED] for system in mine)
+    tnr = 100 * sum(found["RAGTruth-News", system] for system in mine) / total
+    assert tnr == pytest.approx(100 - printed.value(4, "RAGTruth-News", None, "Bespoke-7B", "fpr"), abs=0.1)
+
+
+def test_rates_of_the_run_are_the_printed_ones(printed: Printed, ran: tuple[Path, Results, list[str]]) -> None:
+    for row in ran[1].rows("rates"):
+        if row["dataset"] != "__macro__":
+            for table, key in ((3, "bacc"), (4, "fpr"), (5, "fnr")):
+                wanted = printed.value(table, row["dataset"], None, row["evaluator"], key)
+                assert 100 * row[key] == pytest.approx(wanted, abs=0.11)
+            assert "bacc_low" not in row, "the number of claims is not known"
+    assert len(balanced(printed)) == 14 * 8
+
+
+def test_what_the_text_gets_wrong_is_told_with_both_figures(
+    printed: Printed, recovered: Recovered, ran: tuple[Path, Results, list[str]]
+) -> None:
+    rows = statements(TEXT, printed, recovered)
+    assert len(rows) == len(STATEMENTS) == 19
+    wrong = [row["sentence"] for row in rows if not row["agrees"]]
+    report = (ran[0] / "report.html").read_text(encoding="utf-8")
+    for both in (("77.4", "76.7"), ("76.2", "76.9"), ("20 %", "22.9 %"), ("3.6", "3.98"), ("13.8", "15.35")):
+        (sentence,) = [sentence for sentence in wrong if all(figure in sentence for figure in both)]
+        assert sentence in html.unescape(report)
+    assert any("MiniCheck-Rbta on RAGTruth-MARCO" in sentence for sentence in wrong)
+    assert any("from 3.3 to 4.3 points" in sentence for sentence in wrong)
+    assert sum(row["agrees"] for row in rows) == 8
+
+
+def test_figures_have_the_systems_on_the_axis_and_fit_a_page(ran: tuple[Path, Results, list[str]]) -> None:
+    figures = ran[0] / "figures"
+    texts = [path.read_text(encoding="utf-8") for path in figures.glob("quantification_systems_claim_*.svg")]
+    ragtruth = [text for text in texts if "RAGTruth-Yelp" in text]
+    tofueval = [text for text in texts if "TofuEval-MeetB" in text]
+    assert len(ragtruth) == len(tofueval) == 1
+    assert all(name in ragtruth[0] for name in ("RAGTruth-CNN/DM", "RAGTruth-MARCO", "gpt-4-0613", "llama-2-70b-chat"))
+    assert all(name in tofueval[0] for name in ("TofuEval-MediaS", "Model-Extra", "model_E"))
+    assert (figures / "reproduction_agreement.svg").is_file()
+    for path in figures.glob("*.png"):
+        height, width = matplotlib.image.imread(path).shape[:2]
+        assert height / width * 6.8 < 9.7 or width < 1000, path.name
+
+
+def test_the_block_is_checked(tmp_path: Path) -> None:
+    path = tmp_path / "vc.yaml"
+    path.write_text("verify_with_caution:\n  tables: none.csv\n  text: none.csv\n")
+    with pytest.raises(InputError, match=r"none\.csv"):
+        load(path)
+    path.write_text("verify_with_caution: {}\n")
+    with pytest.raises(InputError, match="tables"):
+        load(path)
+    bad = tmp_path / "bad.csv"
+    bad.write_text("table,dataset,level,system,evaluator,quantity,value\n3,d,claim,,e,bacc,high\n")
+    with pytest.raises(InputError, match=r"row 1, column 'value': expected a valid number"):
+        Printed.read(bad)
+
+
+def test_a_statement_that_nobody_knows_is_refused(tmp_path: Path, printed: Printed, recovered: Recovered) -> None:
+    path = tmp_path / "text.csv"
+    path.write_text("id,where,printed\nbacc_of_all,§9,1\n")
+    with pytest.raises(InputError, match=r"expected one of bacc_bespoke, .* found 'bacc_of_all'"):
+        statements(path, printed, recovered)
+    assert dataclasses.is_dataclass(recovered)
+    assert np.all([fit.n >= 1 for fit in recovered.fits.values()])
