@@ -115,8 +115,8 @@ def _families(plot: Plot, rows: list[Row]) -> Iterator[tuple[list[Row], str]]:
     families: dict[frozenset[Any], list[Any]] = {}
     for panel, groups in members.items():
         families.setdefault(frozenset(groups), []).append(panel)
-    for groups, panels in families.items():
-        lines = max(1, int(_ROOM / (len(groups) * _line(plot, rows) + _HEAD)))
+    for shared, panels in families.items():
+        lines = max(1, int(_ROOM / (len(shared) * _line(plot, rows) + _HEAD)))
         size = 4 if len(panels) == 4 and lines > 1 else 3 * lines
         for start in range(0, min(len(panels), MAX_PAGES * size), size):
             chosen = set(panels[start : start + size])
@@ -137,7 +137,8 @@ def _pages(
 
     ``labels``: of each row's ``id`` the group.
     """
-    groups, size = list(dict.fromkeys(labels[id(row)] for row in rows)), _per_page(plot, rows, len(groups))
+    groups = list(dict.fromkeys(labels[id(row)] for row in rows))
+    size = _per_page(plot, rows, len(groups))
     pages = min(MAX_PAGES, math.ceil(len(groups) / size))
     size = min(size, math.ceil(len(groups) / max(1, pages)))  # as many on each
     for page in range(1, pages + 1):

@@ -13,10 +13,11 @@ from factaudit.engines.verify_with_caution.recompute import recompute
 from factaudit.engines.verify_with_caution.recover import SMALL_AND_LARGE, balanced, errors_found, recover
 from factaudit.engines.verify_with_caution.reproduce import agreement, reproduction
 from factaudit.engines.verify_with_caution.text import statements
+from factaudit.paths import Paths
 from factaudit.results import Results, compare_counts
 from factaudit.runfolder import RunSettings, check_audits, checksums, finish, opened, write_lock
 from factaudit.tables import write_table
-from factaudit.yamlfile import Paths, YamlFile, check
+from factaudit.yamlfile import YamlFile, check
 
 _PACKAGES = ("numpy", "pandas", "scipy")
 #: The audits of the recovered counts, as the paper has them; those of its thresholds need scores.
