@@ -19,6 +19,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit.audit import computable
+from factaudit.audit.core.declare import Audit
+from factaudit.audit.core.judged import Judged
 from factaudit.errors import Problem, UsageError
 from factaudit.evaluators.judging import name_evaluator
 from factaudit.evaluators.registry import evaluator_kinds, parse_spec
@@ -222,27 +224,37 @@ def audited(
     verdicts: pd.DataFrame,
     settings: Mapping[str, Any],
     *,
-    title: str,
     audits: Sequence[str | Mapping[str, Any]] | None,
-    inputs: Sequence[Row],
-    signatures: Mapping[str, str] | None = None,
+    own: tuple[pd.DataFrame, pd.DataFrame, Mapping[str, Row]],
     **options: Any,
 ) -> Results:
-    """`factaudit.results.compare` for the tables of an engine, which may have no label, or no row at all.
+    """`factaudit.results.compare` for the tables of an engine, which may have no label, or no claim at all.
 
     settings: what the engine's own figures depend on besides the verdicts; it becomes part of the signature.
+    own: the tables (they may be the same) that the engine's own audits read, and these with their options. Those that
+    do not apply are left out. They come first; the others of ``audits``, by default all, only where there are labels.
+    options: of `factaudit.results.compare`.
     """
-    if claims["claim"].notna().any():
-        chosen = audits
-        if audits is None and claims["label"].isna().all():
-            chosen = [name for name, audit in computable().items() if audit.without_labels]
-        results = compare(claims, verdicts, audits=chosen, title=title, inputs=inputs, signatures=signatures, **options)
-    else:
-        about = {"title": title, "factaudit": __version__, "seed": options["seed"], "replicates": options["replicates"]}
-        about |= {"claims": [], "evaluators": [], "inputs": list(inputs)}
-        told = signature("factaudit", {"inputs": digest(json.dumps(list(inputs))), "version": __version__})
-        results = Results(told, about, {})
+    known = computable()
+    named = {} if audits is None else audit_options(audits)
+    judged = Judged.join(*own[:2])
+    asked = {name: {**given, **named.get(name, {})} for name, given in own[2].items() if _applies(known[name], judged)}
+    results = compare(*own[:2], audits=[{name: given} for name, given in asked.items()], **options)
+    if audits is None and claims["label"].notna().any():
+        every = Judged.join(claims, verdicts)
+        named = {name: {} for name, one in known.items() if _applies(one, every)}
+    elif audits is None:
+        named = {name: {} for name, one in known.items() if one.without_labels}
+    rest = [{name: given} for name, given in named.items() if name not in own[2]]
+    if rest and claims["claim"].notna().any():
+        more = compare(claims, verdicts, audits=rest, **options)
+        line = signature(results.signature, {"facts": digest(more.signature)})
+        results = Results(line, more.about, results.audits | more.audits, results.findings + more.findings)
     return replace(results, signature=signature(results.signature, settings)) if settings else results
+
+
+def _applies(audit: Audit, judged: Judged) -> bool:
+    return audit.applies is None or audit.applies(judged)
 
 
 def write_lock(

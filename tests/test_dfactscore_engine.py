@@ -12,11 +12,13 @@ import pytest
 from llm_server import FaultServer, Plan
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.dfactscore.engine import DFactScorer, Row
+from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.dfactscore.rows import DFACTSCORE, FACTSCORE
-from factaudit.engines.dfactscore.run import merged_paragraphs, score_files
+from factaudit.engines.dfactscore.run import score_files
+from factaudit.engines.dfactscore.sections import merged_paragraphs
 from factaudit.engines.dfactscore.settings import load
 from factaudit.engines.factscore.settings import load as load_factscore
+from factaudit.engines.pipeline import Row
 from factaudit.engines.responses import Fact, Response
 from factaudit.engines.settings import open_knowledge
 from factaudit.errors import InputError, UsageError
@@ -85,11 +87,13 @@ def test_a_claim_is_a_fact_put_to_an_entity_and_each_verifier_judges_it(knowledg
     assert by_claim["retrieval+scripted"].tolist() == [0, 1, 0, 1, 1, 0]
     assert by_claim["unigram@0.9"].tolist() == [0, 1, 0, 1, 1, 0]
     # What both scores say of each fact.
-    facts, verdicts = scored.facts
+    facts, verdicts = scored.verified
     assert facts["entity"].tolist() == ["Ann Lee (painter)"] * 3
     by_fact = verdicts.pivot(index="claim_id", columns="evaluator", values="prediction")
-    assert by_fact[FACTSCORE].tolist() == [1, 1, 1]
-    assert by_fact[DFACTSCORE].tolist() == [1, 1, 0]
+    for verifier in ("retrieval+scripted", "unigram@0.9"):
+        assert by_fact[f"{FACTSCORE} ({verifier})"].tolist() == [1, 1, 1]
+        assert by_fact[f"{DFACTSCORE} ({verifier})"].tolist() == [1, 1, 0]
+    assert [row["evaluator"] for row in scored.summary["rows"]] == ["retrieval+scripted", "unigram@0.9"]
 
 
 def test_biographies_that_tell_people_apart_lose_nothing(knowledge: Knowledge) -> None:
@@ -135,7 +139,7 @@ def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: Knowledge) 
     (row,) = scored.responses
     # The painter's page supports the first fact; what the ghost's would have said of the second is not known.
     assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 0)
-    assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == (1.0, 0.5, 1.0)
+    assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == (0.5, 0.5, 1.0)
     assert row["dfactscore"] == 0.5
     # The ghost's page might have supported both: the group would then be linked to the ghost.
     assert (row["dfactscore_min"], row["dfactscore_max"]) == (0.5, 1.0)
@@ -219,21 +223,26 @@ def test_failed_calls_are_counted_and_leave_bounds(knowledge: Knowledge) -> None
 
     grouping = DFactScorer(knowledge, failing(lambda p: p.startswith("Each paragraph")), gamma=0).score(bios(MERGED))
     (row,) = grouping.responses
-    assert (row["factscore"], row["dfactscore"], row["dfactscore_min"], row["dfactscore_max"]) == (1.0, None, 0.0, 1.0)
-    linked = grouping.facts[1][grouping.facts[1]["evaluator"] == DFACTSCORE]
+    assert (row["factscore"], row["dfactscore"]) == (1.0, None)
+    # One group for all the facts is the worst that the grouping might have said.
+    assert (row["dfactscore_min"], row["dfactscore_max"]) == (pytest.approx(2 / 3), 1.0)
+    linked = grouping.verified[1][grouping.verified[1]["evaluator"] == DFACTSCORE]
     assert set(linked["status"]) == {"error"}
     assert grouping.summary["n_unscored_linked"] == 3
     assert grouping.summary["grouping"][0]["n_failed"] == 1
     verifying = DFactScorer(knowledge, failing(lambda p: "Input: She dived" in p), gamma=0).score(bios(MERGED))
     (row,) = verifying.responses
     assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 1)
-    assert (row["dfactscore"], row["dfactscore_min"]) == (1.0, pytest.approx(2 / 3))
+    assert row["dfactscore"] == row["dfactscore_min"] == pytest.approx(2 / 3)
+    assert row["dfactscore_max"] == 1.0
     decomposing = DFactScorer(knowledge, failing(lambda p: p.endswith("She dived in Oslo.\n"))).score(bios(MERGED))
     assert decomposing.summary["n_failed_sentences"] == 1
-    assert decomposing.summary["n_facts"] == 2
+    # The sentence that failed stands for its facts.
+    assert (decomposing.summary["n_facts"], decomposing.summary["n_unscored"]) == (3, 1)
+    assert decomposing.responses[0]["init_dfactscore_max"] == 1.0 > decomposing.responses[0]["init_dfactscore"]
     # Without any fact, because all calls failed, it did answer: its scores are somewhere in [0, 1].
-    nothing = DFactScorer(knowledge, failing(lambda p: "independent facts" in p)).score(bios(MERGED)).summary
-    assert (nothing["respond_ratio"], nothing["dfactscore"]) == (1.0, None)
+    nothing = DFactScorer(knowledge, failing(lambda p: "independent facts" in p), gamma=0).score(bios(MERGED)).summary
+    assert (nothing["respond_ratio"], nothing["n_facts"], nothing["dfactscore"]) == (1.0, 3, 0.0)
     assert (nothing["dfactscore_min"], nothing["dfactscore_max"]) == (0.0, 1.0)
 
 
@@ -243,7 +252,7 @@ def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: Knowledge, t
         return "Certainly" if "Title: Ann Lee (painter)" in prompt and "Input:" in prompt else answer(prompt)
 
     scored = DFactScorer(knowledge, ScriptedLLM(vague), gamma=0).score(bios(MERGED))
-    status = scored.facts[1].pivot(index="claim_id", columns="evaluator", values="status")
+    status = scored.verified[1].pivot(index="claim_id", columns="evaluator", values="status")
     assert status[DFACTSCORE].tolist() == ["unparsed"] * 3
     # The diver's page clearly supports the last fact.
     assert status[FACTSCORE].tolist() == ["unparsed", "unparsed", "ok"]
@@ -486,7 +495,7 @@ def test_a_run_that_was_killed_repeats_no_paid_call(knowledge: Knowledge, tmp_pa
             calls = sum(server.paid.values())
             one = scorer(server)
             ask = one.llm.ask  # type: ignore[union-attr]
-            left = 5
+            left = 3
 
             async def until_killed(request: Any, ask: Any = ask) -> Reply:
                 nonlocal left

@@ -17,7 +17,6 @@ from factaudit.engines.dfactscore.group import (
     Demonstrations,
     ask_for_groups,
     compare,
-    given_groups,
     number_groups,
     one_group,
     reconcile,
@@ -25,7 +24,7 @@ from factaudit.engines.dfactscore.group import (
 from factaudit.engines.dfactscore.heuristic import heuristic_groups
 from factaudit.engines.dfactscore.layout import read_layout
 from factaudit.engines.records import Grouping
-from factaudit.engines.responses import Fact, name_of, read_responses, remove_citations
+from factaudit.engines.responses import Fact, given_groups, name_of, read_responses, remove_citations
 from factaudit.errors import InputError
 from factaudit.knowledge.build import build
 from factaudit.knowledge.docdb import DocDB, Page

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.factscore.engine import FactScorer, Scored
+from factaudit.engines.factscore.engine import FactScorer
+from factaudit.engines.pipeline import Scored
 from factaudit.engines.responses import Fact, Response, make_response, read_responses
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.knowledge.docdb import SEPARATOR, DocDB
@@ -216,16 +217,21 @@ def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: Knowledge
             return Reply("refused", "I won't say")
         return answer(prompt)
 
-    row = scorer(knowledge, ScriptedLLM(flaky), gamma=0).score(["Ada Fenn"], ["It rained. It burned."])
+    llm = ScriptedLLM(flaky)
+    row = scorer(knowledge, llm, gamma=0).score(["Ada Fenn"], ["It rained. It burned."])
     response = row["responses"][0]
-    assert (response["n_facts"], response["n_unscored"], response["n_failed_sentences"]) == (2, 1, 1)
-    assert (response["init_score"], response["init_score_min"], response["init_score_max"]) == (1, 0.5, 1)
+    # The sentence that failed stands for its facts; what has no verdict is not supported, but in the bounds.
+    assert (response["n_facts"], response["n_unscored"], response["n_failed_sentences"]) == (3, 2, 1)
+    assert (response["init_score"], response["init_score_min"], response["init_score_max"]) == (1 / 3, 1 / 3, 1)
     assert response["sentences"][1]["error"] == "gave up"
-    statuses = [f["verdicts"]["retrieval+scripted"]["status"] for f in response["sentences"][0]["facts"]]
-    assert statuses == ["ok", "refused"]
+    assert [fact["text"] for fact in response["sentences"][1]["facts"]] == ["It burned."]
+    facts = [fact for sentence in response["sentences"] for fact in sentence["facts"]]
+    statuses = [fact["verdicts"]["retrieval+scripted"]["status"] for fact in facts]
+    assert statuses == ["ok", "refused", "error"]
+    assert not any("It burned. True or False?" in prompt for prompt in llm.prompts)
 
 
-@pytest.mark.parametrize(("parser", "score", "unscored"), [("original", 1.0, 0), ("strict", None, 2)])
+@pytest.mark.parametrize(("parser", "score", "unscored"), [("original", 1.0, 0), ("strict", 0.0, 2)])
 def test_unparsed_replies_are_counted_under_both_parsers(
     knowledge: Knowledge, parser: str, score: float | None, unscored: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""FActScore's exact rules: sentences, prompts byte for byte, parsers, abstention, penalty, scores."""
+"""FActScore's exact rules: sentences, prompts byte for byte, parsers, abstention."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import json
 import math
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from factaudit.engines.abstain import is_abstained
 from factaudit.engines.decompose import Demonstrations, distinct, sentences
 from factaudit.engines.facts import is_boilerplate, parse_facts
-from factaudit.engines.factscore.score import bootstrap_mean, by_system, penalty, response_score, summarise
 from factaudit.engines.verify import is_supported, no_context_prompt, p_true, prompt, read, request
 from factaudit.errors import InputError, UsageError
 from factaudit.llm.types import Reply, Token
@@ -340,98 +338,3 @@ def test_abstention(output: str, generic: bool, perplexity: bool) -> None:
 def test_an_unknown_detector_is_refused() -> None:
     with pytest.raises(UsageError, match="did you mean 'generic'"):
         is_abstained("x", "generik")
-
-
-# ---------------------------------------------------------------------------------------------------- scores
-
-
-@pytest.mark.parametrize(
-    ("n", "gamma", "expected"),
-    [
-        (0, 10, 0.0),
-        (1, 10, math.exp(-9)),
-        (9, 10, math.exp(1 - 10 / 9)),
-        (10, 10, 1.0),
-        (11, 10, 1.0),
-        (0, 0, 1.0),
-        (1, 0, 1.0),
-        (3, 2.5, 1.0),
-        (2, 2.5, math.exp(1 - 1.25)),
-    ],
-)
-def test_the_length_penalty(n: int, gamma: float, expected: float) -> None:
-    assert penalty(n, gamma) == expected
-
-
-def test_a_negative_gamma_is_refused() -> None:
-    with pytest.raises(UsageError, match="gamma"):
-        penalty(1, -1)
-
-
-def test_a_responses_score_and_its_bounds() -> None:
-    row = response_score([1, 0, 1, None], gamma=0)
-    assert (row["init_score"], row["init_score_min"], row["init_score_max"]) == (2 / 3, 0.5, 0.75)
-    assert (row["n_facts"], row["n_supported"], row["n_unscored"], row["reason"]) == (4, 2, 1, None)
-    short = response_score([1] * 5)
-    assert short["init_score"] == 1
-    assert short["score"] == short["score_min"] == short["score_max"] == math.exp(-1)
-    none = response_score([])
-    assert (none["score"], none["init_score"], none["reason"]) == (None, None, "no fact")
-    lost = response_score([None, None], gamma=0)
-    assert (lost["score"], lost["score_min"], lost["score_max"]) == (None, 0, 1)
-    assert lost["reason"] == "no fact has a verdict"
-
-
-def told(predictions: list[int | None], abstained: bool = False, **more: object) -> dict[str, object]:
-    return {"abstained": abstained, "system": "s", **response_score(predictions, gamma=0), **more}
-
-
-def test_the_mean_is_over_responses_and_nothing_leaves_silently() -> None:
-    rows = [told([1, 1, 0, 0]), told([1]), told([], abstained=True), told([]), told([None, None])]
-    row = summarise(rows, replicates=0)
-    assert row["score"] == 0.75
-    assert (row["score_min"], row["score_max"]) == (0.5, (0.5 + 1 + 1) / 3)
-    assert {key: row[key] for key in row if key.startswith("n_")} == {
-        "n_responses": 5,
-        "n_abstained": 1,
-        "n_without_facts": 1,
-        "n_scored": 2,
-        "n_unscored_responses": 1,
-        "n_facts": 7,
-        "n_supported": 3,
-        "n_unscored": 2,
-    }
-    assert row["respond_ratio"] == 3 / 5
-    assert row["num_facts_per_response"] == 7 / 3
-    assert (row["score_low"], row["score_high"]) == (None, None)
-
-
-def test_a_response_whose_sentences_failed_did_respond() -> None:
-    row = summarise([told([], n_failed_sentences=2), told([1])], replicates=0)
-    assert (row["respond_ratio"], row["n_unscored_responses"], row["n_without_facts"]) == (1, 1, 0)
-    assert (row["score"], row["score_min"], row["score_max"]) == (1, 0.5, 1)
-
-
-def test_all_abstained_is_null_with_a_reason() -> None:
-    row = summarise([told([], abstained=True)])
-    assert (row["score"], row["init_score"], row["num_facts_per_response"]) == (None, None, None)
-    assert (row["respond_ratio"], row["reason"]) == (0, "no response has a scored fact")
-    json.dumps(row, allow_nan=False)
-
-
-def test_systems_are_told_apart() -> None:
-    rows = [told([1], system="a"), told([0], system=None), told([1, 0], system="a")]
-    assert [(row["system"], row["score"], row["n_responses"]) for row in by_system(rows)] == [
-        ("a", 0.75, 2),
-        (None, 0, 1),
-    ]
-
-
-def test_intervals_are_of_a_bootstrap_over_responses() -> None:
-    values = np.array([0.0, 0.5, 1.0, 1.0])
-    low, high = bootstrap_mean(values, replicates=4000, seed=3)
-    assert (low, high) == bootstrap_mean(values, replicates=4000, seed=3)
-    means = [values[[a, b, c, d]].mean() for a in range(4) for b in range(4) for c in range(4) for d in range(4)]
-    assert low == pytest.approx(np.quantile(means, 0.025), abs=0.13)
-    assert high == pytest.approx(np.quantile(means, 0.975), abs=0.13)
-    assert bootstrap_mean(values[:1]) == (None, None)

@@ -21,8 +21,8 @@ from scripted_llm import ScriptedLLM
 
 from factaudit.cli import main
 from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.factscore.run import score_files
 from factaudit.engines.factscore.settings import load, run
+from factaudit.engines.run import score_files
 from factaudit.engines.settings import open_knowledge
 from factaudit.errors import InputError, UsageError
 from factaudit.tables import read_claims, read_verdicts
@@ -171,8 +171,8 @@ def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_
     assert agreement["rouge2"]["human_respond_ratio"] == 2 / 3
     assert {row["evaluator"]: row["auc"] for row in results.audits["factscore_auc"]}["rouge2"] == 1
     html = (tmp_path / "run/report.html").read_text(encoding="utf-8")
-    assert "FActScore against people" in html
-    assert "irrelevant are left out" in html
+    assert "Predicted FActScore against people" in html
+    assert "people found irrelevant are left out" in html
 
 
 # ---------------------------------------------------------------------------------------------- the experiment YAML
@@ -322,7 +322,7 @@ def test_failed_calls_are_unscored_and_tried_again(runner: Runner, pages: Path, 
         runner.start(bios, pages, server.url, tmp_path / "llm.sqlite", tmp_path / "run")
         assert runner.wait() == 0
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
-    assert (rows[2]["n_facts"], rows[2]["n_unscored"], rows[2]["init_score"]) == (2, 1, 1.0)
+    assert (rows[2]["n_facts"], rows[2]["n_unscored"], rows[2]["init_score"]) == (2, 1, 0.5)
     assert (rows[2]["init_score_min"], rows[2]["init_score_max"]) == (0.5, 1.0)
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from factaudit.audit.core.biographies import CATEGORIES, category
 from factaudit.engines.dfactscore.candidates import base_name, find_candidates
-from factaudit.engines.dfactscore.engine import DFactScorer, Scored
-from factaudit.engines.dfactscore.group import given_groups
-from factaudit.engines.dfactscore.score import CATEGORIES, category
+from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.dfactscore.settings import run
-from factaudit.engines.responses import LABELS, Response, read_responses
+from factaudit.engines.pipeline import Scored
+from factaudit.engines.responses import LABELS, Response, given_groups, read_responses
 from factaudit.engines.settings import open_knowledge
 
 

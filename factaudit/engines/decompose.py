@@ -163,7 +163,8 @@ async def decompose(
     """A text's sentences with their facts, one call a sentence, all at once; for boilerplate nothing is asked.
 
     What a model only thought is no part of the text. Of a reply that broke off at its limit, the last line is no fact;
-    one that neither has facts nor says that there are none is ``unparsed``.
+    one that neither has facts nor says that there are none is ``unparsed``. A sentence whose call failed, or whose
+    reply could not be read, stands for its facts itself (`Fact.failed`).
     """
 
     async def one(numbered: tuple[int, str]) -> tuple[Sentence, list[str]]:
@@ -183,5 +184,10 @@ async def decompose(
 
     made = await gather(map(one, enumerate(sentences(without_thoughts(text)))))
     kept, n_duplicates, n_cut = distinct([facts for _, facts in made], max_facts)
-    facts = tuple(Fact(fact, sentence=number) for number, own in enumerate(kept) for fact in own)
-    return Decomposed(False, tuple(sentence for sentence, _ in made), facts, n_duplicates, n_cut)
+    told = tuple(sentence for sentence, _ in made)
+    facts: list[Fact] = []
+    for number, (sentence, own) in enumerate(zip(told, kept, strict=True)):
+        facts += [Fact(fact, sentence=number) for fact in own]
+        if sentence.failed:
+            facts.append(Fact(sentence.text, sentence=number, failed=sentence.status))
+    return Decomposed(False, told, tuple(facts), n_duplicates, n_cut)

@@ -17,13 +17,15 @@ from typing import Any, ClassVar
 import pandas as pd
 from pydantic import TypeAdapter
 
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.means import GAMMA, penalty
 from factaudit.engines.abstain import DETECTORS, is_abstained
 from factaudit.engines.decompose import MAX_FACTS, Demonstrations, decompose, sentences
 from factaudit.engines.facts import MIN_CHARACTERS
 from factaudit.engines.npm import Npm
 from factaudit.engines.progress import Bar, Calls
 from factaudit.engines.records import Decomposed, Found, Grouping, Record, Sentence, Support
-from factaudit.engines.responses import Response
+from factaudit.engines.responses import Fact, Response
 from factaudit.engines.tables import claims_table, verdicts_table
 from factaudit.engines.verify import RETRIEVAL, Verifiers
 from factaudit.errors import UsageError, hint
@@ -38,6 +40,7 @@ from factaudit.signature import digest, signature
 #: What becomes of facts that people labelled irrelevant: left out, or counted as not supported.
 IRRELEVANT = ("exclude", "unsupported")
 
+Row = dict[str, Any]
 _RECORD = TypeAdapter(Record)
 
 
@@ -49,6 +52,21 @@ class Made:
     records: tuple[Record, ...]
     claims: pd.DataFrame
     verdicts: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What came of it: the two tables, a row per response (with its sentences and facts), and the summary.
+
+    verified: the claims and verdicts that audits of evaluators read.
+    """
+
+    claims: pd.DataFrame
+    verdicts: pd.DataFrame
+    responses: list[Row]
+    summary: Row
+    verified: tuple[pd.DataFrame, pd.DataFrame]
+    records: tuple[Record, ...] = ()
 
 
 @dataclass
@@ -73,6 +91,8 @@ class Engine:
         logprobs: ask the server for token probabilities, which become scores.
         dataset: the claims' dataset.
         window: responses in work at the same time.
+        gamma: the length penalty's; 0 turns it off.
+        replicates, seed, confidence: of the bootstrap intervals over responses.
     """
 
     knowledge: Knowledge | str | Path | None = None
@@ -90,8 +110,13 @@ class Engine:
     logprobs: bool = True
     dataset: str = "factscore"
     window: int = 128
-    #: Begins the name of the journal.
+    gamma: float = GAMMA
+    replicates: int = 2000
+    seed: int = 0
+    confidence: float = 0.95
+    #: Begins the name of the journal; of its report.
     name: ClassVar[str]
+    title: ClassVar[str]
     #: Whether a knowledge source is looked for where none is given.
     needs_knowledge: ClassVar[bool]
 
@@ -107,6 +132,7 @@ class Engine:
                 raise UsageError(f"{name} is at least 1, found {number}")
         if isinstance(self.verifiers, str | Mapping):
             self.verifiers = (self.verifiers,)
+        penalty(1, self.gamma)
         self._verifiers = Verifiers(self.verifiers, self.llm, self.parser, self.logprobs, self.npm)
         self._demonstrations = Demonstrations.load(self.demos)
         given = isinstance(self.knowledge, str | Path)
@@ -139,6 +165,28 @@ class Engine:
         """Settings of the engine's own that a record depends on."""
         return {}
 
+    def score_responses(
+        self, responses: Sequence[Response], *, journal: str | Path | None = None, progress: bool = False
+    ) -> Scored:
+        """`make`, and the figures of each response and of all."""
+        raise NotImplementedError
+
+    def audits(self) -> dict[str, Row]:
+        """The audits that compute the engine's figures from its tables, with their options."""
+        raise NotImplementedError
+
+    def sections(self, scored: Scored) -> list[Row]:
+        """What the report says besides the audits (`factaudit.results.Results.sections`)."""
+        return []
+
+    def tables(self, scored: Scored) -> dict[str, list[Row]]:
+        """Rows of tables that only the engine can make, by name."""
+        return {}
+
+    def told(self, summary: Row) -> list[str]:
+        """What a user wants to know at the end, a line each."""
+        return []
+
     # ------------------------------------------------------------------------------------------------- the names
 
     @property
@@ -150,6 +198,18 @@ class Engine:
     def signatures(self) -> dict[str, str]:
         """For each name, every setting that can change a verdict, on one line."""
         return {name: f"{told}|{self._facts_signature()}" for name, told in self._verifiers.signatures.items()}
+
+    @property
+    def settings(self) -> Row:
+        """What changes figures, but no verdict."""
+        return {"gamma": self.gamma, "irrelevant": self.irrelevant}
+
+    @property
+    def intervals(self) -> Intervals | None:
+        """How intervals are made; None without replicates."""
+        if not self.replicates:
+            return None
+        return Intervals(replicates=self.replicates, seed=self.seed, confidence=self.confidence)
 
     @property
     def callers(self) -> list[tuple[str, Any]]:
@@ -260,12 +320,13 @@ class Engine:
         """The record with the passages of each fact and candidate: texts once, in the order of first use."""
         numbers: dict[str, int] = {}
 
-        def numbered(page: Page | None, fact: str) -> tuple[int, ...] | None:
-            if page is None:
+        def numbered(page: Page | None, fact: Fact) -> tuple[int, ...] | None:
+            if page is None or fact.failed is not None:
                 return None
-            return tuple(numbers.setdefault(one, len(numbers)) for one in self.retriever.retrieve(page, topic, fact))
+            passages = self.retriever.retrieve(page, topic, fact.text)
+            return tuple(numbers.setdefault(one, len(numbers)) for one in passages)
 
-        docs = tuple(tuple(numbered(page, fact.text) for page in found.pages) for fact in decomposed.facts)
+        docs = tuple(tuple(numbered(page, fact) for page in found.pages) for fact in decomposed.facts)
         return Record(decomposed, {}, found.candidates, found.source, tuple(numbers), docs)
 
     async def _verify(
@@ -276,8 +337,8 @@ class Engine:
 
         async def one(name: str, fact: int, number: int) -> Support:
             page, passages = pages[number], record.doc(fact, number)
-            if passages is None and self._verifiers.asked[name] == RETRIEVAL:
-                return Support(None, None, record.candidates[number].status, record.candidates[number].reason)
+            if facts[fact].failed or (passages is None and self._verifiers.asked[name] == RETRIEVAL):
+                return record.missing(fact, number)
             assert self.llm is not None
             return await self._verifiers.verify(
                 name, topic, page, passages or (), facts[fact].text, partial(calls.ask, self.llm)

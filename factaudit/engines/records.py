@@ -119,6 +119,15 @@ class Record:
         """The numbers of each fact and candidate, in the order of the claims table."""
         return ((fact, one) for fact in range(len(self.decomposed.facts)) for one in range(len(self.candidates)))
 
+    def missing(self, fact: int, candidate: int) -> Support:
+        """The verdict of a fact and a candidate that nobody is asked about, with its reason."""
+        one = self.decomposed.facts[fact]
+        if one.failed is not None:
+            sentence = self.decomposed.sentences[one.sentence or 0]
+            why = f"the sentence could not be decomposed: {sentence.error or sentence.reply or one.failed}"
+            return Support(None, None, one.failed, why)
+        return Support(None, None, self.candidates[candidate].status, self.candidates[candidate].reason)
+
     def doc(self, fact: int, candidate: int) -> list[str] | None:
         """The passages of a fact and a candidate."""
         numbers = self.docs[fact][candidate]

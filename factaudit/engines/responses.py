@@ -31,7 +31,8 @@ class Fact:
     """An atomic fact, and where known: what a person said of it, its sentence, and whom it is about.
 
     label: S, NS or IR. sentence: its number, from 0. group: any mark of the biography that it is part of. entity: the
-    title of the page of the person that the group is about.
+    title of the page of the person that the group is about. failed: the status of the call that should have taken the
+    facts from a sentence: the text is then the sentence, which stands for them, and nobody is asked about it.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Fact:
     sentence: int | None = None
     group: str | None = None
     entity: str | None = None
+    failed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,18 @@ def remove_citations(text: str) -> str:
 def name_of(question: str) -> str:
     """The name in "Tell me a bio of NAME", without "(disambiguation)" (MF App. A)."""
     return _QUESTION.sub("", question).replace("(disambiguation)", "").strip(" ?.")
+
+
+def given_groups(facts: Sequence[Fact]) -> tuple[list[str | None], dict[str | None, str | None]]:
+    """The marks of the facts' groups, and of each group its entity (the one that most of its facts have).
+
+    Facts without a group are one group together.
+    """
+    entities: dict[str | None, Counter[str]] = {}
+    for fact in facts:
+        entities.setdefault(fact.group, Counter())[fact.entity or ""] += fact.entity is not None
+    most = {group: max(counts, key=lambda one: counts[one]) for group, counts in entities.items() if counts}
+    return [fact.group for fact in facts], {group: entity or None for group, entity in most.items()}
 
 
 # ------------------------------------------------------------------------------------------------- the files' forms

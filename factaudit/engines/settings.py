@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from factaudit.audit.core.means import GAMMA
 from factaudit.engines.decompose import MAX_FACTS
 from factaudit.engines.facts import MIN_CHARACTERS
 from factaudit.engines.npm import Npm
@@ -53,6 +54,7 @@ class EngineSettings(BaseModel):
     k: int = Field(default=K, ge=1)
     parser: Literal["original", "strict"] = "original"
     abstain: Literal["generic", "perplexity_ai", "none"] = "generic"
+    gamma: float = Field(default=GAMMA, ge=0)
     max_facts: int = Field(default=MAX_FACTS, ge=1)
     min_characters: int = Field(default=MIN_CHARACTERS, ge=0)
     irrelevant: Literal["exclude", "unsupported"] = "exclude"
@@ -63,7 +65,7 @@ class EngineSettings(BaseModel):
     PATHS: ClassVar[tuple[str, ...]] = ("knowledge", "demos", "facts")
     #: Settings that the engine has under the same name.
     PASSED: ClassVar[tuple[str, ...]] = (
-        *("parser", "abstain", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset"),
+        *("parser", "abstain", "gamma", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset"),
     )
 
     @model_validator(mode="before")

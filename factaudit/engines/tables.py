@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
+from factaudit.audit.core.facts import HUMAN
 from factaudit.engines.records import Record, Support
-from factaudit.engines.responses import LABELS, Fact, Response
+from factaudit.engines.responses import LABELS, Fact, Response, given_groups
 from factaudit.engines.verify import Verifiers
 from factaudit.evaluators.judging import judge
 from factaudit.signature import digest
@@ -24,9 +25,10 @@ def claims_table(
     """A row per fact, or per fact and candidate where facts are grouped, with its passages as the document.
 
     A response that abstained, or in which no fact was found, is one row without a claim (``abstained``). Besides the
-    standard's columns: ``sentence``, the fact's; ``failed_sentences``, how many of the response's could not be
-    decomposed, because calls failed; ``group_NAME``, the groups by each grouper but the first, whose are in ``group``;
-    ``given_entity``, the title of whom the fact's group is about, where somebody has said.
+    standard's columns: ``sentence``, the fact's; ``human_supported``, ``human_not_supported``, ``human_irrelevant``:
+    how many facts of the response people labelled so, where they did; ``group_NAME``, the groups by each grouper but
+    the first, whose are in ``group``; ``given_entity``, the title of whom the fact's group is about, where somebody
+    has said. A label of a fact with several candidates is of the row of that one: of the others it says nothing.
     """
     rows: list[Row] = []
     for response, record in zip(responses, records, strict=True):
@@ -36,26 +38,30 @@ def claims_table(
             "system": response.system,
             "response_id": response.response_id,
             "topic": response.topic,
-            "failed_sentences": sum(one.failed for one in made.sentences),
+            **dict(zip(HUMAN, response.human or (), strict=False)),
         }
         if not made.facts:
             # A claim's id ends in the number of its fact; this one is of none.
             rows.append({"claim_id": f"{response.response_id}.-", **shared, "abstained": int(made.abstained)})
-        grouped = next(iter(record.groupings.values()), None)
+        first = next(iter(record.groupings), None)
+        owners = given_groups(made.facts)[1]
         for number, place in record.cells:
             fact, candidate = made.facts[number], record.candidates[place]
             fact_id = f"{response.response_id}.{number}"
-            row = {"claim_id": fact_id, **shared, "doc_id": candidate.title, "claim": fact.text}
-            if grouped is not None:
+            label = label_of(fact, irrelevant)
+            row = {"claim_id": fact_id, **shared, "fact_id": fact_id, "doc_id": candidate.title, "claim": fact.text}
+            if first is not None:
                 entity = candidate.title
                 row["claim_id"] += "" if entity is None else f".{digest(entity, length=8)}"
-                row |= {"fact_id": fact_id, "entity": entity, "given_entity": _page_of(fact.entity, record)}
+                row |= {"entity": entity, "given_entity": _page_of(fact.entity, record)}
                 for name, grouping in record.groupings.items():
-                    column = "group" if grouping is grouped else f"group_{name}"
+                    column = "group" if name == first else f"group_{name}"
                     row[column] = None if grouping.groups is None else str(grouping.groups[number] + 1)
+                if len(record.candidates) > 1 and entity != _page_of(owners[fact.group], record):
+                    label = None
             passages = record.doc(number, place)
             row["doc"] = None if passages is None else "\n\n".join(passages)
-            row["label"] = label_of(fact, irrelevant)
+            row["label"] = label
             row["sentence"] = None if fact.sentence is None else _sentence(record, fact.sentence)
             rows.append(row)
     # A column that no row has is one of nulls all the same.
@@ -83,8 +89,7 @@ def verdicts_table(
     asked = claims[claims["claim"].notna()]
     if asked.empty:
         return validate_verdicts(pd.DataFrame([{"claim_id": "-", "evaluator": "-", "prediction": 1}])).iloc[:0]
-    candidates = [record.candidates[place] for record in records for _, place in record.cells]
-    missing = [Support(None, None, one.status, one.reason) for one in candidates]
+    missing = [record.missing(*cell) for record in records for cell in record.cells]
     parts = []
     for name in verifiers.names:
         if name in verifiers.asked:
@@ -131,5 +136,5 @@ def _sentence(record: Record, number: int) -> str | None:
 
 
 def _columns(rows: Sequence[Row]) -> list[str]:
-    always = ("claim_id", "dataset", "claim", "sentence", "failed_sentences")
+    always = ("claim_id", "dataset", "claim", "sentence")
     return list(dict.fromkeys([*always, *(key for row in rows for key in row)]))

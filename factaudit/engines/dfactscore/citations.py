@@ -18,8 +18,9 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel, Field
 
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.means import bootstrap_mean
 from factaudit.datasets.sources import expand, read_json
-from factaudit.engines.factscore.score import bootstrap_mean
 from factaudit.engines.responses import Response, remove_citations
 from factaudit.evaluators.judging import NamedEvaluator, judge
 from factaudit.signature import digest
@@ -144,7 +145,7 @@ def summarise_citations(
             told[key] = float(values.mean()) if len(values) else None
             for end in ("min", "max"):
                 told[f"{key}_{end}"] = float(np.mean([row[f"{key}_{end}"] for row in own]))
-            told[f"{key}_low"], told[f"{key}_high"] = bootstrap_mean(values, replicates, seed, confidence)
+            told[f"{key}_low"], told[f"{key}_high"] = bootstrap_mean(values, _intervals(replicates, seed, confidence))
         n_missing = sum(row["recall"] is None or row["precision"] is None for row in own)
         told["reason"] = f"{n_missing} responses have unscored judgements (see _min, _max)" if n_missing else None
         found.append(told)
@@ -191,7 +192,7 @@ def read_alce_scores(
         recalls = np.zeros(total)
         for qid, judged in by_response.items():
             recalls[qid] = sum(one.model_output for one in judged) / len(split_sentences(judged[0].output))
-        low, high = bootstrap_mean(recalls, replicates, seed, confidence)
+        low, high = bootstrap_mean(recalls, _intervals(replicates, seed, confidence))
         found.append(
             {
                 "file": path.name,
@@ -303,3 +304,7 @@ def _row(n: int, response: _Response, verdicts: Mapping[_Key, int | None]) -> Ro
         row[f"{key}_max"] = (sure + maybe) / of if of else 0.0
         row[key] = None if maybe else row[f"{key}_min"]
     return row
+
+
+def _intervals(replicates: int, seed: int, confidence: float) -> Intervals | None:
+    return Intervals(replicates=replicates, seed=seed, confidence=confidence) if replicates else None

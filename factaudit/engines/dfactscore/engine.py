@@ -8,48 +8,44 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pandas as pd
-
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.matrix import NARROW, RULES
+from factaudit.audit.core.rows import ALL
+from factaudit.audit.entities import entities as dfactscore
+from factaudit.audit.entities import linking
 from factaudit.engines.decompose import sentences
 from factaudit.engines.dfactscore.candidates import WAYS, Finder
 from factaudit.engines.dfactscore.group import (
     GROUPERS,
     Demonstrations,
     ask_for_groups,
-    given_groups,
     number_groups,
     one_group,
 )
 from factaudit.engines.dfactscore.heuristic import heuristic_groups
-from factaudit.engines.dfactscore.link import NARROW, RULES
-from factaudit.engines.dfactscore.rows import fact_tables, response_rows, summarise
-from factaudit.engines.factscore.score import GAMMA
-from factaudit.engines.pipeline import Engine
+from factaudit.engines.dfactscore.rows import (
+    biographies,
+    evaluators_of,
+    fact_tables,
+    grouping_rows,
+    response_rows,
+    share,
+)
+from factaudit.engines.dfactscore.sections import facts_section, merged_paragraphs, percent
+from factaudit.engines.pipeline import Engine, Made, Row, Scored
 from factaudit.engines.progress import Calls
 from factaudit.engines.records import Decomposed, Found, Grouping
-from factaudit.engines.responses import Response, remove_citations
+from factaudit.engines.responses import Response, given_groups, remove_citations
 from factaudit.errors import UsageError, hint
 from factaudit.knowledge.topics import Knowledge
 from factaudit.signature import signature
 
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What came of it.
-
-    claims: a row per fact and candidate entity, with the ``group`` that the fact is in. verdicts: one per claim and
-    verifier. responses: a row per biography, with its groups and facts. summary: figures over all responses, per
-    system, and of every linking rule and grouper. facts: claims and verdicts of a row per fact, what FActScore and
-    D-FActScore say of it.
-    """
-
-    claims: pd.DataFrame
-    verdicts: pd.DataFrame
-    responses: list[Row]
-    summary: Row
-    facts: tuple[pd.DataFrame, pd.DataFrame]
+#: What is added up over responses.
+TOTALS = ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut")
+#: The figures where no response holds a fact.
+NOTHING: Row = {"system": ALL, "n_answered": 0, "respond_ratio": 0.0, "factscore": None, "dfactscore": None}
+NOTHING |= dict.fromkeys(("n_facts", "n_unscored", "n_unscored_linked", "n_narrow", "n_unparsed", *TOTALS), 0)
+NOTHING |= {"category_accuracy": None, "reason": "no response with a fact"}
 
 
 @dataclass
@@ -62,12 +58,9 @@ class DFactScorer(Engine):
             the others are compared with it, at no further call but their own.
         group_demos: a file of demonstrations for grouping, in place of our own.
         candidates: how the candidates of biographies that bring none are found
-            (`factaudit.engines.dfactscore.candidates.look_for`).
-        rule: how groups are linked to entities (`factaudit.engines.dfactscore.link.link`); the other rules stand
-            beside it.
-        gamma: of the length penalty, which is of the number of facts; 0 turns it off.
+            (`factaudit.engines.dfactscore.candidates.Finder`).
+        rule: how groups are linked to entities (`factaudit.audit.core.matrix.link`); the other rules stand beside it.
         narrow: a link whose margin is at most this is flagged.
-        replicates, seed, confidence: of the bootstrap intervals over responses.
     """
 
     dataset: str = "biographies"
@@ -76,12 +69,9 @@ class DFactScorer(Engine):
     group_demos: str | Path | None = None
     candidates: str | None = None
     rule: str = "argmax"
-    gamma: float = GAMMA
     narrow: float = NARROW
-    replicates: int = 2000
-    seed: int = 0
-    confidence: float = 0.95
     name: ClassVar[str] = "dfactscore"
+    title: ClassVar[str] = "D-FActScore"
     needs_knowledge: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -107,7 +97,17 @@ class DFactScorer(Engine):
     @property
     def settings(self) -> Row:
         """What changes figures, but no verdict."""
-        return {"gamma": self.gamma, "narrow": self.narrow, "link": self.rule}
+        return {**super().settings, "narrow": self.narrow, "link": self.rule}
+
+    @property
+    def signatures(self) -> dict[str, str]:
+        """Also of what the tables of facts call FActScore and D-FActScore."""
+        found = super().signatures
+        for name, told in list(found.items()):
+            factscore, dfactscore = evaluators_of(name, len(self.names))
+            found[factscore] = signature("factscore", {"candidates": "any", "verifier": told})
+            found[dfactscore] = signature("dfactscore", {"link": self.rule, "verifier": told})
+        return found
 
     def work_settings(self) -> Row:
         demos = self._group_demonstrations.signature if "llm" in self.groupers else None
@@ -115,10 +115,69 @@ class DFactScorer(Engine):
         return {"groupers": groupers, "candidates": {"by": self.candidates, "k": self.retriever.k}}
 
     def score(self, biographies: Sequence[Response], **options: Any) -> Scored:
-        """Score biographies; ``options``: of `factaudit.engines.pipeline.Engine.make`."""
-        made = self.make(biographies, **options)
-        rows = response_rows(made, self)
-        return Scored(made.claims, made.verdicts, rows, summarise(made, rows, self), fact_tables(made, self))
+        """`score_responses`, by the name of the engine's own."""
+        return self.score_responses(biographies, **options)
+
+    def score_responses(
+        self, responses: Sequence[Response], *, journal: str | Path | None = None, progress: bool = False
+    ) -> Scored:
+        """Score biographies; see `factaudit.engines.pipeline.Engine.make`. The summary: rows of the audits."""
+        made = self.make(responses, journal=journal, progress=progress)
+        linked = {name: biographies(made, name, self.rule, self.gamma, self.narrow) for name in self.names}
+        rows = response_rows(made, linked[self.names[0]], self.narrow, self.irrelevant)
+        verified = fact_tables(made, linked, self.dataset, self.irrelevant)
+        return Scored(made.claims, made.verdicts, rows, self._summary(made, rows), verified, made.records)
+
+    def audits(self) -> dict[str, Row]:
+        link, figures = {"link": self.rule}, {"gamma": self.gamma, "narrow": self.narrow}
+        return {
+            "dfactscore": link | figures,
+            "dfactscore_gap": link,
+            "dfactscore_linking": figures,
+            "dfactscore_elsewhere": link,
+        }
+
+    def sections(self, scored: Scored) -> list[Row]:
+        told = facts_section(scored.responses, scored.summary, k=self.retriever.k, max_facts=self.max_facts)
+        merged = merged_paragraphs(scored.responses)
+        return [told, *([merged] if merged else [])]
+
+    def tables(self, scored: Scored) -> dict[str, list[Row]]:
+        own = {key: scored.summary[key] for key in ("linking", "grouping")}
+        return {"dfactscore": scored.summary["rows"], **{f"dfactscore_{key}": rows for key, rows in own.items()}}
+
+    def told(self, summary: Row) -> list[str]:
+        return [
+            f"{row['system'] or 'all'}: FActScore {percent(row['factscore'])}, D-FActScore {percent(row['dfactscore'])}"
+            for row in summary["systems"]
+        ]
+
+    def _summary(self, made: Made, rows: Sequence[Row]) -> Row:
+        """The figures of all by the first verifier; ``systems``, ``linking``, ``grouping``, and all ``rows``."""
+        judged = Judged.join(made.claims, made.verdicts)
+        options: Row = {"gamma": self.gamma, "narrow": self.narrow, "intervals": self.intervals}
+        told = [
+            row | _totals(made, rows, row["evaluator"], row["system"])
+            for row in dfactscore(judged, link=self.rule, **options)  # type: ignore[arg-type]
+        ]
+        first = [row for row in told if row["evaluator"] == self.names[0]] or [NOTHING]
+        columns = {name: "group" if name == self.groupers[0] else f"group_{name}" for name in self.groupers}
+        return {
+            **first[0],
+            "evaluator": self.names[0],
+            "grouper": self.groupers[0],
+            "link": self.rule,
+            "n_responses": len(rows),
+            "systems": [row for row in first if row["system"] != ALL],
+            "linking": [
+                row | {"grouper": name}
+                for name, column in columns.items()
+                if column in made.claims
+                for row in linking(judged, group=column, **options)
+            ],
+            "grouping": grouping_rows(made, self.groupers),
+            "rows": told,
+        }
 
     # --------------------------------------------------------------------------------------- what differs
 
@@ -171,3 +230,16 @@ class DFactScorer(Engine):
 
     def _grouping_model(self) -> str | None:
         return self.llm.signature if self.llm is not None and "llm" in self.groupers else None
+
+
+def _totals(made: Made, rows: Sequence[Row], evaluator: str, system: str | None) -> Row:
+    """What only an engine knows of the responses of a system."""
+    members = [row for row in rows if system in (ALL, row["system"])]
+    known = [row["category"] == row["given_category"] for row in members if row["given_category"] and row["category"]]
+    ids = set(made.claims.loc[made.claims["response_id"].isin([row["response_id"] for row in members]), "claim_id"])
+    mine = made.verdicts[(made.verdicts["evaluator"] == evaluator) & (made.verdicts["status"] == "unparsed")]
+    return {
+        **{key: sum(row[key] for row in members) for key in TOTALS},
+        "n_unparsed": int(mine["claim_id"].isin(ids).sum()),
+        "category_accuracy": share(known),
+    }

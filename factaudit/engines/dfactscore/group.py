@@ -16,7 +16,6 @@ from scipy.optimize import linear_sum_assignment
 
 from factaudit.engines.dfactscore.layout import SIMILAR, normal, read_layout
 from factaudit.engines.records import Grouping
-from factaudit.engines.responses import Fact
 from factaudit.errors import InputError, Problem
 from factaudit.llm.replies import understood
 from factaudit.llm.types import Reply, Request
@@ -83,18 +82,6 @@ def reconcile(facts: Sequence[str], reply: Sequence[Sequence[str]]) -> Grouping:
         n_invented=len(rest) - len(matched),
         n_repeated=n_repeated,
     )
-
-
-def given_groups(facts: Sequence[Fact]) -> tuple[list[str | None], dict[str | None, str | None]]:
-    """The marks of the facts' groups, and of each group its entity (the one that most of its facts have).
-
-    Facts without a group are one group together.
-    """
-    entities: dict[str | None, Counter[str]] = {}
-    for fact in facts:
-        entities.setdefault(fact.group, Counter())[fact.entity or ""] += fact.entity is not None
-    most = {group: max(counts, key=lambda one: counts[one]) for group, counts in entities.items() if counts}
-    return [fact.group for fact in facts], {group: entity or None for group, entity in most.items()}
 
 
 def compare(true: Sequence[int], found: Sequence[int]) -> tuple[bool, float]:

@@ -12,9 +12,10 @@ import numpy as np
 from pydantic import Field
 from scipy import stats
 
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.means import bootstrap_mean
 from factaudit.datasets.sources import Row as SourceRow
 from factaudit.datasets.sources import read_rows
-from factaudit.engines.factscore.score import bootstrap_mean
 
 Row = dict[str, Any]
 #: Of the two scores, the name in a machine's response row.
@@ -213,7 +214,9 @@ def _side_by_side(pairs: Sequence[tuple[Row, Row]], replicates: int, seed: int, 
     for prefix, side in (("human_", 0), ("", 1)):
         gaps = np.array([pair[side]["factscore"] - pair[side]["dfactscore"] for pair in pairs])
         row[f"{prefix}gap"] = float(gaps.mean()) if len(gaps) else None
-        row[f"{prefix}gap_low"], row[f"{prefix}gap_high"] = bootstrap_mean(gaps, replicates, seed, confidence)
+        row[f"{prefix}gap_low"], row[f"{prefix}gap_high"] = bootstrap_mean(
+            gaps, _intervals(replicates, seed, confidence)
+        )
     undefined = [name for name in SCORES if row[f"{name}_pearson_r"] is None]
     row["reason"] = f"no Pearson r for {', '.join(undefined)}: too few or all equal" if undefined else None
     return row
@@ -286,3 +289,7 @@ def _by(annotations: Iterable[Annotation], *names: str) -> dict[tuple[str, ...],
     for one in annotations:
         found.setdefault(tuple(getattr(one, name) for name in names), []).append(one)
     return found
+
+
+def _intervals(replicates: int, seed: int, confidence: float) -> Intervals | None:
+    return Intervals(replicates=replicates, seed=seed, confidence=confidence) if replicates else None

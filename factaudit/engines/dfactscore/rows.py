@@ -1,216 +1,106 @@
-"""A row per biography, for ``responses.jsonl``, and the summary of a run: groups, links, scores, groupers compared."""
+"""D-FActScore's figures by biography, as the audit `dfactscore` has them, with what only an engine knows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from factaudit.audit.core.judged import MISSING
-from factaudit.engines.dfactscore import score as scoring
-from factaudit.engines.dfactscore.group import compare, given_groups, number_groups
-from factaudit.engines.dfactscore.link import RULES, Link, entity_of_facts, link
-from factaudit.engines.dfactscore.matrix import Matrix
+from factaudit.audit.core.biographies import score
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.matrix import Link, columns_of
+from factaudit.audit.core.matrix import Response as Linked
+from factaudit.audit.core.matrix import responses as linked_responses
+from factaudit.engines.dfactscore.group import compare, number_groups
 from factaudit.engines.pipeline import Made
 from factaudit.engines.records import Grouping, Record, Support
-from factaudit.engines.responses import LABELS, Fact, Response
+from factaudit.engines.responses import Response
+from factaudit.engines.tables import label_of
 from factaudit.tables import validate_claims, validate_verdicts
-
-if TYPE_CHECKING:
-    from factaudit.engines.dfactscore.engine import DFactScorer
 
 Row = dict[str, Any]
 #: The evaluators' names in the tables of facts.
 FACTSCORE, DFACTSCORE = "FActScore", "D-FActScore"
-
-#: The figures that depend on groups and links.
-_LINKING = (
-    "n_answered",
-    *(f"dfactscore{end}" for end in ("", "_low", "_high", "_min", "_max")),
-    *(f"init_dfactscore{end}" for end in ("", "_low", "_high", "_min", "_max")),
-    *(f"gap{end}" for end in ("", "_low", "_high")),
-    *("n_biographies", "share_merged", "n_elsewhere", "n_narrow", "reason"),
-)
-_TOTALS = ("n_failed_sentences", "n_truncated_sentences", "n_unparsed", "n_duplicates", "n_cut")
 _COUNTS = ("n_changed", "n_dropped", "n_invented", "n_repeated")
 
 
-class Linked:
-    """One biography with its matrix by the first verifier, and its links."""
+@dataclass(frozen=True)
+class Biography:
+    """One biography as one verifier sees it: its matrix, links and figures (`factaudit.audit.core.biographies.score`).
 
-    def __init__(self, response: Response, record: Record, cells: Sequence[Support], scorer: DFactScorer) -> None:
-        self.response, self.record, self.cells, self.scorer = response, record, cells, scorer
-        titles = tuple(one.title for one in record.candidates if one.title is not None)
-        shape = (len(record.decomposed.facts), len(titles))
-        known = cells if titles else ()
-        prediction = [MISSING if one.prediction is None else one.prediction for one in known]
-        score = [np.nan if one.score is None else one.score for one in known]
-        self.matrix = Matrix(
-            tuple(fact.text for fact in record.decomposed.facts),
-            titles,
-            np.array(prediction, dtype=np.int8).reshape(shape),
-            np.array(score, dtype=np.float64).reshape(shape),
-        )
-        self.groups = record.groupings[scorer.groupers[0]].groups
-        self.links = self.linked(scorer.groupers[0], scorer.rule) or []
+    cells: the verdicts, a row per fact and candidate, the candidates of a fact together.
+    """
 
-    def linked(self, grouper: str, rule: str, matrix: Matrix | None = None) -> list[Link] | None:
-        """The links of one grouping by one rule; None where there are no groups."""
-        groups = self.record.groupings[grouper].groups
-        if groups is None:
-            return None
-        return link(matrix or self.matrix, groups, rule, self._given(groups) if rule == "given" else None)
+    response: Response
+    record: Record
+    matrix: Linked
+    links: tuple[Link, ...]
+    figures: Row
+    cells: tuple[Support, ...]
 
-    def figures(self, grouper: str, rule: str) -> Row:
-        """The figures of one grouping and rule."""
-        groups = self.record.groupings[grouper].groups
-        best = None
-        if groups is not None and (self.matrix.prediction == MISSING).any():
-            best = self.linked(grouper, rule, self.matrix.at_best())
-        told = scoring.score(
-            self.matrix,
-            groups,
-            self.linked(grouper, rule) or [],
-            best=best,
-            gamma=self.scorer.gamma,
-            narrow=self.scorer.narrow,
-        )
-        made = self.record.decomposed
-        return {
-            "system": self.response.system,
-            "abstained": made.abstained,
-            "n_failed_sentences": sum(one.failed for one in made.sentences),
-            **told,
-            "n_unparsed": sum(one.status == "unparsed" for one in self.cells),
-        }
-
-    def row(self) -> Row:
-        """For ``responses.jsonl``."""
-        made = self.record.decomposed
-        titles = self.matrix.entities
-        return {
-            "response_id": self.response.response_id,
-            "name": self.response.topic,
-            "output": self.response.output,
-            **self.figures(self.scorer.groupers[0], self.scorer.rule),
-            **({"reason": self.record.candidates[0].reason} if made.facts and not titles else {}),
-            "given_category": self.response.category,
-            "candidates": list(titles),
-            "candidates_from": self.record.source,
-            "groups": [
-                {
-                    "entity": None if one.entity is None else titles[one.entity],
-                    "share": one.share,
-                    "second": None if one.second is None else titles[one.second],
-                    "margin": one.margin,
-                    "narrow": one.is_narrow(self.scorer.narrow),
-                    "n_facts": sum(number == group for number in self.groups or ()),
-                }
-                for group, one in enumerate(self.links)
-            ],
-            "grouping": {name: _told(found) for name, found in self.record.groupings.items()},
-            "n_truncated_sentences": sum(one.truncated for one in made.sentences),
-            "n_duplicates": made.n_duplicates,
-            "n_cut": made.n_cut,
-            "sentences": [one.text for one in made.sentences],
-            "facts": self._facts(),
-        }
-
-    def columns(self) -> np.ndarray | None:
+    @property
+    def columns(self) -> np.ndarray:
         """Of each fact the column of its group's entity, -1 for none."""
-        return None if self.groups is None else entity_of_facts(self.links, self.groups)
+        return columns_of(self.links, self.matrix.groups)
 
-    def _facts(self) -> list[Row]:
-        titles, linked = self.matrix.entities, self.columns()
-        by_any, attributed = self.matrix.by_any(), self.matrix.attributed()
-        by_link = None if linked is None else self.matrix.by_entity(linked)
-        return [
-            {
-                "text": fact.text,
-                "sentence": fact.sentence,
-                "group": None if self.groups is None else self.groups[number],
-                "entity": None if linked is None or linked[number] < 0 else titles[linked[number]],
-                "about": None if attributed[number] < 0 else titles[attributed[number]],
-                "supported_by": [titles[e] for e in np.flatnonzero(self.matrix.prediction[number] == 1)],
-                "factscore": _or_none(by_any[number]),
-                "dfactscore": None if by_link is None else _or_none(by_link[number]),
-                "label": None if fact.label is None else LABELS[fact.label],
-                "given_group": fact.group,
-                "given_entity": fact.entity,
-            }
-            for number, fact in enumerate(self.record.decomposed.facts)
-        ]
-
-    def _given(self, groups: Sequence[int]) -> dict[int, str]:
-        """Of each group the given entity that most of its facts have."""
-        regrouped = [
-            Fact(fact.text, group=str(number), entity=fact.entity)
-            for fact, number in zip(self.record.decomposed.facts, groups, strict=True)
-        ]
-        pages = {name: one.title for one in self.record.candidates for name in one.named if one.title is not None}
-        entities = given_groups(regrouped)[1].items()
-        return {int(group or 0): pages.get(entity, entity) for group, entity in entities if entity is not None}
+    def title(self, column: int) -> str | None:
+        """The title of a column of the matrix."""
+        return None if column < 0 else self.matrix.matrix.entities[column]
 
 
-def linked(made: Made, scorer: DFactScorer) -> list[Linked]:
-    """The biographies with what the first verifier said, in order."""
-    own = made.verdicts[made.verdicts["evaluator"] == scorer.names[0]]
-    supports = [
-        Support(
-            None if pd.isna(prediction) else int(prediction),
-            None if pd.isna(score) else float(score),
-            status,
-            raw if isinstance(raw, str) else None,
-        )
-        for prediction, score, status, raw in zip(
-            own["prediction"], own["score"], own["status"], own["raw"], strict=True
-        )
-    ]
-    found, start = [], 0
+def biographies(made: Made, verifier: str, rule: str, gamma: float, narrow: float) -> list[Biography]:
+    """The biographies that hold facts, in order, each linked by the verdicts of one verifier."""
+    judged = Judged.join(made.claims, made.verdicts)
+    if verifier not in judged.evaluators:  # without any claim there is no verdict
+        return []
+    matrices = {
+        one.key["response_id"]: one
+        for one in linked_responses(judged, judged.evaluators.index(verifier))
+        if len(one.rows)
+    }
+    supports = iter(_supports(made.verdicts[made.verdicts["evaluator"] == verifier]))
+    found = []
     for response, record in zip(made.responses, made.records, strict=True):
-        n = len(record.decomposed.facts) * len(record.candidates)
-        found.append(Linked(response, record, supports[start : start + n], scorer))
-        start += n
+        if record.decomposed.facts:
+            matrix = matrices[response.response_id]
+            figures, links = score(matrix, rule, gamma=gamma, narrow=narrow)
+            cells = tuple(next(supports) for _ in record.cells)
+            found.append(Biography(response, record, matrix, tuple(links), figures, cells))
     return found
 
 
-def response_rows(made: Made, scorer: DFactScorer) -> list[Row]:
-    """A row per biography, in order."""
-    return [one.row() for one in linked(made, scorer)]
-
-
-def summarise(made: Made, rows: Sequence[Row], scorer: DFactScorer) -> Row:
-    """Figures over all biographies, per system, of every linking rule, and of every grouper."""
-    works = linked(made, scorer)
-    options: Row = {"replicates": scorer.replicates, "seed": scorer.seed, "confidence": scorer.confidence}
-    systems = list(dict.fromkeys(row["system"] for row in rows))
-    rules = [rule for rule in RULES if rule != "given" or all(_has_entities(work) for work in works)]
-    linking = []
-    for grouper in scorer.groupers:
-        for rule in rules:
-            told = [work.figures(grouper, rule) for work in works]
-            for system in systems:
-                row = scoring.summarise([one for one in told if one["system"] == system], **options)
-                linking.append(
-                    {"grouper": grouper, "link": rule, "system": system} | {key: row[key] for key in _LINKING}
-                )
-    return {
-        "grouper": scorer.groupers[0],
-        "link": scorer.rule,
-        **scoring.summarise(rows, **options),
-        **{key: sum(row[key] for row in rows) for key in _TOTALS},
-        "systems": [
-            {"system": system}
-            | scoring.summarise([row for row in rows if row["system"] == system], **options)
-            | {"category_accuracy": _share(_right_category([row for row in rows if row["system"] == system]))}
-            for system in systems
-        ],
-        "category_accuracy": _share(_right_category(rows)),
-        "linking": linking,
-        "grouping": grouping_rows(made, scorer.groupers),
-    }
+def response_rows(made: Made, linked: Sequence[Biography], narrow: float, irrelevant: str) -> list[Row]:
+    """A row per response, in order: figures, groups, what groupers did, facts."""
+    by_id = {one.response.response_id: one for one in linked}
+    rows = []
+    for response, record in zip(made.responses, made.records, strict=True):
+        one = by_id.get(response.response_id)
+        told = record.decomposed
+        rows.append(
+            {
+                "response_id": response.response_id,
+                "name": response.topic,
+                "system": response.system,
+                "output": response.output,
+                "abstained": told.abstained,
+                **({"n_facts": 0, "merged": None, "category": None} if one is None else _figures(one)),
+                "n_failed_sentences": sum(sentence.failed for sentence in told.sentences),
+                "given_category": response.category,
+                "candidates": [candidate.title for candidate in record.candidates if candidate.title is not None],
+                "candidates_from": record.source,
+                "groups": [] if one is None else [_group(one, number, narrow) for number in range(len(one.links))],
+                "grouping": {name: _told(found) for name, found in record.groupings.items()},
+                "n_truncated_sentences": sum(sentence.truncated for sentence in told.sentences),
+                "n_duplicates": told.n_duplicates,
+                "n_cut": told.n_cut,
+                "sentences": [sentence.text for sentence in told.sentences],
+                "facts": [] if one is None else _facts(one, irrelevant),
+            }
+        )
+    return rows
 
 
 def grouping_rows(made: Made, groupers: Sequence[str]) -> list[Row]:
@@ -233,60 +123,127 @@ def grouping_rows(made: Made, groupers: Sequence[str]) -> list[Row]:
             pairs = [(true, one.groups) for true, one in zip(truth, found, strict=True)]
             both = [compare(one, two) for one, two in pairs if one is not None and two is not None]
             row[f"n_compared_{key}"] = len(both)
-            row[f"same_as_{key}"] = _share([same for same, _ in both])
-            row[f"agreement_{key}"] = _share([agreed for _, agreed in both])
+            row[f"same_as_{key}"] = share([same for same, _ in both])
+            row[f"agreement_{key}"] = share([agreed for _, agreed in both])
         rows.append(row)
     return rows
 
 
-def fact_tables(made: Made, scorer: DFactScorer) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """What FActScore and D-FActScore say of each fact, as claims and verdicts that audits of evaluators read."""
+def evaluators_of(verifier: str, n_verifiers: int) -> tuple[str, str]:
+    """What the tables of facts call FActScore and D-FActScore by a verifier."""
+    more = "" if n_verifiers == 1 else f" ({verifier})"
+    return FACTSCORE + more, DFACTSCORE + more
+
+
+def fact_tables(
+    made: Made, linked: dict[str, list[Biography]], dataset: str, irrelevant: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """What the two scores say of each fact, as claims and verdicts that audits of evaluators read.
+
+    A row per fact; its document is that of the entity to which its group is linked by the first verifier. The
+    evaluators are "FActScore" and "D-FActScore", with the verifier behind them where there are several.
+    """
     claims: list[Row] = []
     verdicts: list[Row] = []
-    for work in linked(made, scorer):
-        titles, columns, main = work.matrix.entities, work.columns(), work.record.groupings[scorer.groupers[0]]
-        by_any = work.matrix.by_any()
-        for number, fact in enumerate(work.record.decomposed.facts):
-            column = None if columns is None or columns[number] < 0 else int(columns[number])
-            title = None if column is None else titles[column]
-            claim_id = f"{work.response.response_id}.{number}"
-            passages = None if column is None else work.record.doc(number, column)
-            claims.append(
-                {
-                    "claim_id": claim_id,
-                    "dataset": scorer.dataset,
-                    "system": work.response.system,
-                    "response_id": work.response.response_id,
-                    "doc_id": title,
-                    "topic": work.response.topic,
-                    "group": None if main.groups is None else str(main.groups[number] + 1),
-                    "entity": title,
-                    "claim": fact.text,
-                    "doc": None if passages is None else "\n\n".join(passages),
-                    "label": None if fact.label is None else LABELS[fact.label],
-                }
-            )
-            width = max(1, len(titles))
-            cells = work.cells[number * width : (number + 1) * width]
-            known = [one.score for one in cells if one.score is not None]
-            verdicts.append(
-                {
-                    "claim_id": claim_id,
-                    "evaluator": FACTSCORE,
-                    "score": max(known) if known else None,
-                    **_verdict(_or_none(by_any[number]), cells),
-                }
-            )
-            if main.groups is None:
-                told: Row = {"score": None, "prediction": None, "status": main.status}
-            elif column is None:
-                told = {"score": None, **_verdict(0 if titles else None, cells)}
-            else:
-                told = {"score": cells[column].score, **_verdict(cells[column].prediction, [cells[column]])}
-            verdicts.append({"claim_id": claim_id, "evaluator": DFACTSCORE, **told})
+    for verifier, mine in linked.items():
+        names = evaluators_of(verifier, len(linked))
+        for one in mine:
+            by_any, columns = one.matrix.matrix.by_any(), one.columns
+            for number, fact in enumerate(one.record.decomposed.facts):
+                fact_id = f"{one.response.response_id}.{number}"
+                if verifier == next(iter(linked)):
+                    claims.append(
+                        {
+                            "claim_id": fact_id,
+                            "dataset": dataset,
+                            "system": one.response.system,
+                            "response_id": one.response.response_id,
+                            "doc_id": one.title(columns[number]),
+                            "topic": one.response.topic,
+                            "group": str(one.matrix.groups[number] + 1) if one.matrix.groups[number] >= 0 else None,
+                            "entity": one.title(columns[number]),
+                            "claim": fact.text,
+                            "doc": _doc(one, number),
+                            "label": label_of(fact, irrelevant),
+                        }
+                    )
+                said = (_by_any(one, number, by_any[number]), _by_link(one, number, columns[number]))
+                verdicts += [{"claim_id": fact_id, "evaluator": n, **told} for n, told in zip(names, said, strict=True)]
     if not claims:
         return made.claims, made.verdicts
-    return validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts))
+    table = pd.DataFrame(verdicts).sort_values("evaluator", key=lambda names: names, kind="stable")
+    return validate_claims(pd.DataFrame(claims)), validate_verdicts(table)
+
+
+def share(values: Sequence[float]) -> float | None:
+    """The mean; None of nothing."""
+    return float(np.mean(values)) if values else None
+
+
+# -------------------------------------------------------------------------------------------------------- its parts
+
+
+def _figures(one: Biography) -> Row:
+    row = {key: value for key, value in one.figures.items() if key != "categories"}
+    row["n_unparsed"] = sum(cell.status == "unparsed" for cell in one.cells)
+    if not one.matrix.matrix.entities:
+        row["reason"] = one.record.candidates[0].reason
+    return row
+
+
+def _group(one: Biography, number: int, narrow: float) -> Row:
+    link = one.links[number]
+    return {
+        "entity": None if link.entity is None else one.title(link.entity),
+        "share": link.share,
+        "second": None if link.second is None else one.title(link.second),
+        "margin": link.margin,
+        "narrow": link.is_narrow(narrow),
+        "n_facts": int((one.matrix.groups == number).sum()),
+    }
+
+
+def _facts(one: Biography, irrelevant: str) -> list[Row]:
+    matrix, groups = one.matrix.matrix, one.matrix.groups
+    by_any, about, columns = matrix.by_any(), matrix.attributed(), one.columns
+    by_link = matrix.by_entity(columns)
+    return [
+        {
+            "text": fact.text,
+            "sentence": fact.sentence,
+            "group": None if groups[number] < 0 else int(groups[number]),
+            "entity": one.title(columns[number]),
+            "about": one.title(about[number]),
+            "supported_by": [matrix.entities[e] for e in np.flatnonzero(matrix.prediction[number] == 1)],
+            "factscore": _known(by_any[number]),
+            "dfactscore": None if groups[number] < 0 else _known(by_link[number]),
+            "label": label_of(fact, irrelevant),
+            "given_group": fact.group,
+            "given_entity": fact.entity,
+        }
+        for number, fact in enumerate(one.record.decomposed.facts)
+    ]
+
+
+def _by_any(one: Biography, number: int, prediction: int) -> Row:
+    cells = _cells_of(one, number)
+    scores = [cell.score for cell in cells if cell.score is not None]
+    return {"score": max(scores) if scores else None, **_verdict(_known(prediction), cells)}
+
+
+def _by_link(one: Biography, number: int, column: int) -> Row:
+    if one.matrix.groups[number] < 0:
+        grouping = next(iter(one.record.groupings.values()))
+        return {"score": None, "prediction": None, "status": grouping.status}
+    cells = _cells_of(one, number)
+    if column < 0:
+        return {"score": None, **_verdict(0 if one.matrix.matrix.entities else None, cells)}
+    return {"score": cells[column].score, **_verdict(cells[column].prediction, [cells[column]])}
+
+
+def _cells_of(one: Biography, number: int) -> tuple[Support, ...]:
+    width = len(one.record.candidates)
+    return one.cells[number * width : (number + 1) * width]
 
 
 def _verdict(prediction: int | None, cells: Sequence[Support]) -> Row:
@@ -299,19 +256,28 @@ def _verdict(prediction: int | None, cells: Sequence[Support]) -> Row:
     return {"prediction": prediction, "status": "unparsed" if guessed else "ok"}
 
 
-def _has_entities(work: Linked) -> bool:
-    known = {fact.entity for fact in work.record.decomposed.facts} - {None}
-    names = {name for one in work.record.candidates for name in (one.title, *one.named)}
-    return not work.record.decomposed.facts or (bool(known) and known <= names)
+def _doc(one: Biography, number: int) -> str | None:
+    column = int(one.columns[number])
+    passages = None if column < 0 else one.record.doc(number, column)
+    return None if passages is None else "\n\n".join(passages)
+
+
+def _supports(verdicts: pd.DataFrame) -> list[Support]:
+    columns = (verdicts["prediction"], verdicts["score"], verdicts["status"], verdicts["raw"])
+    return [
+        Support(
+            None if pd.isna(prediction) else int(prediction),
+            None if pd.isna(score) else float(score),
+            status,
+            raw if isinstance(raw, str) else None,
+        )
+        for prediction, score, status, raw in zip(*columns, strict=True)
+    ]
 
 
 def _given_groups(record: Record) -> tuple[int, ...] | None:
     marks = [fact.group for fact in record.decomposed.facts]
     return number_groups(marks) if all(mark is not None for mark in marks) else None
-
-
-def _right_category(rows: Sequence[Row]) -> list[bool]:
-    return [row["category"] == row["given_category"] for row in rows if row["given_category"] and row["category"]]
 
 
 def _told(found: Grouping) -> Row:
@@ -323,9 +289,5 @@ def _told(found: Grouping) -> Row:
     }
 
 
-def _share(values: Sequence[float]) -> float | None:
-    return float(np.mean(values)) if values else None
-
-
-def _or_none(verdict: int) -> int | None:
+def _known(verdict: int) -> int | None:
     return None if verdict < 0 else int(verdict)

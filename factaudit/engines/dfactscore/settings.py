@@ -8,10 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
+from factaudit.audit.core.matrix import NARROW
 from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.dfactscore.link import NARROW
 from factaudit.engines.dfactscore.run import published_files, score_files
-from factaudit.engines.factscore.score import GAMMA
 from factaudit.engines.settings import PACKAGES, EngineSettings, engine_options, load_block
 from factaudit.results import Results
 from factaudit.runfolder import RunSettings, write_lock
@@ -33,7 +32,6 @@ class DScoreSettings(EngineSettings):
     group_demos: str | None = None
     candidates: Literal["titles", "passages"] | None = None
     rule: Literal["argmax", "hungarian", "given"] = "argmax"
-    gamma: float = Field(default=GAMMA, ge=0)
     narrow: float = Field(default=NARROW, ge=0, le=1)
     dataset: str = "biographies"
     citation_judge: str | dict[str, dict[str, Any] | None] | None = None
@@ -44,7 +42,7 @@ class DScoreSettings(EngineSettings):
         *EngineSettings.PATHS,
     )
     PASSED: ClassVar[tuple[str, ...]] = (
-        *("groupers", "group_demos", "candidates", "rule", "gamma", "narrow"),
+        *("groupers", "group_demos", "candidates", "rule", "narrow"),
         *EngineSettings.PASSED,
     )
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
-import pandas as pd
-
-from factaudit.engines.factscore import score as scoring
-from factaudit.engines.factscore.rows import response_rows
-from factaudit.engines.pipeline import Engine
+from factaudit.engines.factscore.rows import response_rows, summarise
+from factaudit.engines.factscore.sections import facts_section, unsupported_section
+from factaudit.engines.pipeline import Engine, Row, Scored
 from factaudit.engines.records import Candidate, Decomposed, Found
 from factaudit.engines.responses import Response, make_response
 from factaudit.errors import UsageError
@@ -19,18 +18,6 @@ from factaudit.llm.replies import understood
 from factaudit.llm.together import run_sync, sessions
 from factaudit.llm.types import Request
 
-Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What came of it: the two tables, a row per response (with its sentences and facts), and the summary."""
-
-    claims: pd.DataFrame
-    verdicts: pd.DataFrame
-    responses: list[Row]
-    summary: Row
-
 
 @dataclass
 class FactScorer(Engine):
@@ -38,27 +25,11 @@ class FactScorer(Engine):
 
     >>> scorer = FactScorer("wiki.db", Client("gpt-4o-mini"))  # doctest: +SKIP
     >>> scorer.score(["Ada Lovelace"], ["Ada Lovelace was a mathematician."])["score"]  # doctest: +SKIP
-
-    Args (besides those of `factaudit.engines.pipeline.Engine`):
-        gamma: the length penalty's; 0 turns it off.
-        replicates, seed, confidence: of the bootstrap intervals over responses.
     """
 
-    gamma: float = scoring.GAMMA
-    replicates: int = 2000
-    seed: int = 0
-    confidence: float = 0.95
     name: ClassVar[str] = "factscore"
+    title: ClassVar[str] = "FActScore"
     needs_knowledge: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        scoring.penalty(1, self.gamma)
-
-    @property
-    def settings(self) -> Row:
-        """What changes figures, but no verdict."""
-        return {"gamma": self.gamma, "irrelevant": self.irrelevant}
 
     def score(self, topics: Sequence[str], outputs: Sequence[str], **options: Any) -> Row:
         """Score texts; topic and text at the same position belong together. ``options``: of `score_responses`.
@@ -92,28 +63,43 @@ class FactScorer(Engine):
         result: Row = self.score([topic], [said[-1]])["responses"][0]
         return result
 
-    def score_responses(self, responses: Sequence[Response], **options: Any) -> Scored:
-        """Score responses, many at once; ``options``: of `factaudit.engines.pipeline.Engine.make`."""
-        made = self.make(responses, **options)
+    def score_responses(
+        self, responses: Sequence[Response], *, journal: str | Path | None = None, progress: bool = False
+    ) -> Scored:
+        """Score responses, many at once; see `factaudit.engines.pipeline.Engine.make`."""
+        made = self.make(responses, journal=journal, progress=progress)
         rows = response_rows(made, self.names, self.gamma)
-        return Scored(made.claims, made.verdicts, rows, self.summarise(rows))
+        summary = summarise(made, rows, self.names, self.gamma, self.intervals)
+        return Scored(made.claims, made.verdicts, rows, summary, (made.claims, made.verdicts), made.records)
 
-    def summarise(self, rows: Sequence[Row]) -> Row:
-        """The first verifier's figures over response rows, the same per system and, if several, per verifier."""
+    def audits(self) -> dict[str, Row]:
+        people = {"irrelevant": self.irrelevant, "gamma": self.gamma}
+        own: dict[str, Row] = {"factscore": {"gamma": self.gamma}, "factscore_auc": {}}
+        return own | {f"factscore_{one}": people for one in ("agreement", "thresholds", "calibration")}
 
-        def told(name: str) -> Row:
-            own = [row | row["evaluators"][name] for row in rows]
-            options: Row = {"replicates": self.replicates, "seed": self.seed, "confidence": self.confidence}
-            whole = scoring.summarise(own, **options)
-            parts = scoring.by_system(own, **options)
-            for row, members in ((whole, own), *((part, _of(own, part["system"])) for part in parts)):
-                row["n_unparsed"] = sum(one["n_unparsed"] for one in members)
-                for key in ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "calls"):
-                    row[key] = sum(one[key] for one in members)
-            return {"evaluator": name, **whole, "systems": parts}
+    def sections(self, scored: Scored) -> list[Row]:
+        told = facts_section(
+            scored.responses,
+            scored.summary,
+            max_facts=self.max_facts,
+            parser=self.parser,
+            irrelevant=self.irrelevant,
+        )
+        first = unsupported_section(scored.responses, self.names[0])
+        return [told, *([first] if first else [])]
 
-        every = [told(name) for name in self.names]
-        return every[0] | ({"evaluators": every} if len(every) > 1 else {})
+    def tables(self, scored: Scored) -> dict[str, list[Row]]:
+        """The audit's rows with what only an engine knows: calls, failed sentences, facts removed and cut."""
+        rows = []
+        for one in scored.summary.get("evaluators", [scored.summary]):
+            if len(one["systems"]) != 1:
+                rows.append({key: value for key, value in one.items() if key not in ("systems", "evaluators")})
+            rows += one["systems"]
+        return {"factscore": rows}
+
+    def told(self, summary: Row) -> list[str]:
+        score = "undefined" if summary["score"] is None else f"{summary['score']:.4f}"
+        return [f"FActScore {score:>9} ({summary['evaluator']})"]
 
     # ------------------------------------------------------------------------------------------ the one page
 
@@ -149,7 +135,3 @@ class FactScorer(Engine):
         if reply.status != "ok" or not title:
             raise UsageError(f"the LLM named no topic ({reply.error or reply.status}); give it")
         return title
-
-
-def _of(rows: Sequence[Row], system: str | None) -> list[Row]:
-    return [row for row in rows if row["system"] == system]

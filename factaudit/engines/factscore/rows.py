@@ -1,49 +1,36 @@
-"""A row per response, for ``responses.jsonl``: its figures by each verifier, its sentences, facts and verdicts."""
+"""FActScore's figures by response and over all, as the audit `factscore` has them, with what only an engine knows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from factaudit.engines.factscore.score import response_score
+from factaudit.audit.core.facts import facts_of, scores_of
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.rows import ALL
+from factaudit.audit.factscore import factscore
 from factaudit.engines.pipeline import Made
 from factaudit.engines.records import Record, Sentence
 
 Row = dict[str, Any]
+#: What is added up over responses.
+TOTALS = ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "calls")
 
 
 def response_rows(made: Made, names: Sequence[str], gamma: float) -> list[Row]:
     """A row per response, in order; its own figures are those of the first verifier."""
-    told: dict[str, dict[str, Row]] = {name: {} for name in names}
-    table = made.verdicts
-    for name, claim_id, prediction, score, status in zip(
-        table["evaluator"],
-        table["claim_id"],
-        table["prediction"].astype(object),
-        table["score"],
-        table["status"],
-        strict=True,
-    ):
-        told[name][claim_id] = {
-            "prediction": None if pd.isna(prediction) else int(prediction),
-            "score": None if pd.isna(score) else float(score),
-            "status": status,
-        }
+    judged = Judged.join(made.claims, made.verdicts)
+    figures = {name: dict(_figures(judged, name, gamma)) for name in names if name in judged.evaluators}
+    verdicts = {name: _verdicts(made.verdicts, name) for name in names}
     rows = []
     for response, record in zip(made.responses, made.records, strict=True):
         ids = [f"{response.response_id}.{number}" for number in range(len(record.decomposed.facts))]
+        own = {name: _told(figures.get(name, {}).get(response.response_id, {}), record) for name in names}
         page = record.candidates[0]
-        figures = {}
-        for name in names:
-            given = [told[name][claim_id] for claim_id in ids]
-            figures[name] = response_score([one["prediction"] for one in given], gamma)
-            figures[name]["n_unparsed"] = sum(one["status"] == "unparsed" for one in given)
-            if record.decomposed.abstained:
-                figures[name]["reason"] = "abstained"
-            elif figures[name]["n_unscored"] and page.reason:
-                figures[name]["reason"] = page.reason
         row: Row = {
             "response_id": response.response_id,
             "system": response.system,
@@ -52,7 +39,7 @@ def response_rows(made: Made, names: Sequence[str], gamma: float) -> list[Row]:
             "abstained": record.decomposed.abstained,
             "page": page.title,
             "matched": page.matched,
-            **figures[names[0]],
+            **own[names[0]],
             "n_failed_sentences": sum(one.failed for one in record.decomposed.sentences),
             "n_truncated_sentences": sum(one.truncated for one in record.decomposed.sentences),
             "n_duplicates": record.decomposed.n_duplicates,
@@ -61,28 +48,102 @@ def response_rows(made: Made, names: Sequence[str], gamma: float) -> list[Row]:
         }
         if response.human is not None:
             row["human"] = dict(zip(("n_supported", "n_not_supported", "n_irrelevant"), response.human, strict=True))
-        row["evaluators"] = figures
-        row["sentences"] = _sentences(record, ids, told)
+        row["evaluators"] = own
+        row["sentences"] = _sentences(record, ids, verdicts)
         rows.append(row)
     return rows
 
 
-def _sentences(record: Record, ids: Sequence[str], told: dict[str, dict[str, Row]]) -> list[Row]:
+def summarise(made: Made, rows: Sequence[Row], names: Sequence[str], gamma: float, intervals: Intervals | None) -> Row:
+    """The audit's row of the first verifier, with ``systems``; of each verifier in ``evaluators`` if several."""
+    audited = factscore(Judged.join(made.claims, made.verdicts), gamma=gamma, intervals=intervals)
+    every = []
+    for name in names:
+        mine = [_with_totals(row, rows) for row in audited if row["evaluator"] == name]
+        if not mine:  # without any claim there is no verdict, and no evaluator
+            mine = [_with_totals(_silent(rows), rows)]
+        systems = [row for row in mine if row["system"] != ALL]
+        every.append({**mine[0], "evaluator": name, "systems": systems})
+    return every[0] | ({"evaluators": every} if len(every) > 1 else {})
+
+
+def _figures(judged: Judged, name: str, gamma: float) -> Iterator[tuple[str, Row]]:
+    facts = facts_of(judged)
+    scores = scores_of(facts, judged, judged.evaluators.index(name), gamma)
+    counts = {key: getattr(scores, key) for key in ("n_facts", "n_supported", "n_unscored", "n_unparsed")}
+    for place, response_id in enumerate(facts.responses["response_id"]):
+        shares = {key: float(values[place]) for key, values in scores.figures.items()}
+        yield (
+            response_id,
+            {
+                **{key: None if np.isnan(value) else value for key, value in shares.items()},
+                **{key: int(values[place]) for key, values in counts.items()},
+            },
+        )
+
+
+def _told(figures: Row, record: Record) -> Row:
+    """A response's figures with the reason where one is missing; the score of a response without facts is none."""
+    keys = ("score", "score_min", "score_max", "init_score", "init_score_min", "init_score_max")
+    counts = ("n_facts", "n_supported", "n_unscored", "n_unparsed")
+    row = {key: figures.get(key) for key in keys} | {key: figures.get(key, 0) for key in counts}
+    if not row["n_facts"]:
+        return row | {"reason": "abstained" if record.decomposed.abstained else "no fact"} | dict.fromkeys(keys)
+    missing = next((one.reason for one in record.candidates if one.reason), None)
+    return row | {"reason": missing or "facts have no verdict" if row["n_unscored"] else None}
+
+
+def _verdicts(table: pd.DataFrame, name: str) -> dict[str, Row]:
+    own = table[table["evaluator"] == name]
+    columns = (own["claim_id"], own["prediction"].astype(object), own["score"], own["status"])
+    return {
+        claim_id: {
+            "prediction": None if pd.isna(prediction) else int(prediction),
+            "score": None if pd.isna(score) else float(score),
+            "status": status,
+        }
+        for claim_id, prediction, score, status in zip(*columns, strict=True)
+    }
+
+
+def _sentences(record: Record, ids: Sequence[str], verdicts: dict[str, dict[str, Row]]) -> list[Row]:
     facts: list[list[Row]] = [[] for _ in record.decomposed.sentences]
     for fact, claim_id in zip(record.decomposed.facts, ids, strict=True):
-        verdicts = {name: given[claim_id] for name, given in told.items()}
+        told = {name: given[claim_id] for name, given in verdicts.items()}
         facts[fact.sentence or 0].append(
-            {"text": fact.text, "label": fact.label, "claim_id": claim_id, "verdicts": verdicts}
+            {"text": fact.text, "label": fact.label, "claim_id": claim_id, "verdicts": told}
         )
-    return [_told(one) | {"facts": own} for one, own in zip(record.decomposed.sentences, facts, strict=True)]
+    return [_sentence(one) | {"facts": own} for one, own in zip(record.decomposed.sentences, facts, strict=True)]
 
 
-def _told(sentence: Sentence) -> Row:
+def _sentence(sentence: Sentence) -> Row:
     row: Row = {"text": sentence.text, "status": sentence.status}
     if sentence.reply is not None:
         row["reply"] = sentence.reply
-    return (
-        row
-        | ({"truncated": True} if sentence.truncated else {})
-        | ({"error": sentence.error} if sentence.error else {})
+    row |= {"truncated": True} if sentence.truncated else {}
+    return row | ({"error": sentence.error} if sentence.error else {})
+
+
+def _with_totals(row: Row, rows: Sequence[Row]) -> Row:
+    members = [one for one in rows if row["system"] in (ALL, one["system"])]
+    return row | {key: sum(one[key] for one in members) for key in TOTALS}
+
+
+def _silent(rows: Sequence[Row]) -> Row:
+    """The audit's row where nothing was said: it has no evaluator to compute it for."""
+    figures = dict.fromkeys(f"{key}{end}" for key in ("score", "init_score") for end in ("", "_min", "_max"))
+    counts = dict.fromkeys(
+        ("n_scored", "n_unscored_responses", "n_facts", "n_supported", "n_unscored", "n_unparsed"), 0
     )
+    abstained = sum(row["abstained"] for row in rows)
+    return {
+        "system": ALL,
+        "n_responses": len(rows),
+        "n_abstained": abstained,
+        "n_without_facts": len(rows) - abstained,
+        **counts,
+        "respond_ratio": 0.0,
+        **figures,
+        "num_facts_per_response": None,
+        "reason": "no response has a scored fact",
+    }

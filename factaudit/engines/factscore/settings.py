@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.factscore.run import score_files
-from factaudit.engines.factscore.score import GAMMA
+from factaudit.engines.run import score_files
 from factaudit.engines.settings import PACKAGES, EngineSettings, engine_options, load_block
 from factaudit.engines.verify import NO_CONTEXT
 from factaudit.results import Results
@@ -21,9 +20,7 @@ class ScoreSettings(EngineSettings):
     """Everything that `factaudit score` takes, by the names of its options; see `FactScorer` for what they mean."""
 
     responses: list[str] = Field(min_length=1)
-    gamma: float = Field(default=GAMMA, ge=0)
     PATHS: ClassVar[tuple[str, ...]] = ("responses", *EngineSettings.PATHS)
-    PASSED: ClassVar[tuple[str, ...]] = ("gamma", *EngineSettings.PASSED)
 
 
 class ScoreExperiment(RunSettings):

@@ -1,0 +1,138 @@
+"""What a D-FActScore run's report says besides its audits: how its facts were come by, and who is merged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+Row = dict[str, Any]
+#: Merged paragraphs that the report shows; all are in responses.jsonl, their facts in tables/dfactscore_elsewhere.csv.
+SHOWN = 12
+
+
+def facts_section(responses: Sequence[Row], summary: Row, *, k: int, max_facts: int) -> Row:
+    """How the facts, their groups and the candidates were come by, and what went wrong on the way."""
+    text = [
+        f"Verified by {summary['evaluator']}; groups by {summary['grouper']!r}; linked by {summary['link']!r}. "
+        f"{summary['n_unscored']:,} of {summary['n_facts']:,} facts have no FActScore verdict, "
+        f"{summary['n_unscored_linked']:,} no D-FActScore verdict. {summary['n_narrow']:,} links are narrow: the "
+        "second-best person supports nearly as many facts.",
+        _told_candidates(responses, k),
+        "Groupers: " + "; ".join(_told_grouping(row) for row in summary["grouping"]) + ".",
+    ]
+    doubts = [
+        f"{summary[key]:,} {told}"
+        for key, told in (
+            ("n_unparsed", "verification replies hold neither True nor False"),
+            (
+                "n_failed_sentences",
+                "sentences could not be decomposed, because calls failed: each stands for its facts, unscored",
+            ),
+            ("n_truncated_sentences", "decompositions broke off at the limit of tokens"),
+            ("n_cut", f"facts were cut beyond {max_facts} a response"),
+        )
+        if summary[key]
+    ]
+    if doubts:
+        text.append("; ".join(doubts) + ".")
+    if summary["category_accuracy"] is not None:
+        text.append(f"The category is as given for {percent(summary['category_accuracy'])} of the responses.")
+    return {"title": "How facts, groups and candidates were come by", "text": text, "table": None, "figure": None}
+
+
+def merged_paragraphs(responses: Sequence[Row], shown: int = SHOWN) -> Row | None:
+    """The section of merged paragraphs with their facts by person; None where none is merged.
+
+    ``merged`` is a list of ``{name, system, response_id, factscore, dfactscore, people: [{title, n, linked}],
+    sentences: [{text, person}], facts: [{text, person, elsewhere}]}``; a person is a number in ``people``, or null.
+    """
+    merged = _most_merged(responses)
+    if not merged:
+        return None
+    n_facts = sum(row["n_elsewhere"] for row in merged)
+    text = (
+        f"{len(merged):,} paragraphs say {n_facts:,} things of one person that are true of another of the name (in "
+        "bold among the facts). A sentence is coloured as the person whom most of its facts are true of. Shown: the "
+        f"{min(shown, len(merged))} with most of them; tables/dfactscore_elsewhere.csv has all."
+    )
+    items = [_paragraph(row) for row in merged[:shown]]
+    return {"title": "Merged paragraphs", "text": text, "table": None, "figure": None, "merged": items}
+
+
+def _paragraph(row: Row) -> Row:
+    linked = {group["entity"] for group in row["groups"]}
+    counts = Counter(fact["about"] for fact in row["facts"] if fact["about"] is not None)
+    people = [title for title, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]
+    owner = [_owner(fact) for fact in row["facts"]]
+    people += [title for title in dict.fromkeys(owner) if title is not None and title not in people]
+    number = {title: position for position, title in enumerate(people)}
+    sentences = []
+    for position, sentence in enumerate(row["sentences"]):
+        mine = Counter(
+            title for title, fact in zip(owner, row["facts"], strict=True) if fact["sentence"] == position and title
+        )
+        best = max(mine, key=lambda title: mine[title]) if mine else None
+        sentences.append({"text": sentence, "person": None if best is None else number[best]})
+    totals = Counter(owner)
+    return {
+        "name": row["name"],
+        "system": row["system"],
+        "response_id": row["response_id"],
+        "factscore": row["init_factscore"],
+        "dfactscore": row["init_dfactscore"],
+        "people": [{"title": title, "n": totals[title], "linked": title in linked} for title in people],
+        "sentences": sentences,
+        "facts": [
+            {"text": fact["text"], "person": None if title is None else number[title], "elsewhere": _is_elsewhere(fact)}
+            for title, fact in zip(owner, row["facts"], strict=True)
+        ],
+    }
+
+
+def _owner(fact: Row) -> str | None:
+    """Whom a fact is shown as true of; of several people the one that it was linked to, where that is one of them."""
+    if fact["dfactscore"] == 1 and fact["entity"] is not None:
+        return fact["entity"]
+    return fact["about"]
+
+
+def _is_elsewhere(fact: Row) -> bool:
+    return fact["factscore"] == 1 and fact["dfactscore"] == 0
+
+
+def _most_merged(responses: Sequence[Row]) -> list[Row]:
+    merged = [row for row in responses if row.get("merged")]
+    return sorted(merged, key=lambda row: (-row["n_elsewhere"], row["response_id"]))
+
+
+def _told_candidates(responses: Sequence[Row], k: int) -> str:
+    n = Counter(row["candidates_from"] for row in responses)
+    ways = (
+        ("given", "given"),
+        ("titles", "the pages whose titles share the name"),
+        ("passages", f"the pages of the {k} passages that BM25 ranks best for the name, which no title need share"),
+        ("none", "nobody was found, so that their facts have no verdict"),
+    )
+    told = [f"{words} ({n[way]:,} of {len(responses):,})" for way, words in ways if n[way]]
+    return f"Whom a biography may be about: {'; '.join(told)}."
+
+
+def _told_grouping(row: Row) -> str:
+    told = []
+    if row["grouper"] == "llm":
+        told.append(f"{row['n_changed']:,} facts changed, {row['n_dropped']:,} dropped by its replies")
+        told.append(f"{row['n_invented']:,} lines invented, {row['n_repeated']:,} repeated")
+    if row["n_failed"]:
+        told.append(f"{row['n_failed']:,} responses without a usable reply")
+    if row["same_as_given"] is not None and row["grouper"] != "given":
+        told.append(
+            f"exactly as given for {percent(row['same_as_given'])} of {row['n_compared_given']:,} responses "
+            f"(facts in the right group: {percent(row['agreement_given'])})"
+        )
+    return f"{row['grouper']}: {', '.join(told)}" if told else row["grouper"]
+
+
+def percent(value: float | None) -> str:
+    """``91.0 %``."""
+    return "–" if value is None else f"{100 * value:.1f} %"

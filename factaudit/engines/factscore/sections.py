@@ -1,0 +1,62 @@
+"""What a FActScore run's report says besides its audits: how the facts were come by, and where to look first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+Row = dict[str, Any]
+#: Responses that the report shows, each with so many of the facts that were found unsupported.
+SHOWN, SHOWN_FACTS = 10, 8
+
+
+def facts_section(responses: Sequence[Row], summary: Row, *, max_facts: int, parser: str, irrelevant: str) -> Row:
+    """How the facts and their verdicts were come by, and what went wrong on the way."""
+    text = [
+        f"{summary['n_scored']:,} of {summary['n_responses']:,} responses are scored; {summary['n_abstained']:,} "
+        f"abstained, {summary['n_without_facts']:,} hold no fact, of {summary['n_unscored_responses']:,} nothing could "
+        f"be put to a verifier. {summary['n_facts']:,} facts, {summary['n_unscored']:,} of them unscored by "
+        f"{summary['evaluator']}: they count as not supported, and the bounds let them be either."
+    ]
+    if summary["n_duplicates"] or summary["n_cut"]:
+        text.append(
+            f"Of the facts of the replies, {summary['n_duplicates']:,} were repeated in a response and removed, and "
+            f"{summary['n_cut']:,} cut beyond {max_facts} a response."
+        )
+    if summary["n_failed_sentences"] or summary["n_truncated_sentences"]:
+        text.append(
+            f"{summary['n_failed_sentences']:,} sentences could not be decomposed, because calls failed: each stands "
+            f"for its facts, unscored. {summary['n_truncated_sentences']:,} replies broke off at the limit of tokens: "
+            "what they hold is used."
+        )
+    if summary["n_unparsed"]:
+        how = "guessed, as published" if parser == "original" else "left unscored"
+        text.append(f"{summary['n_unparsed']:,} replies hold neither True nor False: their verdicts are {how}.")
+    pages = Counter(row["matched"] for row in responses if row["matched"] not in (None, "exact"))
+    if pages:
+        found = ", ".join(f"{n:,} by {how}" for how, n in pages.most_common())
+        text.append(f"Pages that were not found under the topic itself: {found}.")
+    if any(row.get("human") for row in responses):
+        how = "are left out" if irrelevant == "exclude" else "count as not supported"
+        text.append(f"Facts that people found irrelevant {how}; people's score knows no length penalty.")
+    return {"title": "How the facts were come by", "text": text, "table": None, "figure": None}
+
+
+def unsupported_section(responses: Sequence[Row], name: str) -> Row | None:
+    """The responses with the lowest share of supported facts, and what was found unsupported: where to look first."""
+    judged = [row for row in responses if row["init_score"] is not None and row["n_supported"] < row["n_facts"]]
+    judged.sort(key=lambda row: (row["init_score"], -row["n_facts"]))
+    rows = []
+    for row in judged[:SHOWN]:
+        facts = [fact for sentence in row["sentences"] for fact in sentence["facts"]]
+        unsupported = [fact["text"] for fact in facts if fact["verdicts"][name]["prediction"] == 0]
+        more = len(unsupported) - SHOWN_FACTS
+        shown = unsupported[:SHOWN_FACTS] + ([f"and {more:,} more"] if more > 0 else [])
+        share = f"{row['n_supported']} of {row['n_facts']}"
+        rows.append([row["topic"], row["system"] or "–", share, " · ".join(shown)])
+    if not rows:
+        return None
+    columns = ["topic", "system", "supported", "facts found unsupported"]
+    text = f"The {len(rows)} responses of the lowest share of supported facts ({name}); all are in responses.jsonl."
+    return {"title": "Where to look first", "text": text, "table": {"columns": columns, "rows": rows}, "figure": None}
