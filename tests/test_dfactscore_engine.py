@@ -555,9 +555,9 @@ def test_the_local_model_runs_the_whole_pipeline(
     assert all(row["n_facts"] >= 1 for row in rows)
     claims = read_claims(tmp_path / "run/claims.parquet")
     verdicts = read_verdicts(tmp_path / "run/verdicts.parquet", claims=claims)
-    assert len(verdicts) == 2 * len(claims)
-    # A sentence and its grouping, and each fact against both entities.
+    assert len(verdicts) == len(claims)
+    # A sentence and its grouping (once more where the first cannot be read), and each fact against both entities.
     (calls,) = results.calls
-    assert calls["calls"] + calls["cached_calls"] == 3 * 2 + 2 * len(claims)
+    assert 3 * 2 <= calls["calls"] + calls["cached_calls"] - len(claims) <= 3 * 3
     assert calls["cost"] == 0
     assert (tmp_path / "run/report.html").is_file()

@@ -40,11 +40,11 @@ def audit(files: tuple[Path, ...], out: Path, mapping: Mapping, title: str, seed
     """
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
-    from factaudit.tables import read_table
+    from factaudit.intake.anyfile import read_any
     from factaudit.tables.counts import is_counts
 
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates}
-    if len(files) == 1 and is_counts(read_table(files[0])):
+    if len(files) == 1 and is_counts(read_any(files[0])):
         given["counts"] = str(files[0].resolve())
     else:
         given["claims"] = [str(files[0].resolve())]

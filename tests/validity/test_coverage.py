@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import repeats
-from coverage import coverage
+from covering import coverage
 from regimes import REGIMES
 
 #: Of 300 replicates a share of 95 % comes out between 91 and 98.7 % (three standard errors). Some intervals are

@@ -1,6 +1,6 @@
 """How often do 95 % intervals hold the truth? Prints a table: a row per simulated benchmark, a column per figure.
 
-    python tests/validity/coverage.py [replicates, default 2000]
+    python tests/validity/covering.py [replicates, default 2000]
 
 Each cell is the share of replicates (and of systems, where a figure is of one system) whose interval holds the true
 figure. What lies outside of 93 to 98 % is marked. A least rate has a simultaneous interval, and tau one of all orders
