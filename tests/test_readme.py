@@ -13,7 +13,7 @@ import factaudit
 from factaudit.cli import cli
 from factaudit.evaluators import registry
 from factaudit.evaluators.base import Evaluator
-from factaudit.experiment import load
+from factaudit.experiment import engine_of, load
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +83,6 @@ def test_linked_files_and_experiments_exist(readme, root, shared):
         if not link.startswith("http"):
             assert (root / link).exists(), link
     for path in sorted((root / "experiments").glob("*.yaml")):
-        text = path.read_text(encoding="utf-8")
-        if "factscore:" not in text:
-            load(path, {"data": str(shared)} if "${data}" in text else None)
+        settings = {"data": str(shared)} if "${data}" in path.read_text(encoding="utf-8") else None
+        engine = engine_of(path)
+        load(path, settings) if engine is None else engine.load(path, settings)
