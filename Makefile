@@ -16,8 +16,8 @@ TESTS ?= -m "not slow"
 .PHONY: audit test check bench notebooks clean
 
 audit: $(VENV)/.installed
-	$(BIN)/factaudit run experiments/quickstart.yaml --out runs/quickstart
-	@echo "Open runs/quickstart/report.html in a browser."
+	$(BIN)/factaudit run experiments/ragtruth.yaml --out runs/ragtruth
+	@echo "Open runs/ragtruth/report.html in a browser."
 
 test: $(VENV)/.installed-$(DEV)
 	$(BIN)/ruff format --check .

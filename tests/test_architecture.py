@@ -26,6 +26,7 @@ FLOORS = (
     {"runfolder"},
     {"engines", "estimate", "rundiff"},
     {"experiment"},
+    {"start"},
     {"cli"},
 )
 #: What an audit may not have to do with: drawing, asking models, and what makes rows.

@@ -1,4 +1,4 @@
-"""RAGTruth's numbers that ship (data/ragtruth): they are consistent, and 200 labels say what all 1,800 do."""
+"""RAGTruth's numbers that ship (factaudit/start/demo): they are consistent, and 200 labels say what all 1,800 do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from factaudit.estimate.sample import read_sample
 from factaudit.tables.annotations import read_annotations
 
 ROOT = Path(__file__).parents[1]
-DATA = ROOT / "data" / "ragtruth"
+DATA = ROOT / "factaudit" / "start" / "demo"
 
 
 def test_only_numbers_and_ids_ship() -> None:

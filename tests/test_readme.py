@@ -86,3 +86,20 @@ def test_linked_files_and_experiments_exist(readme, root, shared):
         settings = {"data": str(shared)} if "${data}" in path.read_text(encoding="utf-8") else None
         engine = engine_of(path)
         load(path, settings) if engine is None else engine.load(path, settings)
+
+
+def test_it_is_short_and_shows_what_make_audit_prints(readme, root):
+    assert len(readme.splitlines()) <= 150
+    (shown,) = re.findall(r"```console\n(.*?)```", readme, flags=re.DOTALL)
+    data = root / "factaudit" / "start" / "demo" / "responses.jsonl.gz"
+    converted = factaudit.convert("ragtruth-scores", [data])
+    assert f"claims    {len(converted.claims):>9,} in 2 datasets" in shown
+    assert f"verdicts  {len(converted.verdicts):>9,} of 4 evaluators" in shown
+
+
+def test_the_commands_of_the_docs_exist(root):
+    for path in sorted((root / "docs").glob("*.md")):
+        for words in re.findall(
+            r"^(?:\s*- run: )?factaudit ([a-z]+)", path.read_text(encoding="utf-8"), flags=re.MULTILINE
+        ):
+            assert words in cli.commands, f"{path.name}: factaudit {words}"

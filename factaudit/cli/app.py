@@ -28,6 +28,7 @@ from factaudit.cli import (
     knowledge,
     listing,
     run,
+    start,
 )
 from factaudit.cli.options import Group
 from factaudit.cli.terminal import say, tame_warnings
@@ -35,7 +36,7 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.version import __version__
 
 #: In the order of the help.
-FAMILIES = (run, inspect, judge, audit, estimate, diff, convert, engines, knowledge, ambigbio, cache, listing)
+FAMILIES = (start, run, inspect, judge, audit, estimate, diff, convert, engines, knowledge, ambigbio, cache, listing)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -46,7 +47,8 @@ def cli(debug: bool) -> None:
 
     \b
     Start here:
-      factaudit run experiments/quickstart.yaml --out runs/quickstart
+      factaudit demo
+      factaudit init answers.csv judges.csv
       factaudit audit claims.jsonl verdicts.parquet --out runs/mine
     """
 

@@ -11,7 +11,6 @@ from factaudit.cli.options import PATH, RUN_FOLDER, example
 from factaudit.cli.show import show_agreement, show_estimates, show_plan, show_sample
 from factaudit.cli.terminal import say
 from factaudit.errors import UsageError
-from factaudit.files import atomic, spare
 
 _CLAIMS = click.argument("claims", type=PATH)
 _VERDICTS = click.argument("verdicts", type=PATH, nargs=-1, required=True)
@@ -156,6 +155,7 @@ def plan(
 
     from factaudit.estimate.plan import BUDGETS, Stated, plan_rates
     from factaudit.estimate.sample import read_sample
+    from factaudit.files import atomic, spare
     from factaudit.tables import read_claims, read_verdicts, suffix, write_table
     from factaudit.tables.annotations import read_annotations
 
@@ -244,6 +244,7 @@ def sample(
     """
     from factaudit.estimate.run import chosen_evaluators, labelled
     from factaudit.estimate.sample import draw_again, draw_sample, read_sample
+    from factaudit.files import spare
     from factaudit.tables import read_claims, read_verdicts
     from factaudit.tables.annotations import read_annotations
 
@@ -306,6 +307,7 @@ def labels(
 ) -> None:
     """Merge annotation files, say how far the annotators agree, and make labels of them by a rule."""
     from factaudit.estimate.agreement import agreement, disagreements
+    from factaudit.files import spare
     from factaudit.tables import read_claims, suffix, write_table
     from factaudit.tables.annotations import judgements, labels_by, read_annotations
 
