@@ -6,30 +6,37 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from estimation import REGIMES, compare, coverage, draw_and_label, real_sets
+from estimation import REGIMES, Regime, compare, coverage, draw_and_label, real_sets
 
 from factaudit.estimate.case import Settings
 from factaudit.estimate.methods import METHODS
 from factaudit.estimate.plan import plan_rows
 
-#: Of each set the greatest mean |bias| and width, and the least coverage, at 100 and 400 labels.
+DRAWS = 12
+#: Of each set the greatest mean |bias| and width at 100 and 400 labels, and the coverage over many draws.
 BOUNDS = {
-    "RAGTruth QA": {100: (0.040, 0.20, 0.90), 400: (0.019, 0.085, 0.88)},
-    "RAGTruth Summary": {100: (0.063, 0.27, 0.90), 400: (0.031, 0.12, 0.88)},
-    "AggreFact, 11 sets": {100: (0.082, 0.36, 0.88), 400: (0.046, 0.20, 0.88)},
+    "RAGTruth QA": ({100: (0.040, 0.20), 400: (0.019, 0.085)}, 0.93),
+    "RAGTruth Summary": ({100: (0.063, 0.27), 400: (0.031, 0.12)}, 0.91),
+    "AggreFact, 11 sets": ({100: (0.082, 0.36), 400: (0.046, 0.20)}, 0.90),
 }
+
+
+def least(coverage: float, trials: int) -> float:
+    """Below this comes fewer than one of 500 shares of so many trials of that coverage."""
+    return coverage - 3 * float(np.sqrt(coverage * (1 - coverage) / trials))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOUNDS)
 @pytest.mark.parametrize("budget", [100, 400])
 def test_on_real_sets(name: str, budget: int, shared: Path) -> None:
-    outcome = compare(real_sets(shared)[name], budget, 12)
+    outcome = compare(real_sets(shared)[name], budget, DRAWS)
     bias, width, covered = outcome.row("hierarchical")
-    greatest, widest, least = BOUNDS[name][budget]
+    bounds, coverage_of_many = BOUNDS[name]
+    greatest, widest = bounds[budget]
     assert bias <= greatest
     assert width <= widest
-    assert covered >= least
+    assert covered >= least(coverage_of_many, len(outcome.methods["hierarchical"].covered))
     assert outcome.wrong <= max(2, 0.02 * outcome.resolved)
     assert bias < outcome.row("labels")[0]
     assert bias < outcome.row("VC threshold")[0]
@@ -38,26 +45,29 @@ def test_on_real_sets(name: str, budget: int, shared: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["RAGTruth QA", "RAGTruth Summary", "AggreFact, 11 sets"])
-def test_a_plan_tells_the_width_to_come(name: str, shared: Path) -> None:
-    """Predicted over realised width, over pilots of 60 labels: 0.9 to 1.1 on average, within a quarter each."""
-    ratios = []
-    for seed in range(5):
-        corpus = real_sets(shared)[name](seed)
-        pilot = draw_and_label(corpus, 66, Settings(seed=seed))
-        rows = plan_rows(pilot.corpus, pilot, Settings(seed=seed), budgets=(200,), worlds=4)
-        realised = METHODS["hierarchical"](draw_and_label(corpus, 200, Settings(seed=seed + 100)))
-        (planned,) = [row["width"] for row in rows if (row["system"], row["method"]) == ("__mean__", "hierarchical")]
-        ratios.append(planned / np.mean([one.high - one.low for one in realised]))
-    assert 0.88 < np.mean(ratios) < 1.12
-    assert max(ratios) < 1.35
-    assert min(ratios) > 0.65
+def test_a_plan_tells_the_width_to_come(shared: Path) -> None:
+    """Predicted over realised width, over pilots of 66 labels: 0.9 to 1.1 on average."""
+    ratios: dict[str, list[float]] = {}
+    for name, corpus_of in real_sets(shared).items():
+        for seed in range(6):
+            corpus = corpus_of(seed)
+            pilot = draw_and_label(corpus, 66, Settings(seed=seed))
+            rows = plan_rows(pilot.corpus, pilot, Settings(seed=seed), budgets=(200,), worlds=3)
+            realised = METHODS["hierarchical"](draw_and_label(corpus, 200, Settings(seed=seed + 100)))
+            (planned,) = [
+                row["width"] for row in rows if (row["system"], row["method"]) == ("__mean__", "hierarchical")
+            ]
+            ratios.setdefault(name, []).append(planned / float(np.mean([one.high - one.low for one in realised])))
+    assert 0.9 < np.mean([*ratios.values()]) < 1.1
+    for name, found in ratios.items():
+        assert 0.8 < np.mean(found) < 1.2, name
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("regime", REGIMES, ids=lambda regime: regime.name)
-def test_intervals_cover(regime) -> None:
-    # A share of 95 % of 20 replicates with one to thirty systems comes out above this in all but one of 500 cases.
-    replicates = 60 if len(regime.world.rates) < 4 else 20
+def test_intervals_cover(regime: Regime) -> None:
+    systems = len(regime.world.rates)
+    replicates = min(60, max(10, 80 // systems))
     for target, share in coverage(regime, replicates).items():
-        assert share > 0.95 - 3 * np.sqrt(0.95 * 0.05 / (replicates * min(4, len(regime.world.rates)))), target
+        # Systems of one replicate share the fit: more than four count as four.
+        assert share > least(0.95, replicates * min(4, systems)), target
