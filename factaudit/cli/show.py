@@ -135,8 +135,7 @@ def show_plan(rows: Sequence[dict[str, Any]], width: float, seconds_per_label: f
             else:
                 say(f"  {'':<15} {100 * width:g} points: more labels than planned for")
     if piloted:
-        say("
-Pilots of 66 labels told the width at 200 within 25 % in 57 to 93 of 100 cases:")
+        say("\nPilots of 66 labels told the width at 200 within 25 % in 57 to 93 of 100 cases:")
         say("take the range, and plan again on the way.")
     else:
         say("\nFrom stated TPR and TNR, the same for all systems: a pilot of 50 labels knows more.")
