@@ -7,6 +7,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -168,9 +169,27 @@ def test_boilerplate_and_empty_outputs_yield_no_facts_and_cost_no_call(knowledge
     assert (result["score"], result["respond_ratio"], result["n_without_facts"]) == (None, 0, 2)
 
 
-def test_a_topic_without_a_page_leaves_its_facts_unscored_with_the_reason(knowledge: Knowledge) -> None:
+def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored(knowledge: Knowledge) -> None:
+    llm = ScriptedLLM(answer)
+    scored = scorer(knowledge, llm, verifiers=["retrieval", "rouge2"], gamma=0).score_responses(
+        [make_response("Nobody", "It rained. It rained again."), make_response("Ada Fenn", "Ada was a miller.")]
+    )
+    assert not [prompt for prompt in llm.prompts if "rained" in prompt.rpartition("sentence into")[2]]
+    row = scored.responses[0]
+    assert (row["n_facts"], row["n_failed_sentences"], row["calls"], row["score"]) == (2, 2, 0, None)
+    assert row["reason"] == "no page for the topic 'Nobody' in the knowledge source"
+    assert {one["error"] for one in row["sentences"]} == {row["reason"]}
+    summary = scored.summary
+    assert (summary["n_scored"], summary["n_unscored_responses"], summary["n_without_facts"]) == (1, 1, 0)
+    assert summary["respond_ratio"] == 1
+    share = scored.responses[1]["score"]
+    assert (summary["score_min"], summary["score_max"]) == (share / 2, (share + 1) / 2)
+
+
+def test_given_facts_on_a_topic_without_a_page_are_unscored_with_the_reason(knowledge: Knowledge) -> None:
+    given = replace(make_response("Nobody", "It rained."), facts=(Fact("It rained."), Fact("It was wet.")))
     scored = scorer(knowledge, verifiers=["retrieval", "rouge2"]).score_responses(
-        [make_response("Nobody", "It rained."), make_response("Ada Fenn", "Ada was a miller.")]
+        [given, make_response("Ada Fenn", "Ada was a miller.")]
     )
     lost = scored.verdicts[scored.verdicts["claim_id"].isin(scored.claims["claim_id"][:2])]
     assert lost["status"].tolist() == ["skipped"] * 4

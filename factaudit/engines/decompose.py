@@ -152,6 +152,16 @@ def distinct(facts: Sequence[Sequence[str]], max_facts: int = MAX_FACTS) -> tupl
     return left, n_duplicates, n_cut
 
 
+def undecomposed(text: str, status: str, reason: str | None) -> Decomposed:
+    """A text that nobody is asked to decompose: each sentence but boilerplate stands for its facts, unscored."""
+    told = tuple(
+        Sentence(one, "boilerplate") if is_boilerplate(one, first=not number) else Sentence(one, status, error=reason)
+        for number, one in enumerate(sentences(without_thoughts(text)))
+    )
+    facts = (Fact(one.text, sentence=number, failed=status) for number, one in enumerate(told) if one.failed)
+    return Decomposed(False, told, tuple(facts))
+
+
 async def decompose(
     text: str,
     ask: Callable[[Request], Awaitable[Reply]],

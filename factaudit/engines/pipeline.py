@@ -20,11 +20,11 @@ from pydantic import TypeAdapter
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.means import GAMMA, penalty
 from factaudit.engines.abstain import DETECTORS, is_abstained
-from factaudit.engines.decompose import MAX_FACTS, Demonstrations, decompose, sentences
+from factaudit.engines.decompose import MAX_FACTS, Demonstrations, decompose, sentences, undecomposed
 from factaudit.engines.facts import MIN_CHARACTERS
 from factaudit.engines.npm import Npm
 from factaudit.engines.progress import Bar, Calls
-from factaudit.engines.records import Decomposed, Found, Grouping, Record, Sentence, Support
+from factaudit.engines.records import Candidate, Decomposed, Found, Grouping, Record, Sentence, Support
 from factaudit.engines.responses import Fact, Response
 from factaudit.engines.tables import claims_table, verdicts_table
 from factaudit.engines.verify import RETRIEVAL, Verifiers
@@ -156,6 +156,11 @@ class Engine:
     async def group(self, response: Response, decomposed: Decomposed, calls: Calls) -> dict[str, Grouping]:
         """The groups of a response's facts, by grouper."""
         return {}
+
+    def hopeless(self, response: Response) -> Candidate | None:
+        """Why none of a response's facts could be verified, whatever they are: it is then not decomposed, which costs
+        calls; None where they may."""
+        return None
 
     def find(self, response: Response, decomposed: Decomposed) -> Found:
         """The pages that a response may be about."""
@@ -305,6 +310,8 @@ class Engine:
         abstained = is_abstained(response.output, self.abstain) if response.abstained is None else response.abstained
         if abstained:
             return Decomposed(True, tuple(map(Sentence, sentences(text))))
+        if response.facts is None and (hopeless := await asyncio.to_thread(self.hopeless, response)) is not None:
+            return undecomposed(text, hopeless.status, hopeless.reason)
         if response.facts is not None:
             given = response.sentences if response.sentences is not None else self.given_sentences(response)
             facts = response.facts

@@ -124,7 +124,7 @@ class Record:
         one = self.decomposed.facts[fact]
         if one.failed is not None:
             sentence = self.decomposed.sentences[one.sentence or 0]
-            why = f"the sentence could not be decomposed: {sentence.error or sentence.reply or one.failed}"
+            why = f"the sentence was not decomposed: {sentence.error or sentence.reply or one.failed}"
             return Support(None, None, one.failed, why)
         return Support(None, None, self.candidates[candidate].status, self.candidates[candidate].reason)
 

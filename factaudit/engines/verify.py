@@ -154,6 +154,11 @@ class Verifiers:
             raise UsageError(f"the nonparametric probability is combined with the verifier {RETRIEVAL!r}; add it")
 
     @property
+    def all_need_passages(self) -> bool:
+        """Whether every verifier reads a knowledge source: an evaluator is given passages, too."""
+        return NO_CONTEXT not in self.asked.values()
+
+    @property
     def need_passages(self) -> bool:
         """Whether any verifier reads a knowledge source."""
         return bool(self.evaluators) or RETRIEVAL in self.asked.values()

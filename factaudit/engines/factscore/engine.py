@@ -108,6 +108,13 @@ class FactScorer(Engine):
         if isinstance(self.knowledge, Knowledge):
             self.knowledge.check(one.topic for one in responses if one.abstained is not True)
 
+    def hopeless(self, response: Response) -> Candidate | None:
+        """A topic without a page, where all verifiers read pages."""
+        if not isinstance(self.knowledge, Knowledge) or not self._verifiers.all_need_passages:
+            return None
+        page, status, reason = self.knowledge.find(response.topic)
+        return None if page is not None else Candidate(None, status, reason)
+
     def find(self, response: Response, decomposed: Decomposed) -> Found:
         """The page of the topic."""
         if not isinstance(self.knowledge, Knowledge) or decomposed.abstained:

@@ -26,9 +26,9 @@ def facts_section(responses: Sequence[Row], summary: Row, *, max_facts: int, par
         )
     if summary["n_failed_sentences"] or summary["n_truncated_sentences"]:
         text.append(
-            f"{summary['n_failed_sentences']:,} sentences could not be decomposed, because calls failed: each stands "
-            f"for its facts, unscored. {summary['n_truncated_sentences']:,} replies broke off at the limit of tokens: "
-            "what they hold is used."
+            f"{summary['n_failed_sentences']:,} sentences were not decomposed (calls failed, or the topic has no page):"
+            f" each stands for its facts, unscored. {summary['n_truncated_sentences']:,} replies broke off at the limit"
+            " of tokens: what they hold is used."
         )
     if summary["n_unparsed"]:
         how = "guessed, as published" if parser == "original" else "left unscored"
