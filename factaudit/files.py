@@ -56,6 +56,14 @@ def _is_alive(process: int) -> bool:
     return True
 
 
+def from_json(text: str | bytes) -> Any:
+    """A JSON text's value. What is nested too deeply to be read is a `json.JSONDecodeError`, as all that is no JSON."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise json.JSONDecodeError("nested too deeply", "", 0) from None
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write UTF-8 text atomically, with ``\\n`` line ends on every system."""
     with atomic(path) as temporary:

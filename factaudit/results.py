@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from factaudit.audit.core.declare import columns_of, in_order
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS, MISSING, Judged
 from factaudit.audit.findings import findings
-from factaudit.errors import InputError, Problem, UsageError, hint
+from factaudit.errors import UsageError, hint
 from factaudit.files import write_json
 from factaudit.signature import digest, signature
 from factaudit.tables import STATUSES, records
@@ -114,25 +114,11 @@ class Results:
 
     @classmethod
     def load(cls, folder: str | Path) -> Results:
-        """Read the ``results.json`` of a run folder."""
-        path = Path(folder) / "results.json"
-        try:
-            data = json.loads(path.read_text(encoding="utf-8"))
-        except (FileNotFoundError, NotADirectoryError):
-            raise InputError(str(folder), [Problem("not a run folder: it has no results.json")]) from None
-        except ValueError as error:
-            raise InputError(str(path), [Problem(f"not JSON: {error}")]) from None
-        if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            found = data.get("schema") if isinstance(data, dict) else type(data).__name__
-            raise InputError(str(path), [Problem(f"expected the schema {SCHEMA!r}, found {found!r}")])
-        return cls(
-            data["signature"],
-            data["about"],
-            data["audits"],
-            data.get("findings", []),
-            data.get("calls", []),
-            data.get("sections", []),
-        )
+        """Read the ``results.json`` of a run folder. Raises `InputError`."""
+        from factaudit.report import read_results
+
+        found = read_results(Path(folder))
+        return cls(**{each.name: found[each.name] for each in fields(cls)})
 
 
 def compare(

@@ -32,6 +32,9 @@ from factaudit.signature import digest, file_checksum, signature
 from factaudit.version import __version__
 from factaudit.yamlfile import Place, YamlFile
 
+#: More would take hours and move no digit that is shown.
+MAX_REPLICATES = 1_000_000
+
 
 class RunSettings(BaseModel):
     """What every experiment YAML may say. Paths are relative to the YAML's folder; ``${data}`` stands for ``data``."""
@@ -41,7 +44,7 @@ class RunSettings(BaseModel):
     title: str = "Evaluators compared"
     data: str | None = None
     audits: list[str | dict[str, dict[str, Any] | None]] | None = None
-    replicates: int = Field(default=2000, ge=0)
+    replicates: int = Field(default=2000, ge=0, le=MAX_REPLICATES)
     confidence: float = Field(default=0.95, gt=0, lt=1)
     seed: int = Field(default=0, ge=0)
     max_cost: float | None = Field(default=None, gt=0)

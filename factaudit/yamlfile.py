@@ -158,17 +158,17 @@ def _check_size(node: yaml.Node, sizes: dict[int, int]) -> int:
     return sizes[id(node)]
 
 
-def parse_settings(pairs: Iterable[str]) -> dict[str, Any]:
-    """``["seed=1", "audits=[rates]"]`` as keys and YAML values. Raises `UsageError`."""
+def parse_settings(pairs: Iterable[str], option: str = "--set") -> dict[str, Any]:
+    """``["seed=1", "audits=[rates]"]`` as keys and YAML values. Raises `UsageError` that names the option."""
     found = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise UsageError(f"--set {pair}: expected KEY=VALUE")
+            raise UsageError(f"{option} {pair}: expected KEY=VALUE")
         try:
             found[key] = plain_yaml(value) if value else ""
         except (yaml.YAMLError, ValueError, RecursionError):
-            raise UsageError(f"--set {pair}: the value is not YAML") from None
+            raise UsageError(f"{option} {pair}: the value is not YAML") from None
     return found
 
 

@@ -115,6 +115,35 @@ def test_what_a_terminal_would_obey_is_shown_and_not_sent(call, claims, tmp_path
     assert not set(text) & {"\x1b", "\x07", "\x9b", "\u202e"}
 
 
+@pytest.mark.parametrize("debug", [[], ["--debug"]])
+def test_no_key_is_shown_or_written(call, claims, tmp_path, monkeypatch, debug):
+    key, word = "sk-verysecretverysecret", "secretword"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://user:{word}@127.0.0.1:9/v1?key={word}")
+    monkeypatch.setenv("FACTAUDIT_CACHE", str(tmp_path / "cache.sqlite"))
+    judge = "llm: {model: m, max_retries: 0, timeout: 2}"
+    experiment = tmp_path / "e.yaml"
+    experiment.write_text(f"claims: {claims}\nevaluators: [{judge}]\nreplicates: 0\n")
+    calls = [
+        ("run", experiment, "--out", tmp_path / "run"),
+        ("judge", claims, "--evaluator", "llm:model=m,max_retries=0,timeout=2", "--out", tmp_path / "v.csv"),
+        ("validate", f"http://user:{word}@host/claims.csv?api_key={word}"),
+        ("validate", f"{key}.csv"),
+        ("judge", claims, "--evaluator", f"llm:model=m,base_url=https://u:{word}@h/?key={word}", "--out", "v.csv"),
+        ("run", experiment, "--set", f"evaluators=[llm: {{model: m, params: {{api_key: {word}}}}}]"),
+        ("run", experiment, "--set", f"evaluators=[llm: {{model: m, api_key: {key}}}]"),
+    ]
+    for arguments in calls:
+        code, out, err = call(*debug, *arguments)
+        assert code in (1, 2)
+        assert ("Traceback" in err) == bool(debug), err
+        assert word not in out + err, arguments
+        assert key not in out + err, arguments
+    for path in tmp_path.rglob("*"):
+        if path.is_file():
+            assert not {each for each in (word, key) if each.encode() in path.read_bytes()}, path
+
+
 def test_a_traceback_only_with_debug(claims, tmp_path):
     command = [sys.executable, "-m", "factaudit.cli"]
     arguments = ["validate", str(tmp_path / "absent.csv")]

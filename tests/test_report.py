@@ -331,7 +331,7 @@ def test_a_run_without_claims_has_no_sentence_about_them(tmp_path: Path) -> None
         "about": {"title": "T", "claims": [], "evaluators": []},
     }
     assert lead({**results, "audits": {}}) == []
-    page = Page((run(tmp_path, results) / "report.html").read_text(encoding="utf-8"))
+    page = Page((run(tmp_path, {**results, "audits": {}}) / "report.html").read_text(encoding="utf-8"))
     assert page.headings[0] == 1
 
 
@@ -473,7 +473,11 @@ def test_a_difference_has_its_interval() -> None:
         ('{"schema": "factaudit.results/1", "audits": {"rates": [{"tpr": NaN}]}}', "NaN is no figure"),
         ('{"schema": "other/1"}', "expected the schema 'factaudit.results/1', found 'other/1'"),
         ("[]", "expected the schema 'factaudit.results/1', found None"),
-        ('{"schema": "factaudit.results/1", "audits": {"../x": []}}', "expected audit names of letters, digits and _"),
+        ('{"schema": "factaudit.results/1"}', "the key is missing"),
+        (
+            '{"schema": "factaudit.results/1", "signature": "s", "audits": {"../x": []}}',
+            "expected audit names of letters, digits and _",
+        ),
     ],
 )
 def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, content: str | None, message: str) -> None:
@@ -498,6 +502,7 @@ def test_the_report_reads_results_and_declarations_only(root: Path) -> None:
         "factaudit.audit.core.words",
         "factaudit.errors",
         "factaudit.files",
+        "factaudit.text.cells",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 from decimal import Decimal
@@ -28,6 +29,7 @@ from factaudit.tables import (
     validate_verdicts,
     write_table,
 )
+from factaudit.text.cells import escape_cell, unescape_cell
 
 SUFFIXES = [".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz"]
 
@@ -88,6 +90,43 @@ def test_claims_survive_writing_and_reading(claims, tmp_path, suffix):
     path = tmp_path / f"claims{suffix}"
     write_table(claims, path)
     pd.testing.assert_frame_equal(read_claims(path), claims)
+
+
+FORMULAS = [
+    "=1+1",
+    "=cmd|' /C calc'!A0",
+    "+A1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "'=1",
+    "''@x",
+    "'plain",
+    "-5",
+    "'-5",
+    "=",
+]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".csv.gz"])
+def test_no_cell_is_a_formula_and_every_cell_comes_back(tmp_path, suffix):
+    rows = {"dataset": "D", "claim": FORMULAS, "doc": FORMULAS[::-1], "=note": FORMULAS}
+    claims = validate_claims(pd.DataFrame({"claim_id": FORMULAS, **rows}))
+    path = tmp_path / f"claims{suffix}"
+    write_table(claims, path)
+    with gzip.open(path, "rt", newline="") if suffix == ".csv.gz" else path.open(newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert [cell for cell in cells if cell[:1] in tuple("=+-@\t\r") and len(cell) > 1 and cell != "-5"] == []
+    pd.testing.assert_frame_equal(read_claims(path), claims)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(alphabet="=+-@'\t\r\n15.eE ax", min_size=1, max_size=6))
+def test_escaping_a_cell_loses_nothing(text):
+    cell = escape_cell(text)
+    assert unescape_cell(cell) == text
+    assert not cell.startswith(("=", "+", "-", "@", "\t", "\r")) or len(text) == 1 or set(text) <= set("+-15.eE")
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -11,6 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Sequence
+from io import StringIO
 from typing import Any
 
 import click
@@ -31,7 +32,7 @@ from factaudit.cli import (
     start,
 )
 from factaudit.cli.options import Group
-from factaudit.cli.terminal import say, tame_warnings
+from factaudit.cli.terminal import say, say_traceback, tame_warnings
 from factaudit.errors import FactauditError, UsageError
 from factaudit.version import __version__
 
@@ -74,30 +75,33 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # Without standalone mode click returns the code of --help and --version, and what a command returns: None.
         sys.exit(cli.main(arguments, prog_name="factaudit", standalone_mode=False) or 0)
     except click.ClickException as error:
-        error.show()
+        message = StringIO()
+        error.show(message)
+        say(message.getvalue().rstrip(), error=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as error:
         say("\nstopped; what was done is kept: run the same command again to go on", error=True)
         # As a shell tells which signal ended a command; click wraps what it catches.
         sys.exit(128 + getattr(error.__cause__ or error, "number", signal.SIGINT))
-    except FactauditError as error:
-        if "--debug" in arguments:
-            raise
-        say(f"factaudit: {error}", error=True)
-        sys.exit(2 if isinstance(error, UsageError) else 1)
     except BrokenPipeError:
         # Who read our output has closed it (`| head`): nothing more is to be written, nor flushed at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
-    except OSError as error:
-        if "--debug" in arguments:
-            raise
-        place = f"{error.filename}: " if error.filename else ""
-        say(f"factaudit: {place}{error.strerror or error}", error=True)
-        sys.exit(1)
     except Exception as error:
         if "--debug" in arguments:
-            raise
-        say(f"factaudit: {type(error).__name__}: {error}", error=True)
-        say("This is a bug in factaudit: please report it, with what `factaudit --debug ...` prints.", error=True)
-        sys.exit(1)
+            say_traceback()
+        else:
+            say(f"factaudit: {_message(error)}", error=True)
+        sys.exit(2 if isinstance(error, UsageError) else 1)
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, FactauditError):
+        return str(error)
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror or error}"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this"
+    bug = "This is a bug in factaudit: please report it, with what `factaudit --debug ...` prints."
+    return f"{type(error).__name__}: {error}\n{bug}"

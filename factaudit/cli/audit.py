@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.options import PATH, RUN_FOLDER, example, mapping_options
+from factaudit.cli.options import PATH, REPLICATES, RUN_FOLDER, example, mapping_options
 from factaudit.cli.show import show_adjusted, show_results
 from factaudit.cli.terminal import say
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the bootstrap.")
 @click.option(
     "--replicates",
-    type=click.IntRange(0),
+    type=REPLICATES,
     default=2000,
     show_default=True,
     help="Bootstrap replicates; 0 for no intervals.",

@@ -35,7 +35,7 @@ def convert(
         if path is not None:
             suffix(path)
     spare([*sources, *(one.partition(":")[2] for one in join)], out, verdicts)
-    given = parse_settings(options)
+    given = parse_settings(options, "--option")
     if join:
         given["join"] = list(join)
     converted = convert_sources(format, sources, **given)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.options import PATH, example
+from factaudit.cli.options import PATH, REPLICATES, example
 from factaudit.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("after", type=PATH)
 @click.option("--fail-on", "conditions", multiple=True, metavar="FIGURE<NUMBER", help="Exit 1 where a change is so.")
 @click.option("--out", type=PATH, help="Also write all rows: a JSON file.")
-@click.option("--replicates", type=click.IntRange(0), default=2000, show_default=True, help="Of the bootstrap.")
+@click.option("--replicates", type=REPLICATES, default=2000, show_default=True, help="Of the bootstrap.")
 def diff(before: Path, after: Path, conditions: Sequence[str], out: Path | None, replicates: int) -> None:
     """Compare two run folders on the claims that both have: verdicts, rates, order of systems, findings, costs.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from factaudit.cli.options import MAX_COST, RUN_FOLDER, SYSTEM, example
+from factaudit.cli.show import fail_without_predictions
 from factaudit.cli.terminal import say
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def score(responses: Sequence[str], out: Path, max_cost: float | None, settings:
 
     options["verifiers"] = list(options["verifiers"])
     experiment = _experiment(ScoreExperiment, "factscore", settings, responses=list(responses), **options)
-    run(_limited(experiment, max_cost), out, progress=True, say=say)
+    fail_without_predictions(run(_limited(experiment, max_cost), out, progress=True, say=say))
 
 
 @click.command(
@@ -105,7 +106,7 @@ def dscore(
 
     options["groupers"] = list(options["groupers"])
     experiment = _experiment(DScoreExperiment, "dfactscore", settings, biographies=list(biographies), **options)
-    run(_limited(experiment, max_cost), out, progress=True, say=say)
+    fail_without_predictions(run(_limited(experiment, max_cost), out, progress=True, say=say))
 
 
 COMMANDS = (score, dscore)

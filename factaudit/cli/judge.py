@@ -11,7 +11,7 @@ import click
 from factaudit.cli.options import OVERRIDE, PATH, example, mapping_options
 from factaudit.cli.show import show_costs
 from factaudit.cli.terminal import say
-from factaudit.errors import UsageError
+from factaudit.errors import FactauditError, UsageError
 
 if TYPE_CHECKING:
     from factaudit.intake.mapping import Mapping
@@ -59,6 +59,10 @@ def judge(claims: Path, evaluators: Sequence[str], out: Path, mapping: Mapping) 
     else:
         shutil.rmtree(journal)
         say(str(out))
+    if not verdicts["prediction"].notna().any():
+        said = verdicts["raw"].dropna()
+        why = f": {said.iloc[0]}" if len(said) else ""
+        raise FactauditError(f"no claim was scored{why}")
 
 
 @click.command(

@@ -12,6 +12,9 @@ from factaudit.errors import hint
 
 PATH: click.ParamType = click.Path(path_type=Path)
 
+#: More would take hours and move no digit that is shown (`factaudit.runfolder.MAX_REPLICATES`).
+REPLICATES = click.IntRange(0, 1_000_000)
+
 RUN_FOLDER = click.option("--out", type=PATH, required=True, help="The run folder.")
 OVERRIDE = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML.")
 SYSTEM = click.option("--system", help="The system's name, where the file names none.")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from factaudit.cli.terminal import say
+from factaudit.errors import FactauditError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def show_results(results: Results) -> None:
-    """The report's opening, and how many findings there are."""
+    """The report's opening, and how many findings there are; a `FactauditError` where every verdict failed."""
     from factaudit.report.summary import lead
 
     for paragraph in lead(results.to_dict()):
@@ -28,6 +29,16 @@ def show_results(results: Results) -> None:
         say(click.wrap_text(paragraph, width=100))
     counts = Counter(finding["severity"] for finding in results.findings)
     say(f"\nfindings  {counts['fail']} fail, {counts['warn']} warn, {counts['ok']} ok: see the report")
+    fail_without_predictions(results)
+
+
+def fail_without_predictions(results: Results) -> None:
+    """Raise `FactauditError` where every verdict failed: the report says so too, but a script asks the exit code."""
+    rows = [row for row in results.about.get("evaluators", []) if row.get("n_verdicts")]
+    if rows and not any(row["n_ok"] or row["n_guessed"] for row in rows):
+        names = ("error", "refused", "unparsed", "skipped")
+        found = ", ".join(f"{n:,} {name}" for name in names if (n := sum(row[f"n_{name}"] for row in rows)))
+        raise FactauditError(f"no verdict has a prediction ({found})")
 
 
 def show_adjusted(rows: pd.DataFrame) -> None:

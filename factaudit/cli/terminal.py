@@ -1,28 +1,39 @@
-"""Printing: whatever a line quotes is shown, and nothing in it is obeyed by the terminal."""
+"""Printing: what a line quotes is shown, nothing in it is obeyed by the terminal, and keys are left out."""
 
 from __future__ import annotations
 
 import logging
+import traceback
 import warnings
 
 import click
 
-from factaudit.text.printable import printable
+from factaudit.text.printable import printable, without_secrets
+
+
+def shown(text: str) -> str:
+    """The text without what a terminal would obey, and without keys and passwords."""
+    return printable(without_secrets(text))
+
+
+def say_traceback() -> None:
+    """Print the exception under way on standard error."""
+    say(traceback.format_exc().rstrip(), error=True)
 
 
 def say(text: str = "", *, error: bool = False) -> None:
     """Print a line on standard output, or on standard error."""
-    click.echo(printable(text), err=error)
+    click.echo(shown(text), err=error)
 
 
 def titled(title: str, text: str) -> None:
     """Print ``title: text`` with the title in bold."""
-    click.echo(f"{click.style(printable(title), bold=True)}: {printable(text)}")
+    click.echo(f"{click.style(shown(title), bold=True)}: {shown(text)}")
 
 
 class _Printable(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return printable(super().format(record))
+        return shown(super().format(record))
 
 
 _format_warning = warnings.formatwarning
@@ -30,6 +41,6 @@ _format_warning = warnings.formatwarning
 
 def tame_warnings() -> None:
     """Let warnings and log lines, too, show what they quote."""
-    warnings.formatwarning = lambda *arguments, **options: printable(_format_warning(*arguments, **options))
+    warnings.formatwarning = lambda *arguments, **options: shown(_format_warning(*arguments, **options))
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Printable())

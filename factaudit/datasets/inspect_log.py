@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import struct
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ import pyarrow as pa
 from factaudit.datasets.logs import Places, Said, Sample, flat, make, one_source
 from factaudit.datasets.sources import Conversion, read_json
 from factaudit.errors import InputError, Problem
+from factaudit.files import from_json
 
 _PLACES = Places(
     claim=("output.completion",),
@@ -56,7 +56,7 @@ def _read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-            header = json.loads(_member(archive, "header.json" if "header.json" in names else "_journal/start.json"))
+            header = from_json(_member(archive, "header.json" if "header.json" in names else "_journal/start.json"))
             return header, list(_entries(archive, names))
     except FileNotFoundError:
         raise InputError(str(path), [Problem("no such file")]) from None
@@ -67,7 +67,7 @@ def _read(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 def _entries(archive: zipfile.ZipFile, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     for name in sorted(names):
         if name.startswith("samples/") and name.endswith(".json"):
-            yield json.loads(_member(archive, name))
+            yield from_json(_member(archive, name))
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> bytes:

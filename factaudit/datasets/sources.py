@@ -13,6 +13,7 @@ import pandas as pd
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from factaudit.errors import InputError, Problem
+from factaudit.files import from_json
 from factaudit.paths import Kind
 from factaudit.tables import read_table, records
 
@@ -82,7 +83,7 @@ def read_json(path: Path, form: type[T] | Any) -> T:
     if not path.is_file():
         raise InputError(str(path), [Problem("this is a folder, expected a file" if path.is_dir() else "no such file")])
     try:
-        value = json.loads(path.read_bytes().decode("utf-8-sig"))
+        value = from_json(path.read_bytes().decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise InputError(str(path), [Problem("not UTF-8 text; save the file as UTF-8")]) from None
     except json.JSONDecodeError as error:

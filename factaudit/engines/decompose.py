@@ -17,6 +17,7 @@ from factaudit.engines.facts import MIN_CHARACTERS, is_boilerplate, read_facts
 from factaudit.engines.records import Decomposed, Sentence
 from factaudit.engines.responses import Fact
 from factaudit.errors import InputError, Problem
+from factaudit.files import from_json
 from factaudit.knowledge.bm25 import Bm25
 from factaudit.llm.replies import CUT_REASONS, understood, without_thoughts
 from factaudit.llm.together import gather
@@ -83,7 +84,7 @@ class Demonstrations:
         named = path or os.environ.get(ENVIRONMENT)
         source = Path(named) if named else files("factaudit.engines") / "demons.json"
         try:
-            found = json.loads(source.read_text(encoding="utf-8"))
+            found = from_json(source.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise InputError(str(source), [Problem(f"not a readable file of demonstrations ({error})")]) from None
         if (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,6 +16,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from factaudit.datasets.sources import problem, read_json
 from factaudit.errors import MAX_PROBLEMS, InputError, Problem, UsageError
+from factaudit.files import from_json
 from factaudit.knowledge.build import storable
 from factaudit.signature import digest
 
@@ -311,11 +313,9 @@ def _read_jsonl(path: Path) -> list[tuple[int, dict[str, Any]]]:
     rows: list[tuple[int, dict[str, Any]]] = []
     problems: list[Problem] = []
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
+        for number, line in _numbered(file, problems):
             try:
-                row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+                row = from_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
             except UnicodeDecodeError:
                 problems.append(Problem("not UTF-8 text", number, unit="line"))
                 continue
@@ -331,3 +331,14 @@ def _read_jsonl(path: Path) -> list[tuple[int, dict[str, Any]]]:
         problems.append(Problem("the file is empty"))
     _raise(path, problems)
     return rows
+
+
+def _numbered(file: Iterable[bytes], problems: list[Problem]) -> Iterator[tuple[int, bytes]]:
+    """The lines that hold something, with their numbers, up to where the file cannot be read."""
+    number = 0
+    try:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield number, line
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        problems.append(Problem(f"not a whole gzip file ({error})", number + 1, unit="line"))

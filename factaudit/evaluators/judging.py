@@ -23,6 +23,7 @@ from factaudit.evaluators.registry import make_evaluator, parse_spec
 from factaudit.files import Journal, held
 from factaudit.signature import digest
 from factaudit.tables import DEFAULT_THRESHOLD, STATUSES, merge_verdicts, validate_verdicts
+from factaudit.tables.schema import RESERVED
 from factaudit.text.printable import printable
 
 #: Verdicts of these statuses are asked for again when a run is resumed; the others are final.
@@ -77,6 +78,8 @@ def name_evaluator(spec: Any) -> NamedEvaluator:
     if name is None:
         name = getattr(evaluator, "verdict_name", None) or _canonical(kind, options)
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
+    if str(name) in RESERVED:
+        raise UsageError(f"evaluator {kind!r}, option name: expected another name than {name!r}, which results have")
     return NamedEvaluator(str(name), evaluator, cut)
 
 

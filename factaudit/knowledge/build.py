@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from factaudit.errors import FactauditError, InputError, Problem
+from factaudit.files import from_json
 from factaudit.knowledge.docdb import SEPARATOR
 from factaudit.signature import digest
 from factaudit.version import __version__
@@ -173,7 +174,7 @@ def _page(
         return InputError(str(path), [Problem(message, number, column, "line")])
 
     try:
-        row = json.loads(line.decode("utf-8-sig" if number == 1 else "utf-8"))
+        row = from_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
     except UnicodeDecodeError:
         raise bad("not UTF-8 text") from None
     except json.JSONDecodeError as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import os
 import secrets
 import sqlite3
@@ -17,12 +16,14 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 from pydantic_core import from_json
 
 from factaudit.errors import FactauditError
 from factaudit.files import atomic
 from factaudit.llm.owner import is_gone, this_process
+from factaudit.llm.salvage import is_cache, salvage
 from factaudit.llm.types import Reply, Request, Token
 
 _SCHEMA_VERSION = 2
@@ -43,6 +44,11 @@ ALTER TABLE replies ADD COLUMN served TEXT;
 ALTER TABLE replies ADD COLUMN fingerprint TEXT;
 CREATE TABLE IF NOT EXISTS leases (key BLOB PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
 """
+#: What an earlier version's file looks like to a reader that may not write: a new one's tables, for it alone.
+_AS_NOW = (
+    _SCHEMA.replace("CREATE TABLE", "CREATE TEMP TABLE"),
+    "CREATE TEMP VIEW replies AS SELECT *, NULL AS served, NULL AS fingerprint FROM main.replies;",
+)
 _COLUMNS = "key, status, text, finish_reason, tokens, prompt_tokens, completion_tokens, served, fingerprint"
 #: Seconds for which another machine's lease is believed; of one that ended here the process is known to be gone.
 _LEASE = 900.0
@@ -51,7 +57,6 @@ KEPT = ("ok", "refused")
 _SELECT_SIZE = 500
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
-_log = logging.getLogger("factaudit.cache")
 _T = TypeVar("_T")
 
 
@@ -76,12 +81,15 @@ def request_key(model: str, request: Request, revision: str = "") -> bytes:
 class Cache:
     """Replies by key. Every write is its own transaction: what was answered survives a killed process.
 
-    A damaged file is renamed to ``NAME.damaged-TIME``, reported through the log, and a new one begun. Safe to use from
-    several threads and processes. Raises `FactauditError` where the file cannot be made or is of another version.
+    A damaged file is renamed to ``NAME.damaged-TIME``, and what can be read of it is put into a new one; that is a
+    `FactauditError`, since what is lost would be paid for again: who uses the cache once more agrees to it. Safe to use
+    from several threads and processes. Raises `FactauditError` where the file is no cache, cannot be made, or is of
+    another version. ``read_only``: nothing is written, not even to mend.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(path)
+        self.read_only = read_only
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
         self._inode: int | None = None
@@ -204,29 +212,31 @@ class Cache:
         self.close()
 
     def _guarded(self, work: Any) -> Any:
-        """Run ``work(connection)``; where the file proves damaged, set it aside and run once more on a new one."""
+        """Run ``work(connection)``; where the file proves damaged, mend it and raise `FactauditError` that says so."""
         with self._lock:
             try:
                 return work(self._open())
             except sqlite3.DatabaseError as error:
                 if getattr(error, "sqlite_errorcode", None) not in _DAMAGE:
                     raise FactauditError(f"cache {self.path}: {error}") from error
-                self._set_aside(error)
+                if self.read_only:
+                    raise FactauditError(f"cache {self.path}: damaged ({error}); a run mends it") from error
+                self._mend(error)
                 return work(self._open())
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise FactauditError(f"cache {self.path}: cannot make its folder: {error.strerror}") from error
-            connection = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
+            connection = self._connect()
             self._inode = self.path.stat().st_ino
             self._connection = connection
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version not in (0, 1, _SCHEMA_VERSION):
                 self.close()
                 raise FactauditError(f"cache {self.path}: made by another version ({version}); give another path")
+            if self.read_only:
+                if version < _SCHEMA_VERSION:
+                    connection.executescript(_AS_NOW[version])
+                return connection
             connection.execute("PRAGMA journal_mode = WAL")
             # In WAL mode, NORMAL loses nothing when the process dies; only a power cut may lose the last replies.
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -235,6 +245,20 @@ class Cache:
             elif version == 1:
                 self._migrate(connection)
         return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        if self.path.exists() and not (self.path.is_file() and is_cache(self.path)):
+            raise FactauditError(f"cache {self.path}: this is no cache of replies, and is left as it is")
+        if self.read_only:
+            # Without a log beside it nobody is writing to it, and it can be read without making one.
+            mode = "mode=ro" if self.path.with_name(f"{self.path.name}-wal").exists() else "immutable=1"
+            address = f"file:{quote(str(self.path.absolute()))}?{mode}"
+            return sqlite3.connect(address, uri=True, timeout=60, isolation_level=None, check_same_thread=False)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FactauditError(f"cache {self.path}: cannot make its folder: {error.strerror}") from error
+        return sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
         connection.execute("BEGIN IMMEDIATE")
@@ -247,13 +271,18 @@ class Cache:
         finally:
             connection.execute("COMMIT")
 
-    def _set_aside(self, error: sqlite3.DatabaseError) -> None:
+    def _mend(self, error: sqlite3.DatabaseError) -> None:
+        """Set the file aside and begin a new one of what can be read; where another process has, use that."""
         self.close()
         if self.path.exists() and self.path.stat().st_ino == self._inode:
             aside = self.path.with_name(f"{self.path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
             for part in _parts(self.path):
                 part.rename(aside.with_name(aside.name + part.name.removeprefix(self.path.name)))
-            _log.warning("cache %s is damaged (%s): set aside as %s, a new one begun", self.path, error, aside.name)
+            saved = salvage(aside, self._open())
+            raise FactauditError(
+                f"cache {self.path}: damaged ({error}). It is set aside as {aside.name}, and {saved:,} replies that "
+                "could be read are in a new one. Run the same command again to ask for what was lost, too"
+            ) from error
 
 
 def info(path: str | Path) -> dict[str, Any]:
@@ -300,7 +329,7 @@ def prune(path: str | Path, *, older_than: float | None = None, model: str | Non
     if model is not None:
         conditions.append("model = ?")
         values.append(model)  # type: ignore[arg-type]
-    with _existing(path) as cache:
+    with _existing(path, read_only=False) as cache:
         sql = f"DELETE FROM replies WHERE {' AND '.join(conditions)}"
         removed = cache._guarded(lambda c: c.execute(sql, values).rowcount)
         cache._guarded(lambda c: c.execute("VACUUM"))
@@ -313,10 +342,10 @@ def _parts(path: Path) -> list[Path]:
     return [part for part in parts if part.exists()]
 
 
-def _existing(path: str | Path) -> Cache:
+def _existing(path: str | Path, read_only: bool = True) -> Cache:
     if not Path(path).is_file():
         raise FactauditError(f"cache {path}: there is no such file")
-    return Cache(path)
+    return Cache(path, read_only=read_only)
 
 
 def _rows(cache: Cache) -> Iterator[dict[str, Any]]:

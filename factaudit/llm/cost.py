@@ -267,7 +267,7 @@ def estimate(
             continue
         model, revision = evaluator.client_key()
         path = Path(cache if cache is not None else evaluator.cache_path() or "")
-        store = Cache(path) if path.is_file() else None
+        store = Cache(path, read_only=True) if path.is_file() else None
         count, how = token_counter(model)
         row = {"evaluator": name, "model": model, "calls": 0, "cached_calls": 0, "prompt_tokens": 0}
         completion: int | None = 0

@@ -13,6 +13,9 @@ from factaudit.files import write_text
 from factaudit.report.tables import write_csv
 
 SCHEMA = "factaudit.results/1"
+#: What is in ``results.json``, and of what type.
+_KEYS: dict[str, Any] = {"signature": "", "about": {}, "audits": {}, "findings": [], "calls": [], "sections": []}
+_REQUIRED = ("signature", "audits")
 _FINDINGS = ("id", "severity", "evaluator", "dataset", "statement", "evidence")
 _CALLS = (
     *("evaluator", "calls", "cached_calls", "prompt_tokens", "completion_tokens", "cost"),
@@ -34,7 +37,7 @@ def render(run_dir: Path) -> list[Path]:
     from factaudit.report.plots.style import save_figure
 
     run_dir = Path(run_dir)
-    results = _read(run_dir)
+    results = read_results(run_dir)
     written = [write_csv(rows, run_dir / "tables" / f"{name}.csv") for name, rows in results["audits"].items()]
     written.append(write_csv(results.get("findings") or [], run_dir / "tables" / "findings.csv", _FINDINGS))
     written.append(write_csv(results.get("calls") or [], run_dir / "tables" / "calls.csv", _CALLS))
@@ -53,22 +56,37 @@ def render(run_dir: Path) -> list[Path]:
     return written
 
 
-def _read(run_dir: Path) -> Mapping[str, Any]:
+def read_results(run_dir: Path) -> Mapping[str, Any]:
+    """The ``results.json`` of a run folder, with every key; raises `InputError` where it is none of ours."""
     path = run_dir / "results.json"
     try:
         results = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise InputError(str(run_dir), [Problem("not a run folder: it has no results.json")]) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(str(path), [Problem(f"not JSON: {error}")]) from None
     schema = results.get("schema") if isinstance(results, dict) else None
     if schema != SCHEMA:
         raise InputError(str(path), [Problem(f"expected the schema {SCHEMA!r}, found {schema!r}")])
-    for name in results.get("audits", {}):
+    whole = {key: results.get(key, type(empty)()) for key, empty in _KEYS.items()}
+    wrong = [Problem("the key is missing", column=key) for key in _REQUIRED if key not in results]
+    wrong += [
+        Problem(f"expected {type(empty).__name__}, found {type(whole[key]).__name__}", column=key)
+        for key, empty in _KEYS.items()
+        if type(whole[key]) is not type(empty)
+    ]
+    if not wrong:
+        tables = [*whole["audits"].items(), *((key, whole[key]) for key in ("findings", "calls", "sections"))]
+        for key, rows in tables:
+            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+                wrong.append(Problem("expected a list of objects", column=key))
+    if wrong:
+        raise InputError(str(path), wrong)
+    for name in whole["audits"]:
         # The name becomes a file's.
         if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
             raise InputError(str(path), [Problem(f"expected audit names of letters, digits and _, found {name!r}")])
-    return {"signature": "", "about": {}, "audits": {}} | results
+    return results | whole
 
 
 def _refuse(constant: str) -> None:

@@ -13,6 +13,7 @@ from factaudit.audit.core.declare import Column, columns_of
 from factaudit.audit.core.rows import Row
 from factaudit.audit.core.words import UNDEFINED, figure, heading, span
 from factaudit.files import write_text
+from factaudit.text.cells import escape_cell
 
 #: A table shows so many rows; its CSV has all.
 MAX_ROWS = 200
@@ -106,11 +107,14 @@ def beside(row: Row, key: str, column: Column) -> list[str]:
 
 
 def write_csv(rows: Sequence[Row], path: Path, columns: Sequence[str] = ()) -> Path:
-    """All rows and columns, UTF-8, null as an empty field, nested values as JSON; ``columns`` come first."""
+    """All rows and columns, UTF-8, null as an empty field, nested values as JSON; ``columns`` come first.
+
+    Text that a spreadsheet would run as a formula is escaped (`factaudit.text.cells`).
+    """
     names = list(dict.fromkeys([*columns, *(key for row in rows for key in row)]))
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
+    writer.writerow(map(escape_cell, names))
     for row in rows:
         writer.writerow([_plain(row.get(key)) for key in names])
     write_text(path, text.getvalue())
@@ -118,4 +122,6 @@ def write_csv(rows: Sequence[Row], path: Path, columns: Sequence[str] = ()) -> P
 
 
 def _plain(value: object) -> object:
+    if isinstance(value, str):
+        return escape_cell(value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value

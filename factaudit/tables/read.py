@@ -31,6 +31,7 @@ from factaudit.tables.validate import (
     validate_claims,
     validate_verdicts,
 )
+from factaudit.text.cells import ESCAPED, unescape_cell
 
 
 def read_claims(*paths: str | Path) -> pd.DataFrame:
@@ -105,6 +106,7 @@ def _read_csv(path: Path, kind: str) -> pd.DataFrame:
             header = next(filter(None, rows), None)
             if header is None:
                 raise InputError(str(path), [Problem("the file has no header line")])
+            header = [unescape_cell(name) for name in header]
             _check_header(path, [name for name in header if name])
             wrong = f"expected {len(header)} columns, as in the header, found "
             number = 0
@@ -132,6 +134,7 @@ def _read_csv(path: Path, kind: str) -> pd.DataFrame:
 
 def _cells(column: Sequence[str]) -> pa.Array:
     texts = pa.array(column, type=pa.large_string())
+    texts = pc.replace_substring_regex(texts, ESCAPED, r"\1")
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
 
 

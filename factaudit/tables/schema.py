@@ -34,6 +34,10 @@ VERDICT_KEY = ("claim_id", "evaluator", "repeat")
 STATUSES = ("ok", "unparsed", "refused", "error", "skipped")
 #: A score above this (strictly) is prediction 1, where no prediction is given.
 DEFAULT_THRESHOLD = 0.5
+#: What results call sums over data sets, systems and calibrations; in data they would be taken for these.
+RESERVED = ("__macro__", "__all__", "__cv__")
+#: The columns whose values become names in results.
+NAMES = ("dataset", "task", "system", "group", "evaluator")
 SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
 #: In the ``attrs`` of a table that was read: the line of each row, where blank lines stand between them.
 POSITIONS = "positions"

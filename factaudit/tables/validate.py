@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,9 @@ from factaudit.tables.problems import Problems, parts
 from factaudit.tables.schema import (
     CLAIM_COLUMNS,
     DEFAULT_THRESHOLD,
+    NAMES,
     POSITIONS,
+    RESERVED,
     STATUSES,
     VERDICT_COLUMNS,
     VERDICT_KEY,
@@ -49,6 +51,7 @@ def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "ro
             standard[column] = no_text(table.index)
     for column in ("label", "abstained"):
         standard[column] = binary(table.get(column), table.index, column, _EXPECTED[column], problems)
+    _refuse_reserved(problems, standard)
     lone = standard["abstained"].notna()  # rows that stand for a response without claims
     for column in _CLAIM_REQUIRED:
         empty = table[column].isna() | (standard[column].str.strip() == "")
@@ -94,6 +97,7 @@ def validate_verdicts(
     evaluators = text(table["evaluator"], "evaluator", problems)
     for column, values in (("claim_id", ids), ("evaluator", evaluators)):
         problems.mask(table[column].isna() | (values == ""), column, "expected text, found none")
+    _refuse_reserved(problems, {"evaluator": evaluators})
     repeat = repeats(table.get("repeat"), table.index, problems)
     score = scores(table.get("score"), table.index, problems)
     prediction = binary(table.get("prediction"), table.index, "prediction", _EXPECTED["prediction"], problems)
@@ -207,6 +211,13 @@ def _duplicate_verdicts(problems: Problems, verdicts: pd.DataFrame, ids: np.ndar
         return f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}{of}"
 
     problems.each(np.flatnonzero(both.duplicated().to_numpy()), "claim_id", said)
+
+
+def _refuse_reserved(problems: Problems, standard: Mapping[str, pd.Series]) -> None:
+    for column in NAMES:
+        if column in standard:
+            values = standard[column]
+            problems.mask(values.isin(RESERVED), column, "expected another name: results have this one", values)
 
 
 def _plain_index(table: pd.DataFrame) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from factaudit.files import atomic
 from factaudit.tables.columns import TEXT
 from factaudit.tables.plain import as_json, is_missing, records
 from factaudit.tables.schema import suffix
+from factaudit.text.cells import escape_cell
 
 _ALWAYS = ("claim_id", "dataset", "claim", "label", "evaluator", "score", "prediction", "status")
 
@@ -42,7 +43,7 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
             texts = [column for column in full if not pd.api.types.is_numeric_dtype(full[column].dtype)]
             returns = any(full[column].astype(TEXT).str.contains("\r", regex=False).any() for column in texts)
             quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
-            text = _flat(full, lists=True).to_csv(index=False, lineterminator="\n", quoting=quoting)
+            text = _escaped(_flat(full, lists=True)).to_csv(index=False, lineterminator="\n", quoting=quoting)
         else:
             text = "".join(as_json(row) + "\n" for row in records(full))
         # No name and no time stamp in the gzip header: the same table gives the same bytes.
@@ -52,6 +53,14 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
 def _says_nothing(values: pd.Series) -> bool:
     """Nothing but what a reader takes a missing column for."""
     return bool((values == 0).all() if values.name == "repeat" else values.isna().all())
+
+
+def _escaped(flat: pd.DataFrame) -> pd.DataFrame:
+    """No text, not even a column's name, that a spreadsheet would run as a formula."""
+    for column in flat.columns:
+        if not pd.api.types.is_numeric_dtype(flat[column].dtype):
+            flat[column] = flat[column].map(lambda cell: escape_cell(cell) if isinstance(cell, str) else cell)
+    return flat.set_axis([escape_cell(name) for name in flat.columns], axis=1)
 
 
 def _flat(table: pd.DataFrame, lists: bool) -> pd.DataFrame:

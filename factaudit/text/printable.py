@@ -1,7 +1,8 @@
-"""Text of files, models and servers shown on a terminal as text, never as orders to it."""
+"""Text of files, models and servers as it may be shown: no orders to the terminal, no keys."""
 
 from __future__ import annotations
 
+import os
 import re
 
 #: Control characters but tab and line feed, and the marks that turn the direction of what follows.
@@ -11,3 +12,24 @@ _ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 def printable(text: str) -> str:
     """The text with the characters that a terminal obeys, or that reorder a line, as their escapes (``\\x1b``)."""
     return _ORDERS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+#: Keys by their look, and where a name says that a key or password follows.
+_SECRETS = (
+    re.compile(r"()\b(?:sk|hf|gsk|xai|pk)[-_][\w-]{16,}"),
+    re.compile(r"(\bBearer\s+)[^\s'\"]{8,}", re.IGNORECASE),
+    re.compile(r"([?&][\w-]*(?:key|token|secret|sig|password)=)[^&\s'\"#]+", re.IGNORECASE),
+    re.compile(r"(\b(?:api[-_]?key|access[-_]?token|password)['\"]?\s*[=:]\s*['\"]?)[^\s'\",}\])]+", re.IGNORECASE),
+    re.compile(r"(\w:/{1,2})[^/@\s]+(?=@)"),
+)
+_KEY_VARIABLE = re.compile(r"(?:_|^)(?:API_?KEY|TOKEN|SECRET|PASSWORD)$")
+
+
+def without_secrets(text: str) -> str:
+    """The text with keys and passwords as ``***``: what looks like one, and what the environment has as one."""
+    for name, value in os.environ.items():
+        if len(value) >= 8 and _KEY_VARIABLE.search(name.upper()):
+            text = text.replace(value, "***")
+    for secret in _SECRETS:
+        text = secret.sub(r"\1***", text)
+    return text

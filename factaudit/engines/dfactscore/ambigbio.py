@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from factaudit.datasets.sources import read_rows
 from factaudit.engines.dfactscore.candidates import base_name, find_candidates, shares_name
 from factaudit.engines.responses import name_of
 from factaudit.errors import InputError, Problem, UsageError, hint
-from factaudit.files import Journal, write_jsonl
+from factaudit.files import Journal, from_json, write_jsonl
 from factaudit.knowledge.bm25 import Bm25
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.retrieval import clean
@@ -190,7 +189,7 @@ class Prompt:
     def load(cls, demos: str | Path = "ambiguity") -> Prompt:
         """Our own demonstrations, `ambiguity` or `no-ambiguity`, or a file in ALCE's form (its first two are shown)."""
         if demos in DEMOS:
-            content = json.loads(
+            content = from_json(
                 (files("factaudit.engines.dfactscore") / "generate_demos.json").read_text(encoding="utf-8")
             )
             return cls(content["instruction"], tuple(content["demos"][demos][:SHOTS]))
@@ -198,7 +197,7 @@ class Prompt:
         if not source.is_file():
             raise UsageError(f"unknown demonstrations {str(demos)!r}{hint(str(demos), DEMOS)}; or the path of a file")
         try:
-            content = json.loads(source.read_text(encoding="utf-8"))
+            content = from_json(source.read_text(encoding="utf-8"))
             prompt = cls(str(content["instruction"]), tuple(content["demos"][:SHOTS]))
             prompt.text("", [])
         except (ValueError, TypeError, LookupError) as error:

@@ -17,6 +17,7 @@ from scipy.optimize import linear_sum_assignment
 from factaudit.engines.dfactscore.layout import SIMILAR, normal, read_layout
 from factaudit.engines.records import Grouping
 from factaudit.errors import InputError, Problem
+from factaudit.files import from_json
 from factaudit.llm.replies import understood
 from factaudit.llm.types import Reply, Request
 from factaudit.signature import digest
@@ -116,7 +117,7 @@ class Demonstrations:
         """
         source = Path(path) if path else files("factaudit.engines.dfactscore") / "group_demos.json"
         try:
-            found = json.loads(source.read_text(encoding="utf-8"))
+            found = from_json(source.read_text(encoding="utf-8"))
             examples = tuple((text, *_demonstration(*value)) for text, value in found.items())
         except OSError as error:
             raise InputError(str(source), [Problem(f"not readable ({error.strerror})")]) from None

@@ -1,0 +1,583 @@
+"""Bad input to every command: what is wrong is said in one message that names the place, and nothing is left behind.
+
+A case is a command, its exit code, and what the message says. The files in `FILES` are there; ``OUT`` is a folder that
+does not exist yet, and must not hold what looks finished afterwards.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sqlite3
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from factaudit.cli import main
+
+DEEP = "[" * 100_000
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{new}: &{new} [{', '.join(['*' + old] * 9)}]\n" for old, new in zip("abcdefghi", "bcdefghij", strict=True)
+)
+CLAIM = {"claim_id": "a", "dataset": "D", "system": "x", "claim": "It rains.", "doc": "Rain.", "label": 1}
+OTHER = CLAIM | {"claim_id": "b", "system": "y", "label": 0}
+VERDICT = {"claim_id": "a", "evaluator": "e", "score": 0.9}
+RESPONSE = {"topic": "Rain", "output": "It rains.", "facts": ["It rains."]}
+RESULTS = {"schema": "factaudit.results/1", "signature": "s", "about": {}, "audits": {}}
+
+
+def lines(*rows: dict) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def cut(text: str) -> bytes:
+    whole = gzip.compress(text.encode() * 50)
+    return whole[: len(whole) // 2]
+
+
+FILES: dict[str, str | bytes] = {
+    "claims.jsonl": lines(CLAIM, OTHER),
+    "verdicts.jsonl": lines(VERDICT, VERDICT | {"claim_id": "b", "score": 0.1}),
+    "pages.jsonl": lines({"title": "Rain", "text": "It rains."}),
+    "responses.jsonl": lines(RESPONSE),
+    "good.yaml": "claims: claims.jsonl\nverdicts: verdicts.jsonl\nreplicates: 0\n",
+    # tables
+    "empty.jsonl": "",
+    "blank.jsonl": "\n\n",
+    "cut.jsonl": lines(CLAIM) + '{"claim_id": "b", "da',
+    "cut.jsonl.gz": cut(lines(CLAIM)),
+    "cut.csv.gz": cut("dataset,claim\nD,x\n"),
+    "fake.jsonl.gz": lines(CLAIM),
+    "deep.jsonl": DEEP + "\n",
+    "deepdoc.jsonl": '{"dataset": "D", "claim": "x", "extra": ' + DEEP + "\n",
+    "latin.jsonl": '{"dataset": "D", "claim": "caf\xe9"}\n'.encode("latin-1"),
+    "latin.csv": "dataset,claim\nD,caf\xe9\n".encode("latin-1"),
+    "utf16.csv": "dataset,claim\nD,x\n".encode("utf-16"),
+    "array.jsonl": "[1, 2]\n",
+    "number.jsonl": "17\n",
+    "twokeys.jsonl": '{"dataset": "D", "dataset": "E", "claim": "x"}\n',
+    "surrogate.jsonl": '{"dataset": "D", "claim": "\\ud800"}\n',
+    "noclaim.jsonl": lines({"dataset": "D", "text": "x"}),
+    "nullclaim.jsonl": lines(CLAIM | {"claim": None}),
+    "blankclaim.jsonl": lines(CLAIM | {"claim": "  "}),
+    "listclaim.jsonl": lines(CLAIM | {"claim": ["x"]}),
+    "label2.jsonl": lines(CLAIM | {"label": 2}),
+    "labelyes.jsonl": lines(CLAIM | {"label": "maybe so"}),
+    "twice.jsonl": lines(CLAIM, CLAIM),
+    "macro.jsonl": lines(CLAIM | {"dataset": "__macro__"}),
+    "allsystems.jsonl": lines(CLAIM | {"system": "__all__"}),
+    "cv.jsonl": lines(VERDICT | {"evaluator": "__cv__"}),
+    "abstained.jsonl": lines(CLAIM | {"abstained": 1}),
+    "score2.jsonl": lines(VERDICT | {"score": 1.5}),
+    "scorenan.csv": "claim_id,evaluator,score\na,e,nan\n",
+    "scoretext.jsonl": lines(VERDICT | {"score": "high"}),
+    "noscore.jsonl": lines({"claim_id": "a", "evaluator": "e"}),
+    "nullscore.jsonl": lines(VERDICT | {"score": None}),
+    "status.jsonl": lines(VERDICT | {"status": "fine"}),
+    "repeat.jsonl": lines(VERDICT | {"repeat": -1}),
+    "vtwice.jsonl": lines(VERDICT, VERDICT),
+    "unknown.jsonl": lines(VERDICT | {"claim_id": "zzz"}),
+    "chunks.jsonl": lines(VERDICT | {"chunk_scores": [0.1, 7]}),
+    "ragged.csv": "dataset,claim\nD,x,y\n",
+    "open.csv": 'dataset,claim\nD,"x\n',
+    "header.csv": "dataset,dataset,claim\nD,D,x\n",
+    "onlyheader.csv": "dataset,claim\n",
+    "not.parquet": "no parquet",
+    "nul.csv": b"dataset,claim\nD,a\0b\n",
+    "table.xyz": "x",
+    "failed.jsonl": lines(VERDICT | {"score": None, "status": "error"}),
+    "nodoc.jsonl": lines(CLAIM | {"doc": None}),
+    # experiments
+    "empty.yaml": "",
+    "tab.yaml": "claims:\n\t- x\n",
+    "list.yaml": "- claims.jsonl\n",
+    "number.yaml": "7\n",
+    "bomb.yaml": BOMB + "claims: *j\n",
+    "self.yaml": "claims: &a [claims.jsonl, *a]\n",
+    "deep.yaml": "claims: " + "[" * 3000,
+    "tag.yaml": "claims: !!python/object/apply:os.system ['true']\n",
+    "date.yaml": "claims: claims.jsonl\ntitle: 2024-13-01\n",
+    "latin.yaml": "title: caf\xe9\n".encode("latin-1"),
+    "control.yaml": b"title: a\x07b\n",
+    "twice.yaml": "claims: claims.jsonl\nseed: 1\nseed: 2\n",
+    "key.yaml": "claims: claims.jsonl\naudit: [rates]\n",
+    "noclaims.yaml": "title: T\n",
+    "gone.yaml": "claims: gone.jsonl\n",
+    "folder.yaml": "claims: .\n",
+    "seed.yaml": "claims: claims.jsonl\nseed: many\n",
+    "confidence.yaml": "claims: claims.jsonl\nverdicts: verdicts.jsonl\nconfidence: 1.5\n",
+    "replicates.yaml": "claims: claims.jsonl\nverdicts: verdicts.jsonl\nreplicates: 1000000000000\n",
+    "cost.yaml": "claims: claims.jsonl\nmax_cost: -1\n",
+    "nothing.yaml": "claims: claims.jsonl\n",
+    "audit.yaml": "claims: claims.jsonl\nverdicts: verdicts.jsonl\naudits: [rats]\n",
+    "option.yaml": "claims: claims.jsonl\nverdicts: verdicts.jsonl\naudits: [adjustment: {levels: [clam]}]\n",
+    "evaluator.yaml": "claims: claims.jsonl\nevaluators: [rogue2]\n",
+    "evaluators.yaml": "claims: claims.jsonl\nevaluators: [rouge2, rouge2]\n",
+    "named.yaml": "claims: claims.jsonl\nevaluators: [rouge2: {name: __all__}]\n",
+    "stored.yaml": "claims: claims.jsonl\nevaluators:\n  - rouge2\n  - stored: {path: gone.jsonl}\n",
+    "data.yaml": "claims: ${data}/claims.jsonl\n",
+    "format.yaml": "claims: {format: wise, source: claims.jsonl}\n",
+    "apikey.yaml": "claims: claims.jsonl\nevaluators: [llm: {model: m, api_key: sk-verysecretverysecret}]\n",
+    "params.yaml": "claims: claims.jsonl\nevaluators: [llm: {model: m, params: {api_key: sk-verysecretverysecret}}]\n",
+    "header.yaml": "claims: claims.jsonl\nevaluators: [llm: {model: m, params: {h: {Authorization: secretword}}}]\n",
+    "query.yaml": "claims: claims.jsonl\nevaluators: [llm: {model: m, base_url: 'https://h/v1?key=secretword'}]\n",
+    "password.yaml": "claims: claims.jsonl\nevaluators: [llm: {model: m, base_url: 'https://u:secretword@h/v1'}]\n",
+    "url.yaml": "claims: claims.jsonl\nevaluators: [llm: {model: m, base_url: 'ftp://h'}]\n",
+    "engine.yaml": "factscore: {responses: gone.jsonl}\n",
+    "enginekey.yaml": "factscore: {responses: responses.jsonl, gama: 3}\n",
+    "mapping.yaml": "colums: {claim: text}\n",
+    "badmapping.yaml": "columns: [\n",
+    # engines
+    "nooutput.jsonl": lines({"topic": "Rain"}),
+    "numberoutput.jsonl": lines({"topic": "Rain", "output": 7}),
+    "cutresponses.jsonl.gz": cut(lines(RESPONSE)),
+    "demos.json": "[1]",
+    "deepdemos.json": DEEP,
+    "notext.jsonl": lines({"title": "Rain"}),
+    "nulltext.jsonl": lines({"title": "Rain", "text": None}),
+    "notitle.jsonl": lines({"text": "It rains."}),
+    "both.jsonl": lines({"title": "Rain", "text": "x", "passages": ["y"]}),
+    "separator.jsonl": lines({"title": "Rain", "text": "a####SPECIAL####SEPARATOR####b"}),
+    "cutpages.jsonl.gz": cut(lines({"title": "Rain", "text": "It rains."})),
+    "deeppages.jsonl": '{"title": "Rain", "text": ' + DEEP + "\n",
+    "notes.txt": "My notes.\n",
+    "notes.db": "My notes.\n",
+    "prices.csv": "model,input\nm,1\n",
+}
+RUNS: dict[str, str] = {
+    "none": "",
+    "brackets": DEEP,
+    "words": "results",
+    "nan": json.dumps(RESULTS | {"audits": {"rates": [{"tpr": float("nan")}]}}),
+    "schema": json.dumps(RESULTS | {"schema": "other/2"}),
+    "list": "[]",
+    "nokeys": json.dumps({"schema": "factaudit.results/1"}),
+    "audits": json.dumps(RESULTS | {"audits": []}),
+    "rows": json.dumps(RESULTS | {"audits": {"rates": [1, 2]}}),
+    "about": json.dumps(RESULTS | {"about": "x"}),
+    "name": json.dumps(RESULTS | {"audits": {"../../x": []}}),
+}
+
+CASES: list[tuple[str, int, str]] = [
+    ("validate gone.csv", 1, "gone.csv: no such file"),
+    ("validate .", 1, ".: this is a folder, expected a file"),
+    ("validate table.xyz", 1, "table.xyz: expected a name that ends in .csv, .tsv, .txt, .json, .jsonl,"),
+    ("validate empty.jsonl", 1, "empty.jsonl: the file is empty"),
+    ("validate blank.jsonl", 1, "blank.jsonl: nothing in it is mapped: expected a column for 'claim', for"),
+    ("validate cut.jsonl", 1, "cut.jsonl: line 2: the last line is cut off (the file was not written to its"),
+    ("validate cut.jsonl.gz", 1, "cut.jsonl.gz: not a whole gzip file"),
+    ("validate cut.csv.gz", 1, "cut.csv.gz: cannot be read"),
+    ("validate fake.jsonl.gz", 1, "fake.jsonl.gz: not a whole gzip file (Not a gzipped file (b'{\"'))"),
+    ("validate deep.jsonl", 1, "deep.jsonl: line 1: not JSON: maximum recursion depth exceeded while"),
+    ("validate deepdoc.jsonl", 1, "deepdoc.jsonl: line 1: not JSON: maximum recursion depth exceeded while"),
+    ("validate latin.jsonl", 1, "latin.jsonl: line 1: not UTF-8 text; save the file as UTF-8"),
+    ("validate latin.csv", 1, "latin.csv: line 2: byte 0xe9 is not UTF-8 text; save the file as UTF-8"),
+    ("validate utf16.csv", 1, "utf16.csv: line 1: byte 0xff is not UTF-8 text; save the file as UTF-8"),
+    ("validate array.jsonl", 1, "array.jsonl: line 1: expected a JSON object, found list"),
+    ("validate number.jsonl", 1, "number.jsonl: line 1: expected a JSON object, found int"),
+    ("validate twokeys.jsonl", 1, "twokeys.jsonl: line 1: not JSON: the key 'dataset' is there twice"),
+    ("validate surrogate.jsonl", 1, "surrogate.jsonl: line 1: not Unicode text: it has half of a surrogate"),
+    ("validate noclaim.jsonl --kind claims", 1, "noclaim.jsonl: column 'claim': the column is missing"),
+    ("validate nullclaim.jsonl", 1, "nullclaim.jsonl: line 1, column 'claim': expected text, found none"),
+    ("validate blankclaim.jsonl", 1, "blankclaim.jsonl: line 1, column 'claim': expected text, found none"),
+    ("validate listclaim.jsonl", 1, "listclaim.jsonl: line 1, column 'claim': expected text, found ['x']"),
+    ("validate label2.jsonl", 1, "label2.jsonl: line 1, column 'label': expected 1 (attributable), 0"),
+    ("validate labelyes.jsonl", 1, "labelyes.jsonl: line 1, column 'label': expected 1 (attributable), 0"),
+    ("validate twice.jsonl", 1, "twice.jsonl: line 2, column 'claim_id': expected unique ids, but 'a' is"),
+    ("validate macro.jsonl", 1, "macro.jsonl: line 1, column 'dataset': expected another name: results have"),
+    ("validate allsystems.jsonl", 1, "allsystems.jsonl: line 1, column 'system': expected another name:"),
+    ("validate cv.jsonl", 1, "cv.jsonl: line 1, column 'evaluator': expected another name: results have this"),
+    ("validate abstained.jsonl", 1, "line 1, column 'claim': expected nothing where abstained is set, found"),
+    ("validate score2.jsonl --kind verdicts", 1, "score2.jsonl: line 1, column 'score': expected a number"),
+    ("validate scorenan.csv --kind verdicts", 1, "scorenan.csv: row 1, column 'score': expected a number"),
+    ("validate scoretext.jsonl --kind verdicts", 1, "scoretext.jsonl: line 1, column 'score': expected a"),
+    ("validate noscore.jsonl --kind verdicts", 1, "noscore.jsonl: expected a column 'score' or a column"),
+    ("validate nullscore.jsonl --kind verdicts", 1, "nullscore.jsonl: line 1, column 'prediction': no score"),
+    ("validate status.jsonl", 1, "status.jsonl: line 1, column 'status': expected one of ok, unparsed,"),
+    ("validate repeat.jsonl", 1, "repeat.jsonl: line 1, column 'repeat': expected a whole number from 0 on,"),
+    ("validate vtwice.jsonl", 1, "vtwice.jsonl: line 2, column 'claim_id': expected one verdict per claim"),
+    ("validate unknown.jsonl --claims claims.jsonl", 1, "unknown.jsonl: line 1, column 'claim_id': expected"),
+    ("validate chunks.jsonl", 1, "chunks.jsonl: line 1, column 'chunk_scores': expected a list of numbers"),
+    ("validate ragged.csv", 1, "ragged.csv: row 1: expected 2 columns, as in the header, found 3"),
+    ("validate open.csv", 1, "open.csv: line 2: a quoted cell is not closed"),
+    ("validate header.csv", 1, "header.csv: column 'dataset': the column is there twice"),
+    ("validate onlyheader.csv", 1, "onlyheader.csv: the file has no rows"),
+    ("validate not.parquet", 1, "not.parquet: not a readable Parquet file (Parquet magic bytes not found in"),
+    ("validate bytes.parquet", 1, "row 1, column 'dataset': expected text, found 1.5"),
+    ("validate claims.jsonl --map colums=x", 2, "--map: no column 'colums' of claims or verdicts"),
+    ("validate claims.jsonl --map gone.yaml", 2, "gone.yaml, claims: Extra inputs are not permitted"),
+    ("validate claims.jsonl --map mapping.yaml", 2, "mapping.yaml, colums: Extra inputs are not permitted"),
+    ("validate claims.jsonl --map badmapping.yaml", 2, "badmapping.yaml: not YAML: while parsing a flow node"),
+    ("validate claims.jsonl --map bomb.yaml", 2, "bomb.yaml: not YAML: it stands for more than 100,000"),
+    ("run gone.yaml --out OUT", 1, "gone.yaml: line 1: no such file: HERE/gone.jsonl (paths are relative to HERE)"),
+    ("run empty.yaml --out OUT", 1, "empty.yaml: the file is empty"),
+    ("run tab.yaml --out OUT", 1, "tab.yaml: line 2: not YAML: found character '\\t' that cannot start any"),
+    ("run list.yaml --out OUT", 1, "list.yaml: line 1: expected keys and values, found list"),
+    ("run number.yaml --out OUT", 1, "number.yaml: line 1: expected keys and values, found int"),
+    ("run bomb.yaml --out OUT", 1, "bomb.yaml: not YAML: it stands for more than 100,000 values (aliases"),
+    ("run self.yaml --out OUT", 1, "self.yaml: not YAML: an alias stands inside of what it names"),
+    ("run deep.yaml --out OUT", 1, "deep.yaml: not YAML: maximum recursion depth exceeded"),
+    ("run tag.yaml --out OUT", 1, "tag.yaml: line 1: not YAML: could not determine a constructor for the tag"),
+    ("run date.yaml --out OUT", 1, "date.yaml: line 1: not YAML: month must be in 1..12"),
+    ("run latin.yaml --out OUT", 1, "latin.yaml: not UTF-8 text (invalid continuation byte)"),
+    ("run control.yaml --out OUT", 1, "control.yaml: not YAML: unacceptable character #x0007: special"),
+    ("run twice.yaml --out OUT", 1, "twice.yaml: line 3: the key 'seed' is there twice"),
+    ("run key.yaml --out OUT", 1, "key.yaml: line 2: unknown key 'audit' (did you mean 'audits'?)"),
+    ("run noclaims.yaml --out OUT", 1, "noclaims.yaml: line 1: expected claims (or counts), found none"),
+    ("run folder.yaml --out OUT", 1, "folder.yaml: line 1: HERE is a folder, expected a file (or a format and"),
+    ("run seed.yaml --out OUT", 1, "seed.yaml: line 2: seed: expected a valid integer, unable to parse"),
+    ("run confidence.yaml --out OUT", 1, "confidence.yaml: line 3: confidence: expected less than 1, found"),
+    ("run replicates.yaml --out OUT", 1, "replicates.yaml: line 3: replicates: expected less than or equal"),
+    ("run cost.yaml --out OUT", 1, "cost.yaml: line 2: max_cost: expected greater than 0, found -1"),
+    ("run nothing.yaml --out OUT", 2, "nothing to audit: expected verdicts, evaluators, or a claims format"),
+    ("run audit.yaml --out OUT", 1, "audit.yaml: line 3: unknown audit 'rats' (did you mean 'rates'?)"),
+    ("run evaluator.yaml --out OUT", 1, "evaluator.yaml: line 2: unknown evaluator 'rogue2'"),
+    ("run evaluators.yaml --out OUT", 2, "two evaluators are called 'rouge2': give one of them another with"),
+    ("run named.yaml --out OUT", 1, "named.yaml: line 2: evaluator 'rouge2', option name: expected another"),
+    ("run stored.yaml --out OUT", 1, "line 4: no such file: HERE/gone.jsonl (paths are relative to HERE)"),
+    ("run data.yaml --out OUT", 1, "data.yaml: line 1: ${data} is used, but 'data' is not set (--set"),
+    ("run format.yaml --out OUT", 1, "format.yaml: line 1: unknown format 'wise' (did you mean 'wice'?)"),
+    ("run apikey.yaml --out OUT", 1, "apikey.yaml: line 2: evaluator 'llm' has no option 'api_key'"),
+    ("run params.yaml --out OUT", 1, "params.yaml: line 2: params: 'api_key' looks like a secret, and"),
+    ("run header.yaml --out OUT", 1, "header.yaml: line 2: params: 'h.Authorization' looks like a secret,"),
+    ("run query.yaml --out OUT", 1, "query.yaml: line 2: base_url: expected an address without password or"),
+    ("run password.yaml --out OUT", 1, "password.yaml: line 2: base_url: expected an address without"),
+    ("run url.yaml --out OUT", 1, "url.yaml: line 2: base_url: expected 'local' or an address like"),
+    ("run engine.yaml --out OUT", 1, "engine.yaml: line 1: no such file: HERE/gone.jsonl (paths are relative to HERE)"),
+    ("run enginekey.yaml --out OUT", 1, "enginekey.yaml: line 1: unknown key 'factscore.gama'"),
+    ("run good.yaml --out OUT --set seed", 2, "--set seed: expected KEY=VALUE"),
+    ("run good.yaml --out OUT --set seed=[", 2, "--set seed=[: the value is not YAML"),
+    ("run good.yaml --out OUT --set replicates=1000000000000", 1, "good.yaml: --set replicates: replicates:"),
+    ("run good.yaml --out claims.jsonl", 1, "claims.jsonl: cannot be written to (Not a directory)"),
+    ("audit gone.jsonl verdicts.jsonl --out OUT", 1, "gone.jsonl: no such file"),
+    ("audit claims.jsonl gone.jsonl --out OUT", 1, "gone.jsonl: no such file"),
+    ("audit claims.jsonl --out OUT", 2, "nothing to audit: expected verdicts, evaluators, or a claims format"),
+    ("audit claims.jsonl unknown.jsonl --out OUT", 1, "unknown.jsonl: line 1, column 'claim_id': expected"),
+    ("audit claims.jsonl verdicts.jsonl --out OUT --replicates 1000000000000", 2, "Invalid value for '--replicates':"),
+    ("audit claims.jsonl verdicts.jsonl --out OUT --replicates -1", 2, "Invalid value for '--replicates': -1 is"),
+    ("audit claims.jsonl verdicts.jsonl --out OUT --seed -1", 2, "Invalid value for '--seed': -1 is not in"),
+    ("audit macro.jsonl verdicts.jsonl --out OUT", 1, "macro.jsonl: line 1, column 'dataset': expected"),
+    ("audit claims.jsonl failed.jsonl --out OUT --replicates 0", 1, "no verdict has a prediction (1 error)"),
+    ("judge claims.jsonl --evaluator rouge2 --out OUT.txt", 1, "out.txt: expected a name that ends in"),
+    ("judge claims.jsonl --evaluator rogue2 --out OUT.csv", 2, "unknown evaluator 'rogue2'"),
+    ("judge claims.jsonl --evaluator rouge2:x --out OUT.csv", 2, "evaluator 'rouge2:x': expected"),
+    ("judge claims.jsonl --evaluator random:seed=x --out OUT.csv", 2, "evaluator 'random', option seed: Input"),
+    ("judge claims.jsonl --evaluator rouge2:threshold=7 --out OUT.csv", 2, "evaluator 'rouge2', option threshold:"),
+    ("judge claims.jsonl --evaluator rouge2:name=__all__ --out OUT.csv", 2, "evaluator 'rouge2', option name:"),
+    (
+        "judge claims.jsonl --evaluator rouge2 --evaluator rouge2 --out OUT.csv",
+        2,
+        "two evaluators are called 'rouge2':",
+    ),
+    ("judge claims.jsonl --evaluator stored:path=gone.csv --out OUT.csv", 2, "evaluator 'stored': no verdicts file"),
+    ("judge claims.jsonl --evaluator stored:path=claims.jsonl --out OUT.csv", 1, "column 'evaluator': the column is"),
+    (
+        "judge claims.jsonl --evaluator stored:path=verdicts.jsonl,evaluator=f --out OUT.csv",
+        2,
+        "verdicts.jsonl holds no verdicts of 'f'",
+    ),
+    ("judge claims.jsonl --evaluator llm --out OUT.csv", 2, "option model: expected the name of a model"),
+    (
+        "judge claims.jsonl --evaluator llm:model=m,base_url=nowhere --out OUT.csv",
+        2,
+        "base_url: expected 'local' or an",
+    ),
+    (
+        "judge claims.jsonl --evaluator llm:model=m,base_url=https://h/?key=secretword --out OUT.csv",
+        2,
+        "base_url: expected an address without",
+    ),
+    (
+        "judge claims.jsonl --evaluator llm:model=m,template=gone.yaml --out OUT.csv",
+        2,
+        "template gone.yaml: expected a mapping",
+    ),
+    (
+        "judge claims.jsonl --evaluator llm:model=m,template=bomb.yaml --out OUT.csv",
+        2,
+        "template bomb.yaml: not YAML: it stands",
+    ),
+    (
+        "judge claims.jsonl --evaluator llm:model=m,params.api_key=sk-verysecretverysecret --out OUT.csv",
+        2,
+        "params: 'api_key' looks like a secret,",
+    ),
+    (
+        "judge claims.jsonl --evaluator llm:model=m,base_url=local --out OUT.csv",
+        2,
+        "base_url: local: expected the path of a",
+    ),
+    (
+        "judge claims.jsonl --evaluator llm:model=m,prices=prices.csv --out OUT.csv",
+        1,
+        "prices.csv: row 1, column 'output':",
+    ),
+    ("judge claims.jsonl --evaluator nothing.here:Metric --out OUT.csv", 2, "evaluator nothing.here:Metric: cannot"),
+    (
+        "judge claims.jsonl --evaluator chunked:size=0,evaluator=rouge2 --out OUT.csv",
+        2,
+        "chunked: expected a size of at least 1,",
+    ),
+    ("judge claims.jsonl --evaluator ensemble:evaluators=rouge2 --out OUT.csv", 2, "ensemble: expected at least two"),
+    ("judge verdicts.jsonl --evaluator rouge2 --out OUT.csv", 2, "verdicts.jsonl: no claims in it;"),
+    ("judge claims.jsonl --evaluator rouge2 --out claims.jsonl/v.csv", 1, "claims.jsonl/.v.csv.journal: cannot be"),
+    ("judge nodoc.jsonl --evaluator rouge2 --out OUT.csv", 1, "no claim was scored: no document"),
+    ("adjust claims.jsonl verdicts.jsonl --calibrate nobody", 2, "unknown system 'nobody' (known: x, y)"),
+    ("adjust claims.jsonl verdicts.jsonl --calibrate x --evaluator f", 2, "unknown evaluator 'f' (known: e)"),
+    ("adjust claims.jsonl verdicts.jsonl --calibrate x --level word", 2, "Invalid value for '--level': 'word' is"),
+    ("adjust claims.jsonl verdicts.jsonl --calibrate x --out OUT.txt", 1, "out.txt: expected a name that ends in"),
+    ("adjust claims.jsonl gone.jsonl --calibrate x", 1, "gone.jsonl: no such file"),
+    ("convert wise claims.jsonl --out OUT.csv", 2, "unknown format 'wise' (did you mean 'wice'?)"),
+    ("convert wice gone --out OUT.csv", 1, "gone: no such file"),
+    ("convert wice deep.jsonl --out OUT.csv", 1, "deep.jsonl: line 1: not JSON: maximum recursion depth"),
+    ("convert wice claims.jsonl --out OUT.csv", 1, "line 1, column 'evidence': the field is missing"),
+    ("convert wice claims.jsonl --option lvl=1 --out OUT.csv", 2, "format 'wice' has no option 'lvl' (did"),
+    ("convert wice claims.jsonl --option level --out OUT.csv", 2, "--option level: expected KEY=VALUE"),
+    ("convert ragtruth claims.jsonl --out OUT.csv", 1, "line 1, column 'id': the field is missing"),
+    ("convert lfqa demos.json --out OUT.csv", 1, "demos.json: item 1: expected a valid dictionary or"),
+    ("convert lfqa deepdemos.json --out OUT.csv", 1, "deepdemos.json: line 1: not JSON: nested too deeply at"),
+    ("convert aggrefact-scores deepdemos.json --out OUT.csv", 1, "deepdemos.json: line 1: not JSON: nested"),
+    ("convert aggrefact-scores demos.json --out OUT.csv", 1, "demos.json: expected a valid dictionary, found"),
+    ("convert tofueval not.parquet --out OUT.csv", 1, "not.parquet: expected mediasum or meetingbank in the"),
+    ("convert aggrefact claims.jsonl --join tofueval --out OUT.csv", 2, "join 'tofueval': expected FORMAT:PATH,"),
+    ("convert aggrefact claims.jsonl --join tofueval:gone --out OUT.csv", 1, "gone: expected mediasum or meetingbank"),
+    ("convert inspect notes.txt --out OUT.csv", 1, "notes.txt: not a log of Inspect that can be read (File"),
+    ("convert inspect notes.db --out OUT.csv", 1, "notes.db: not a log of Inspect that can be read (File is"),
+    ("convert deepeval deepdemos.json --out OUT.csv", 1, "deepdemos.json: line 1: not JSON: nested too"),
+    ("convert ragas ragged.csv --out OUT.csv", 1, "ragged.csv: row 1: expected 2 columns, as in the header,"),
+    ("convert promptfoo deepdemos.json --out OUT.csv", 1, "deepdemos.json: line 1: not JSON: nested too"),
+    ("convert lm-eval deep.jsonl --out OUT.csv", 1, "deep.jsonl: line 1: not JSON: maximum recursion depth"),
+    ("convert merging-facts deepdemos.json --out OUT.csv", 1, "deepdemos.json: line 1: not JSON: nested too"),
+    ("convert score-csv ragged.csv --out OUT.csv", 2, "format 'score-csv' needs the option 'dataset': the"),
+    ("convert score-csv onlyheader.csv --option dataset=d --out OUT.csv", 1, "onlyheader.csv: the file has no rows"),
+    ("inspect gone.csv", 1, "gone.csv: no such file"),
+    ("inspect .", 1, ".: this is a folder, expected a file"),
+    ("inspect notes.db", 1, "notes.db: expected a name that ends in .csv, .tsv, .txt, .json, .jsonl,"),
+    ("inspect cut.jsonl.gz", 1, "cut.jsonl.gz: not a whole gzip file"),
+    ("inspect cut.csv.gz", 1, "cut.csv.gz: cannot be read"),
+    ("inspect deep.jsonl", 1, "deep.jsonl: line 1: not JSON: maximum recursion depth exceeded while decoding"),
+    ("inspect deepdemos.json", 1, "deepdemos.json: the JSON is nested too deep to be a table"),
+    ("inspect utf16.csv", 1, "utf16.csv: line 1: byte 0xff is not UTF-8 text; save the file as UTF-8"),
+    ("inspect not.parquet", 1, "not.parquet: not a readable Parquet file (Parquet magic bytes not found in"),
+    ("score gone.jsonl --knowledge pages.jsonl --verifier rouge2 --out OUT", 1, "gone.jsonl: no such file"),
+    ("score responses.jsonl --knowledge gone.db --verifier rouge2 --out OUT", 1, "gone.db: no such knowledge source"),
+    (
+        "score responses.jsonl --knowledge notes.db --verifier rouge2 --out OUT",
+        1,
+        "notes.db: not usable as a knowledge",
+    ),
+    (
+        "score responses.jsonl --knowledge other.sqlite --verifier rouge2 --out OUT",
+        1,
+        "other.sqlite: not usable as a knowledge",
+    ),
+    (
+        "score responses.jsonl --knowledge nulltext.jsonl --verifier rouge2 --out OUT",
+        1,
+        "nulltext.jsonl: line 1: expected one of",
+    ),
+    ("score responses.jsonl --knowledge pages.jsonl --out OUT", 2, "the verifier 'retrieval' needs an LLM;"),
+    ("score responses.jsonl --knowledge pages.jsonl --verifier rogue2 --out OUT", 2, "unknown evaluator 'rogue2'"),
+    ("score nooutput.jsonl --knowledge pages.jsonl --verifier rouge2 --out OUT", 1, "nooutput.jsonl: line 1, column"),
+    (
+        "score numberoutput.jsonl --knowledge pages.jsonl --verifier rouge2 --out OUT",
+        2,
+        "facts are to be had from the responses:",
+    ),
+    (
+        "score cutresponses.jsonl.gz --knowledge pages.jsonl --verifier rouge2 --out OUT",
+        1,
+        "cutresponses.jsonl.gz: line 1: not a",
+    ),
+    ("score deep.jsonl --knowledge pages.jsonl --verifier rouge2 --out OUT", 1, "deep.jsonl: line 1: not JSON: nested"),
+    ("score empty.jsonl --knowledge pages.jsonl --verifier rouge2 --out OUT", 1, "empty.jsonl: the file is empty"),
+    (
+        "score responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set gama=3 --out OUT",
+        2,
+        "unknown key 'factscore.gama' (did you",
+    ),
+    (
+        "score responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set k=0 --out OUT",
+        2,
+        "factscore.k: expected greater than or",
+    ),
+    (
+        "score responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=1000000000000 --out OUT",
+        2,
+        "replicates: expected less than or equal",
+    ),
+    (
+        "score responses.jsonl --knowledge pages.jsonl --verifier rouge2 --max-cost 0 --out OUT",
+        2,
+        "Invalid value for '--max-cost': 0.0 is",
+    ),
+    (
+        "score responses.jsonl --knowledge pages.jsonl --llm m,params.api_key=sk-verysecretverysecret --out OUT",
+        2,
+        "factscore.llm: params: 'api_key' looks",
+    ),
+    (
+        "score responses.jsonl --knowledge pages.jsonl --llm m,base_url=https://u:secretword@h --out OUT",
+        2,
+        "factscore.llm: base_url: expected an",
+    ),
+    (
+        "score responses.jsonl --knowledge pages.jsonl --llm m,concurrency=0 --out OUT",
+        2,
+        "factscore.llm: concurrency: expected",
+    ),
+    (
+        "score responses.jsonl --knowledge pages.jsonl --llm m --demos demos.json --out OUT",
+        1,
+        "demos.json: expected an object of",
+    ),
+    (
+        "score responses.jsonl --knowledge pages.jsonl --llm m --demos deepdemos.json --out OUT",
+        1,
+        "deepdemos.json: not a readable file of",
+    ),
+    (
+        "score responses.jsonl --knowledge pages.jsonl --llm m --demos gone.json --out OUT",
+        1,
+        "gone.json: not a readable file of",
+    ),
+    (
+        "dscore gone.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper heuristic --out OUT",
+        1,
+        "gone.jsonl: no such file",
+    ),
+    (
+        "dscore responses.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper herd --out OUT",
+        2,
+        "dfactscore.groupers.0: expected",
+    ),
+    (
+        "dscore responses.jsonl --knowledge pages.jsonl --verifier rouge2 --out OUT",
+        2,
+        "the grouper 'llm' needs an LLM; without",
+    ),
+    (
+        "dscore nooutput.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper heuristic --out OUT",
+        1,
+        "nooutput.jsonl: line 1, column",
+    ),
+    (
+        "dscore deepdemos.json --knowledge pages.jsonl --verifier rouge2 --grouper heuristic --out OUT",
+        1,
+        "deepdemos.json: line 1: not JSON:",
+    ),
+    ("knowledge build gone.jsonl --out OUT.db", 1, "gone.jsonl: no such file"),
+    ("knowledge build notext.jsonl --out OUT.db", 1, "notext.jsonl: line 1: expected one of text, passages"),
+    ("knowledge build nulltext.jsonl --out OUT.db", 1, "nulltext.jsonl: line 1: expected one of text,"),
+    ("knowledge build notitle.jsonl --out OUT.db", 1, "notitle.jsonl: line 1, column 'title': expected a"),
+    ("knowledge build both.jsonl --out OUT.db", 1, "both.jsonl: line 1: expected one of text, passages and"),
+    ("knowledge build separator.jsonl --out OUT.db", 1, "separator.jsonl: line 1, column 'text': holds the"),
+    ("knowledge build cutpages.jsonl.gz --out OUT.db", 1, "cutpages.jsonl.gz: not a whole gzip file"),
+    ("knowledge build deeppages.jsonl --out OUT.db", 1, "deeppages.jsonl: line 1: not JSON: nested too"),
+    ("knowledge build empty.jsonl --out OUT.db", 1, "empty.jsonl: the file has no page"),
+    ("knowledge build pages.jsonl --out OUT.db --passage-tokens 0", 2, "Invalid value for '--passage-tokens': 0"),
+    ("knowledge info gone.db", 1, "gone.db: no such knowledge source"),
+    ("knowledge info notes.db", 1, "notes.db: not usable as a knowledge source: not an SQLite file"),
+    ("knowledge info other.sqlite", 1, "other.sqlite: not usable as a knowledge source: of another schema:"),
+    ("knowledge lookup notes.db Rain", 1, "notes.db: not usable as a knowledge source: not an SQLite file"),
+    (
+        "ambigbio generate gone.tsv --knowledge pages.jsonl --llm m --out OUT.jsonl",
+        1,
+        "pages.jsonl: not usable as a knowledge",
+    ),
+    (
+        "ambigbio generate responses.jsonl --knowledge notes.db --llm m --out OUT.jsonl",
+        1,
+        "notes.db: not usable as a knowledge",
+    ),
+    (
+        "ambigbio generate responses.jsonl --knowledge other.sqlite --llm m --demos deepdemos.json --out OUT.jsonl",
+        1,
+        "other.sqlite: not usable as a knowledge",
+    ),
+    ("cache info --file gone.sqlite", 1, "cache gone.sqlite: there is no such file"),
+    ("cache info --file notes.txt", 1, "cache notes.txt: this is no cache of replies, and is left as it is"),
+    ("cache info --file other.sqlite", 1, "cache other.sqlite: this is no cache of replies, and is left as"),
+    ("cache info --file old.sqlite", 1, "cache old.sqlite: this is no cache of replies, and is left as it is"),
+    ("cache info --file .", 1, "cache .: there is no such file"),
+    ("cache export OUT.jsonl --file notes.txt", 1, "cache notes.txt: this is no cache of replies, and is"),
+    ("cache export OUT.jsonl --file other.sqlite", 1, "cache other.sqlite: this is no cache of replies, and"),
+    ("cache prune --file notes.txt --older-than 1", 1, "cache notes.txt: this is no cache of replies, and is"),
+    ("cache prune --file other.sqlite --model m", 1, "cache other.sqlite: this is no cache of replies, and"),
+    ("cache prune", 2, "say which replies to delete: --older-than DAYS, --model NAME, or both"),
+    ("cache prune --older-than x", 2, "Invalid value for '--older-than': 'x' is not a valid float."),
+    ("report runs/none", 1, "runs/none: not a run folder: it has no results.json"),
+    ("report runs/brackets", 1, "runs/brackets/results.json: not JSON: maximum recursion depth exceeded"),
+    ("report runs/words", 1, "runs/words/results.json: not JSON: Expecting value: line 1 column 1 (char 0)"),
+    ("report runs/nan", 1, "runs/nan/results.json: not JSON: NaN is no figure: an undefined one is null"),
+    ("report runs/schema", 1, "runs/schema/results.json: expected the schema 'factaudit.results/1', found"),
+    ("report runs/list", 1, "runs/list/results.json: expected the schema 'factaudit.results/1', found None"),
+    ("report runs/audits", 1, "runs/audits/results.json: column 'audits': expected dict, found list"),
+    ("report runs/rows", 1, "runs/rows/results.json: column 'rates': expected a list of objects"),
+    ("report runs/about", 1, "runs/about/results.json: column 'about': expected dict, found str"),
+    ("report runs/name", 1, "runs/name/results.json: expected audit names of letters, digits and _, found"),
+    ("report claims.jsonl", 1, "claims.jsonl: not a run folder: it has no results.json"),
+    ("diff runs/nokeys runs/none", 1, "column 'signature': the key is missing"),
+    ("diff runs/brackets runs/nokeys", 1, "runs/brackets/results.json: not JSON: maximum recursion depth"),
+    ("cost gone.yaml", 1, "gone.yaml: line 1: no such file: HERE/gone.jsonl (paths are relative to HERE)"),
+    ("cost bomb.yaml", 1, "bomb.yaml: not YAML: it stands for more than 100,000 values (aliases repeat what"),
+    ("cost good.yaml --prices gone.csv", 2, "price table gone.csv: No such file or directory"),
+    ("cost enginekey.yaml", 2, "enginekey.yaml: how many facts a response has is not known before it is"),
+    ("list evaluator", 2, "Invalid value for '{evaluators|audits|formats}': 'evaluator' is not one of"),
+    ("runn", 2, "no command 'runn' (did you mean 'run'?)"),
+    ("report runs/nokeys", 1, "column 'signature': the key is missing"),
+    ("diff runs/rows runs/rows", 1, "runs/rows/results.json: column 'rates': expected a list of objects"),
+    ("estimate gone.parquet verdicts.jsonl --labels claims.jsonl", 2, "Missing option '--out'."),
+    ("plan gone.jsonl verdicts.jsonl", 1, "gone.jsonl: no such file"),
+    ("plan claims.jsonl deep.jsonl", 1, "deep.jsonl: line 1: not JSON: maximum recursion depth exceeded"),
+    ("sample claims.jsonl gone.jsonl --out OUT.parquet -n 2", 2, "No such option '-n'."),
+    ("labels gone.csv --out OUT.jsonl", 1, "gone.csv: no such file"),
+    ("labels deep.jsonl --out OUT.jsonl", 1, "deep.jsonl: line 1: not JSON: maximum recursion depth exceeded"),
+    ("estimate --help-me", 2, "No such option '--help-me'. Did you mean '--help'?"),
+]
+
+#: These commands did their work, and say with the exit code that it came to nothing.
+FAILED = ("no claim was scored: no document", "no verdict has a prediction (1 error)")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("bad")
+    for name, content in FILES.items():
+        (made / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    for name, text in RUNS.items():
+        (made / "runs" / name).mkdir(parents=True)
+        if text:
+            (made / "runs" / name / "results.json").write_text(text)
+    pd.DataFrame({"dataset": [1.5], "claim": [b"\xff"]}).to_parquet(made / "bytes.parquet")
+    with sqlite3.connect(made / "other.sqlite") as other:
+        other.execute("CREATE TABLE mine (x)")
+        other.execute("INSERT INTO mine VALUES (1)")
+    (made / "old.sqlite").write_bytes((made / "other.sqlite").read_bytes()[:4000] + b"\xff" * 4192)
+    return made
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize(("command", "code", "said"), CASES, ids=[case[0] for case in CASES])
+def test_bad_input_is_said_and_changes_nothing(folder, tmp_path, monkeypatch, capsys, command, code, said):
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("FACTAUDIT_CACHE", str(tmp_path / "cache.sqlite"))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    before = contents(folder)
+    with pytest.raises(SystemExit) as stop:
+        main([part.replace("OUT", str(tmp_path / "out")) for part in command.split()])
+    out, err = capsys.readouterr()
+    err = err.replace(str(folder.resolve()), "HERE")
+    assert (stop.value.code, said in err) == (code, True), err
+    for never in ("Traceback", "This is a bug", "stopped", "secretword", "verysecret"):
+        assert never not in out + err
+    assert not set(err) & {chr(number) for number in range(32) if number not in (9, 10)}
+    assert len(err) < 4000
+    assert contents(folder) == before
+    # Left is only what a later, right command goes on from; and, of a run whose every verdict failed, what says so.
+    finished = [path for path in tmp_path.rglob("*") if path.suffix in (".parquet", ".html", ".db", ".csv", ".jsonl")]
+    assert all(".work" in path.parts or "journal" in path.parent.name for path in finished) or said in FAILED
