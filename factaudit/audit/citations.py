@@ -111,7 +111,12 @@ def _responses(
 ) -> Iterator[tuple[tuple[Any, Any, Any], list[tuple[dict[Cited, int | None], int]]]]:
     """(dataset, system, response_id) and its sentences, as `response_row` takes them."""
     claims = judged.claims
-    inside = np.flatnonzero((claims["response_id"].notna() & claims["fact_id"].notna()).to_numpy())
+    cites = claims["cited"].notna().to_numpy()
+    # Other data sets in the table hold no sentences with citations.
+    about = set(claims["dataset"][cites] if cites.any() else claims["dataset"])
+    about &= set(claims["dataset"][judged.status[evaluator] >= 0])
+    own = claims["response_id"].notna() & claims["fact_id"].notna() & claims["dataset"].isin(about)
+    inside = np.flatnonzero(own.to_numpy())
     names = ["dataset", "system", "response_id", "fact_id", "cited"]
     malformed = claims["malformed"].to_numpy(dtype=object) if "malformed" in claims else np.full(len(claims), None)
     table = [claims[name].astype(object).where(claims[name].notna(), None).to_numpy()[inside] for name in names]

@@ -133,14 +133,17 @@ def _applies(judged: Judged) -> bool:
 
 
 def _systems(judged: Judged, group: str) -> Iterator[tuple[Row, list[Response]]]:
-    """The responses of each dataset, evaluator and system."""
+    """The responses of each dataset, evaluator and system, where facts have entities and the evaluator a verdict."""
     for at, evaluator in enumerate(judged.evaluators):
         every = responses(judged, at, group)
+        named = {one.key["dataset"] for one in every if one.matrix.entities}
+        scored = set(judged.claims["dataset"][judged.status[at] >= 0])
         for dataset in dict.fromkeys(one.key["dataset"] for one in every):
+            if dataset not in named & scored:
+                continue
             mine = [one for one in every if one.key["dataset"] == dataset]
-            systems = list(dict.fromkeys(one.key["system"] for one in mine))
             key: Row = {"dataset": dataset, "evaluator": evaluator}
-            for system in systems:
+            for system in dict.fromkeys(one.key["system"] for one in mine):
                 yield key | {"system": system}, [one for one in mine if one.key["system"] == system]
 
 

@@ -6,27 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from factaudit.datasets import merging_facts
+import pandas as pd
+
+from factaudit.audit.annotators import annotator_agreement
+from factaudit.audit.citations import citations as citation_rows
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.people import compare_with_machine, human_scores
+from factaudit.audit.popularity import popularity
+from factaudit.audit.printed import compare_printed, read_printed
+from factaudit.datasets import alce, merging_facts
+from factaudit.datasets.people import read_annotations, read_views
 from factaudit.datasets.sources import expand
 from factaudit.engines import run
-from factaudit.engines.dfactscore.citations import citation_scores, read_alce_scores, summarise_citations
+from factaudit.engines.dfactscore.citations import judge_citations
 from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.dfactscore.humans import (
-    annotator_agreement,
-    compare_with_machine,
-    human_scores,
-    popularity,
-    read_annotations,
-    read_views,
-)
-from factaudit.engines.dfactscore.published import compare_printed, read_printed
 from factaudit.engines.pipeline import Row, Scored
 from factaudit.engines.responses import read_files
 from factaudit.evaluators.judging import NamedEvaluator, name_evaluator, parts
 from factaudit.files import write_jsonl
 from factaudit.results import Results
 from factaudit.runfolder import audited, checksums, finish, opened
-from factaudit.tables import write_table
+from factaudit.tables import merge_claims, merge_verdicts, records, write_table
 
 Say = Callable[[str], None]
 
@@ -44,8 +45,8 @@ def score_files(
     """Score files of biographies into a run folder (``factaudit dscore``): `factaudit.engines.run.score_files`, and
 
     Args:
-        citation_judge: an evaluator that judges the citations of biographies with documents (`citation_scores`).
-        annotations: people's annotations (`factaudit.engines.dfactscore.humans.read_annotations`) to compare with.
+        citation_judge: an evaluator that judges the citations of biographies with documents (`judge_citations`).
+        annotations: people's annotations (`factaudit.datasets.people.Annotation`) to compare with.
         views: a CSV of ``title,views``: does a system tell of the person whom most people look up?
         options: of `factaudit.engines.run.score_files`.
     """
@@ -53,18 +54,21 @@ def score_files(
     callers = [] if judge is None else [(f"citations: {judge.name}", part) for part, _ in parts(judge.evaluator)]
 
     def more(scored: Scored, journal: Path) -> Callable[[Results, Path], None]:
-        cited = [] if judge is None else _cited(sources, judge, journal, options)
+        cited = None if judge is None else _cited(sources, judge, journal, options)
 
         def add(results: Results, folder: Path) -> None:
-            told: Row = {"replicates": scorer.replicates, "seed": scorer.seed, "confidence": scorer.confidence}
-            if judge is not None:
-                write_jsonl(folder / "citations.jsonl", cited)
-                results.audits["citations"] = summarise_citations(cited, **told)
+            intervals = None
+            if scorer.replicates:
+                intervals = Intervals(scorer.replicates, scorer.seed, scorer.confidence)
+            if cited is not None:
+                claims, verdicts = cited
+                judged = claims.drop(columns="doc").merge(verdicts, on="claim_id", how="left")
+                write_jsonl(folder / "citations.jsonl", records(judged))
+                results.audits["citations"] = citation_rows(Judged.join(claims, verdicts), intervals=intervals)
             if annotations is not None:
                 people = read_annotations(annotations)
-                results.audits["dfactscore_people"] = compare_with_machine(
-                    human_scores(people), scored.responses, **told
-                )
+                told = human_scores(people)
+                results.audits["dfactscore_people"] = compare_with_machine(told, scored.responses, intervals=intervals)
                 results.audits["annotator_agreement"] = annotator_agreement(people)
             if views is not None:
                 results.audits["popularity"] = [popularity(scored.responses, read_views(views))]
@@ -93,24 +97,26 @@ def published_files(
     """
     folder = Path(out)
     paths = [Path(one) for one in sources]
-    found = merging_facts.convert(paths)
-    assert found.verdicts is not None
+    found = [merging_facts.convert(paths)]
     own: dict[str, Row] = {"dfactscore": {"link": "given", "gamma": 0.0}, "dfactscore_gap": {"link": "given"}}
     own |= {"dfactscore_linking": {"gamma": 0.0}, "dfactscore_elsewhere": {"link": "given"}}
+    if citations:
+        found.append(alce.convert([Path(one) for one in citations]))
+        own["citations"] = {}
+    claims = merge_claims([one.claims for one in found])
+    verdicts = merge_verdicts([one.verdicts for one in found if one.verdicts is not None])
+    notes = [note for one in found for note in one.notes]
     with opened(folder, paths):
-        for note in found.notes:
+        for note in notes:
             say(note)
-        write_table(found.claims, folder / "claims.parquet")
-        write_table(found.verdicts, folder / "verdicts.parquet")
+        write_table(claims, folder / "claims.parquet")
+        write_table(verdicts, folder / "verdicts.parquet")
         files = [*expand(paths, "*_factscore_output.json"), *expand(map(Path, citations), "*.score")]
-        tables = (found.claims, found.verdicts)
+        tables = (claims, verdicts)
         results = audited(*tables, {}, own=(*tables, own), inputs=checksums(files), **options)
         if printed is not None:
             results.audits["dfactscore_printed"] = compare_printed(results.audits["dfactscore"], read_printed(printed))
-        if citations:
-            chosen = {key: options[key] for key in ("replicates", "seed", "confidence") if key in options}
-            results.audits["citation_recall"] = read_alce_scores(citations, **chosen)
-        text = ["The links are the published ones; groups are the fewest that the decisions allow.", *found.notes]
+        text = ["The links are the published ones; groups are the fewest that the decisions allow.", *notes]
         results.sections.append({"title": "The published files", "text": text, "table": None, "figure": None})
         finish(folder, results)
         say(f"report    {folder / 'report.html'}")
@@ -119,7 +125,7 @@ def published_files(
 
 def _cited(
     sources: str | Path | Sequence[str | Path], judge: NamedEvaluator, journal: Path, options: Mapping[str, Any]
-) -> list[Row]:
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     read = {key: options[key] for key in ("facts", "system", "limit") if key in options}
     responses = read_files([sources] if isinstance(sources, str | Path) else sources, **read)
-    return citation_scores(responses, judge, journal=journal, progress=bool(options.get("progress")))[0]
+    return judge_citations(responses, judge, journal=journal, progress=bool(options.get("progress")))

@@ -1,0 +1,36 @@
+"""What groupers did to the facts of biographies, and how they compare: a table that the D-FActScore engine writes."""
+
+from __future__ import annotations
+
+from factaudit.audit.core.declare import Audit, Column, shared
+
+_DONE = "facts that a reply has in other words, lacks, makes up, and repeats"
+_GIVEN = "against the given groups: responses compared, those with the same groups, and facts in the corresponding one"
+_FIRST = "against the first grouper, in the same way"
+
+AUDIT = Audit(
+    name="dfactscore_grouping",
+    place=10,
+    title="What the groupers did",
+    question="What did the groupers do to the facts, and do they agree?",
+    source="MF App. C",
+    text="Every fact ends in exactly one group, whatever a reply holds.",
+    formula="Same: exactly the same groups; agreement: share of facts in the corresponding group, mean over responses.",
+    columns={
+        "grouper": Column("grouper", "text", "how facts were grouped", key=True),
+        "n_responses": Column("responses", "count", "responses with facts, and those without usable groups"),
+        "n_failed": Column("ungrouped", "count", "responses with facts, and those without usable groups", shown="any"),
+        "n_changed": Column("changed", "count", _DONE, shown="any"),
+        "n_dropped": Column("dropped", "count", _DONE, shown="any"),
+        "n_invented": Column("invented", "count", _DONE, shown="any"),
+        "n_repeated": Column("repeated", "count", _DONE, shown="any"),
+        "n_compared_given": Column("compared with given", "count", _GIVEN, shown="any"),
+        "same_as_given": Column("same as given", "percent", _GIVEN),
+        "agreement_given": Column("agreement with given", "percent", _GIVEN),
+        "n_compared_first": Column("compared with the first", "count", _FIRST, shown=False),
+        "same_as_first": Column("same as the first", "percent", _FIRST),
+        "agreement_first": Column("agreement with the first", "percent", _FIRST),
+        **shared("reason"),
+    },
+    compute=None,
+)
