@@ -12,6 +12,7 @@ import yaml
 from factaudit.audit.core.biographies import CATEGORIES, category
 from factaudit.engines.dfactscore.candidates import base_name, find_candidates
 from factaudit.engines.dfactscore.engine import DFactScorer
+from factaudit.engines.dfactscore.rows import DFACTSCORE
 from factaudit.engines.dfactscore.settings import run
 from factaudit.engines.pipeline import Scored
 from factaudit.engines.responses import LABELS, Response, given_groups, read_responses
@@ -81,6 +82,22 @@ def test_all_merged_biographies_are_found_with_given_groups(scored: Scored) -> N
     assert merged == {row["response_id"] for row in scored.responses if row["given_category"] == CATEGORIES[1]}
     # D-FActScore's verdicts are then the labels.
     assert all(fact["dfactscore"] == fact["label"] for row in scored.responses for fact in row["facts"])
+
+
+def test_the_table_of_facts_says_what_the_rows_say_of_the_person_whom_a_group_is_linked_to(
+    root: Path, scored: Scored
+) -> None:
+    # In whatever order a biography names its candidates.
+    assert any(row["candidates"] != sorted(row["candidates"]) for row in scored.responses)
+    claims, verdicts = (table.set_index("claim_id") for table in scored.verified)
+    said = verdicts[verdicts["evaluator"] == DFACTSCORE]["prediction"]
+    texts = {title: set(text.split()) for title, text in pages(root).items()}
+    for row in scored.responses:
+        for number, fact in enumerate(row["facts"]):
+            claim = claims.loc[f"{row['response_id']}.{number}"]
+            assert said[claim.name] == fact["dfactscore"]
+            assert (claim["entity"], claim["doc_id"]) == (fact["entity"], fact["entity"])
+            assert set(claim["doc"].split()) <= texts[fact["entity"]]
 
 
 def test_the_heuristic_grouper_gets_18_of_20_right(scored: Scored) -> None:

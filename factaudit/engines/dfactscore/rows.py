@@ -50,6 +50,10 @@ class Biography:
         """The title of a column of the matrix."""
         return None if column < 0 else self.matrix.matrix.entities[column]
 
+    def place(self, column: int) -> int:
+        """The place among the candidates of a column of the matrix, whose columns are in the alphabet's order."""
+        return [candidate.title for candidate in self.record.candidates].index(self.title(column))
+
 
 def biographies(made: Made, verifier: str, rule: str, gamma: float, narrow: float) -> list[Biography]:
     """The biographies that hold facts, in order, each linked by the verdicts of one verifier."""
@@ -238,7 +242,8 @@ def _by_link(one: Biography, number: int, column: int) -> Row:
     cells = _cells_of(one, number)
     if column < 0:
         return {"score": None, **_verdict(0 if one.matrix.matrix.entities else None, cells)}
-    return {"score": cells[column].score, **_verdict(cells[column].prediction, [cells[column]])}
+    cell = cells[one.place(column)]
+    return {"score": cell.score, **_verdict(cell.prediction, [cell])}
 
 
 def _cells_of(one: Biography, number: int) -> tuple[Support, ...]:
@@ -258,7 +263,7 @@ def _verdict(prediction: int | None, cells: Sequence[Support]) -> Row:
 
 def _doc(one: Biography, number: int) -> str | None:
     column = int(one.columns[number])
-    passages = None if column < 0 else one.record.doc(number, column)
+    passages = None if column < 0 else one.record.doc(number, one.place(column))
     return None if passages is None else "\n\n".join(passages)
 
 
