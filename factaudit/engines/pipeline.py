@@ -90,7 +90,7 @@ class Engine:
         npm: combine the LLM's verdict with a nonparametric probability.
         logprobs: ask the server for token probabilities, which become scores.
         dataset: the claims' dataset.
-        window: responses in work at the same time.
+        window: responses in work at the same time; with the Batch API all are.
         gamma: the length penalty's; 0 turns it off.
         replicates, seed, confidence: of the bootstrap intervals over responses.
     """
@@ -273,7 +273,8 @@ class Engine:
 
         try:
             if todo:
-                run_sync(self._work(iter(todo), finished, bar))
+                gathers = any(getattr(one, "gathers", False) for one in (self.llm, self.decomposer))
+                run_sync(self._work(iter(todo), len(todo) if gathers else self.window, finished, bar))
         finally:
             bar.close()
             if log is not None:
@@ -281,7 +282,7 @@ class Engine:
         return [done[key] for key in keys]
 
     async def _work(
-        self, todo: Iterator[tuple[str, Response]], finished: Callable[[str, Record], None], bar: Bar
+        self, todo: Iterator[tuple[str, Response]], window: int, finished: Callable[[str, Record], None], bar: Bar
     ) -> None:
         async def worker() -> None:
             # The iterator is shared: each worker takes the next response, so that few are in memory at a time.
@@ -290,7 +291,7 @@ class Engine:
                 finished(key, record)
 
         async with sessions(self.llm, self.decomposer):
-            await gather(worker() for _ in range(self.window))
+            await gather(worker() for _ in range(window))
 
     async def _record(self, response: Response, bar: Bar) -> Record:
         """Everything about one response that costs anything."""

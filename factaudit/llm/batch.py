@@ -13,7 +13,7 @@ import json
 import logging
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any, TypeVar
@@ -23,6 +23,7 @@ from factaudit.llm.cache import KEPT, Cache
 from factaudit.llm.cost import BATCH_DISCOUNT, prompt_tokens
 from factaudit.llm.errors import Failure
 from factaudit.llm.ledger import NOT_BILLED
+from factaudit.llm.stopping import stopping
 from factaudit.llm.types import Reply, Request
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ _log = logging.getLogger("factaudit.batch")
 _Item = TypeVar("_Item")
 
 
+class Stopped(Exception):
+    """Nobody waits any more. The batches go on, and the next run collects them."""
+
+
 def ask_all(
     client: Client,
     pairs: Iterable[tuple[_Item, Request | None]],
@@ -52,15 +57,16 @@ def ask_all(
     max_lines: int = MAX_LINES,
     max_bytes: int = MAX_BYTES,
     progress: bool = True,
+    stopped: Callable[[], bool] = stopping,
 ) -> Iterator[tuple[_Item, Reply]]:
     """Yield ``(item, reply)``: what is cached at once, the rest when its batch has ended.
 
     ``pairs`` is read lazily; prompts go straight to a file on disk and only items and keys stay in memory. An item
     whose request is None gets ``no_request``. ``poll`` is the number of seconds between two looks at the batches.
-    Raises `FactauditError` where the server refuses a batch as a whole.
+    Raises `FactauditError` where the server refuses a batch as a whole, and `Stopped` once ``stopped`` says so.
     """
     assert client.cache is not None, "the Batch API needs the cache"
-    run = _Run(client, client.cache, poll, progress)
+    run = _Run(client, client.cache, poll, progress, stopped)
     with ExitStack() as stack:
         if run.cache.open_batches(client.server(), client.model):
             run.wait()
@@ -87,7 +93,7 @@ def ask_all(
                 waiting[key] = [item]
                 lines.write(run.line(key, request))
         for round_number in range(ROUNDS):
-            todo = [key for key in waiting if key not in run.final and key not in run.collected]
+            todo = run.missing(waiting)
             if not todo:
                 break
             if round_number:
@@ -108,11 +114,17 @@ class _Run:
     cache: Cache
     poll: float
     progress: bool
+    stopped: Callable[[], bool]
     final: dict[bytes, Reply] = field(default_factory=dict)  # answers that are no reply to keep
     collected: set[bytes] = field(default_factory=set)
     failures: dict[bytes, str] = field(default_factory=dict)
     sends: dict[bytes, int] = field(default_factory=dict)  # the ledger's numbers of lines that are not settled
     bounds: dict[bytes, tuple[int, float | None]] = field(default_factory=dict)  # tokens of the prompt, most cost
+
+    def missing(self, keys: Iterable[bytes]) -> list[bytes]:
+        """Those without an answer; another process, or another client here, may have collected some."""
+        left = [key for key in keys if key not in self.final and key not in self.collected]
+        return [key for key, reply in zip(left, self.cache.get_many(left), strict=True) if reply is None]
 
     def reserve(self, key: bytes, request: Request) -> Reply | None:
         """Write into the ledger what a line may cost; the reply that says so where the limit would be passed."""
@@ -235,7 +247,14 @@ class _Run:
                     bar.n = max(bar.n, done + counted)
                     bar.refresh()
                     if self.cache.open_batches(server, model):
-                        time.sleep(self.poll)
+                        self._pause()
+
+    def _pause(self) -> None:
+        until = time.monotonic() + self.poll
+        while (left := until - time.monotonic()) > 0:
+            if self.stopped():
+                raise Stopped
+            time.sleep(min(left, 0.5))
 
     def _collect(self, api: OpenAI, batch: Any) -> None:
         if batch.status in ("failed", "cancelled") and not (batch.output_file_id or batch.error_file_id):

@@ -52,6 +52,9 @@ class Client:
     parameter that the model does not take, an account without credit, no server at the address.
     """
 
+    #: Whether what is asked at the same time is sent together (`factaudit.llm.gathering`).
+    gathers = False
+
     def __init__(
         self,
         settings: LLMSettings | str,

@@ -48,7 +48,7 @@ class LLMSettings:
             refuses ``max_tokens``, temperatures and log-probabilities (OpenAI's o1 to gpt-5) is sent none of them
             unless they stand here.
         revision: tells apart models that have the same name and give other replies; part of every cache key.
-        batch: use the Batch API.
+        batch: use the Batch API: half the price, within a day. The same command again goes on with what was submitted.
         concurrency: requests under way at a time.
         requests_per_minute, tokens_per_minute: limits of the account.
         timeout: seconds, of each attempt.
@@ -133,8 +133,10 @@ class LLMSettings:
         """The client (`factaudit.llm.client`). ``budget``: shared with other clients, or US dollars of its own."""
         from factaudit.llm.client import Client
         from factaudit.llm.cost import Budget
+        from factaudit.llm.gathering import BatchClient
 
-        return Client(self, cache=self.cache_path(), budget=budget if isinstance(budget, Budget) else Budget(budget))
+        kind = BatchClient if self.batch else Client
+        return kind(self, cache=self.cache_path(), budget=budget if isinstance(budget, Budget) else Budget(budget))
 
     def client_key(self) -> tuple[str, str]:
         """Model and revision as cache keys and signatures have them: a local model's are its name and its weights."""

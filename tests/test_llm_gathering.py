@@ -1,0 +1,131 @@
+"""The Batch API behind the engines: with ``batch=true`` they say what they say without, at half the price."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from llm_server import FaultServer, Plan
+
+from factaudit.cli import main
+from factaudit.errors import FactauditError
+from factaudit.llm.gathering import BatchClient
+from factaudit.llm.settings import LLMSettings
+from factaudit.llm.types import Request
+
+PAGES = {
+    "Ann Lee (painter)": "Ann Lee was a painter. She was born in Leith in 1901. She painted harbours.",
+    "Ann Lee (diver)": "Ann Lee is a diver. She was born in Perth in 1980. She dived in Oslo.",
+}
+OUTPUTS = ("Ann Lee was a painter. She painted harbours. She dived in Oslo.", "Ann Lee is a diver.", "She dived.")
+TOPICS = {"score": ("Ann Lee (painter)", "Ann Lee (diver)", "Nobody"), "dscore": ("Ann Lee",) * 3}
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    monkeypatch.setattr(BatchClient, "quiet", 0.2)
+    monkeypatch.setattr(BatchClient, "poll", 0.01)
+
+
+def answer(body: dict[str, Any], attempt: int = 0) -> Plan:
+    prompt = body["messages"][-1]["content"]
+    if "True or False?" in prompt:
+        fact = prompt.rsplit("Input: ", 1)[1].split(" True or False?")[0]
+        return Plan(text=str(fact in prompt.split("\n\nInput: ")[0]))
+    if prompt.startswith("Each paragraph below"):
+        return Plan(text=prompt.rsplit("Facts:\n", 1)[1].split("Facts by person:")[0].strip())
+    return Plan(text="- " + prompt.rstrip("\n").rsplit("\n", 1)[-1].split("independent facts: ")[1])
+
+
+def files(folder: Path, command: str) -> list[str]:
+    """The command, its files and its options but for the model and the folder."""
+    responses, pages = folder / "responses.jsonl", folder / "pages.jsonl"
+    rows = zip(TOPICS[command], OUTPUTS, strict=True)
+    responses.write_text("".join(json.dumps({"topic": topic, "output": output}) + "\n" for topic, output in rows))
+    pages.write_text("".join(json.dumps({"title": name, "text": text}) + "\n" for name, text in PAGES.items()))
+    return [command, str(responses), "--knowledge", str(pages), "--set", "replicates=0", "--set", "gamma=0"]
+
+
+def llm(server: FaultServer, cache: Path, **more: Any) -> str:
+    given = {"base_url": server.url, "cache": cache, "prices": cache.parent / "prices.csv", **more}
+    (cache.parent / "prices.csv").write_text("model,input,output\nm,1000,1000\n")
+    return ",".join(["m", *(f"{key}={value}" for key, value in given.items())])
+
+
+def call(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    assert stop.value.code == 0
+
+
+@pytest.mark.parametrize(("command", "batches"), [("score", 2), ("dscore", 3)])
+def test_in_batches_an_engine_says_the_same_at_half_the_price(tmp_path: Path, command: str, batches: int) -> None:
+    given = files(tmp_path, command)
+    with FaultServer(plan=answer) as server:
+        call(*given, "--llm", llm(server, tmp_path / "a.sqlite"), "--out", str(tmp_path / "alone"))
+        assert not server.batches
+    with FaultServer(plan=answer) as server:
+        call(*given, "--llm", llm(server, tmp_path / "b.sqlite", batch=True), "--out", str(tmp_path / "batched"))
+        # One round for each stage: all of its calls are under way at once.
+        assert len(server.batches) == batches
+        assert not server.bodies, "nothing is asked one by one"
+        assert set(server.paid.values()) == {1}
+    for name in ("claims.parquet", "verdicts.parquet", "responses.jsonl"):
+        assert (tmp_path / "alone" / name).read_bytes() == (tmp_path / "batched" / name).read_bytes()
+    told = [json.loads((tmp_path / run / "summary.json").read_text()) for run in ("alone", "batched")]
+    assert told[1]["cost"] == pytest.approx(told[0]["cost"] / 2)
+    assert told[0]["cost"] > 0
+
+
+def test_the_limit_of_money_holds(tmp_path: Path) -> None:
+    with FaultServer(plan=answer) as server:
+        model = llm(server, tmp_path / "c.sqlite", batch=True, **{"params.max_tokens": 10})
+        given = [*files(tmp_path, "score"), "--llm", model, "--out", str(tmp_path / "run"), "--max-cost", "0.000001"]
+        with pytest.raises(SystemExit) as stop:
+            main(given)
+        assert (stop.value.code, len(server.batches)) == (1, 0)
+    rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
+    assert {row["score"] for row in rows} == {None}
+
+
+def test_what_befalls_every_call_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with FaultServer(plan=answer) as server:
+        monkeypatch.setattr(server, "endpoint", lambda *_: server.respond(Plan("unauthorized"), {}))
+        client = LLMSettings(model="m", base_url=server.url, cache=str(tmp_path / "c.sqlite"), batch=True).client()
+
+        async def ask() -> None:
+            async with client:
+                await client.ask(Request(({"role": "user", "content": "x"},)))
+
+        with pytest.raises(FactauditError, match="401"):
+            asyncio.run(ask())
+
+
+@pytest.mark.slow
+def test_a_run_that_is_stopped_leaves_its_batches_to_the_next(tmp_path: Path) -> None:
+    code = "from factaudit.llm.gathering import BatchClient\nBatchClient.quiet, BatchClient.poll = 0.2, 0.2\n"
+    code += "import sys\nfrom factaudit.cli import main\nmain(sys.argv[1:])"
+    with FaultServer(plan=answer, batch_polls=10**9) as server:
+        model = llm(server, tmp_path / "c.sqlite", batch=True)
+        given = [*files(tmp_path, "score"), "--llm", model, "--out", str(tmp_path / "run")]
+        running = subprocess.Popen([sys.executable, "-c", code, *given], env=os.environ, stderr=subprocess.PIPE)
+        while not any(batch["polls"] for batch in server.batches.values()):
+            assert running.poll() is None
+            time.sleep(0.02)
+        running.send_signal(signal.SIGTERM)
+        assert running.wait(timeout=60) == 143, running.communicate()[1]
+        running.communicate()
+        server.batch_polls = 1
+        call(*given)
+        assert len(server.batches) == 2
+        assert Counter(server.paid.values()) == {1: len(server.paid)}
