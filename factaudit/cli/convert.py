@@ -20,10 +20,17 @@ from factaudit.errors import UsageError
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--out", type=PATH, required=True, help="Claims: .parquet, .jsonl[.gz] or .csv[.gz].")
 @click.option("--verdicts", type=PATH, help="Verdicts, where the format has them.")
+@click.option("--annotations", type=PATH, help="What each annotator said, where the format has it.")
 @click.option("--join", multiple=True, metavar="FORMAT:PATH", help="aggrefact only: recover system and response_id.")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
 def convert(
-    format: str, sources: Sequence[str], out: Path, verdicts: Path | None, join: Sequence[str], options: Sequence[str]
+    format: str,
+    sources: Sequence[str],
+    out: Path,
+    verdicts: Path | None,
+    annotations: Path | None,
+    join: Sequence[str],
+    options: Sequence[str],
 ) -> None:
     """Turn a published data set into claims (and verdicts). `factaudit list formats` shows the formats."""
     from factaudit.datasets import convert as convert_sources
@@ -31,10 +38,10 @@ def convert(
     from factaudit.tables import suffix, write_table
     from factaudit.yamlfile import parse_settings
 
-    for path in (out, verdicts):
+    for path in (out, verdicts, annotations):
         if path is not None:
             suffix(path)
-    spare([*sources, *(one.partition(":")[2] for one in join)], out, verdicts)
+    spare([*sources, *(one.partition(":")[2] for one in join)], out, verdicts, annotations)
     given = parse_settings(options, "--option")
     if join:
         given["join"] = list(join)
@@ -43,13 +50,15 @@ def convert(
         say(note)
     write_table(converted.claims, out)
     say(f"{out}: {len(converted.claims):,} claims")
-    if verdicts is not None:
-        if converted.verdicts is None:
-            raise UsageError(f"the format {format!r} brings no verdicts")
-        write_table(converted.verdicts, verdicts)
-        say(f"{verdicts}: {len(converted.verdicts):,} verdicts")
-    elif converted.verdicts is not None:
-        say("the source has verdicts too: name a file for them with --verdicts")
+    for what, path, option in (("verdicts", verdicts, "--verdicts"), ("annotations", annotations, "--annotations")):
+        table = getattr(converted, what)
+        if path is None and table is not None:
+            say(f"the source has {what} too: name a file for them with {option}")
+        elif path is not None and table is None:
+            raise UsageError(f"the format {format!r} brings no {what}")
+        elif path is not None:
+            write_table(table, path)
+            say(f"{path}: {len(table):,} {what}")
 
 
 COMMANDS = (convert,)

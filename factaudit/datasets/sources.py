@@ -20,7 +20,7 @@ from factaudit.tables import read_table, records
 
 @dataclass(frozen=True)
 class Conversion:
-    """Validated claims and, where the source has them, verdicts.
+    """Validated claims and, where the source has them, verdicts and annotations.
 
     notes: what a user wants to know, a line each: rows read, rows left out and why, how a join went.
     provenance: what pins a source beyond its files' checksums (a hub's resolved revision).
@@ -30,6 +30,7 @@ class Conversion:
     verdicts: pd.DataFrame | None = None
     notes: list[str] = field(default_factory=list)
     provenance: dict[str, Any] = field(default_factory=dict)
+    annotations: pd.DataFrame | None = None
 
 
 class Row(BaseModel):

@@ -1,0 +1,38 @@
+"""Sources with several annotators: their judgements as the table of annotations, and the claims' labels by a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from factaudit.datasets.sources import Conversion, count
+from factaudit.tables import validate_claims
+from factaudit.tables.annotations import judgements, labels_by, validate_annotations
+
+
+def annotated(
+    claims: Sequence[dict[str, Any]],
+    annotations: Sequence[dict[str, Any]],
+    *,
+    rule: str,
+    grades: Mapping[str, int | None] | None,
+    source: str,
+    notes: Sequence[str] = (),
+    verdicts: pd.DataFrame | None = None,
+) -> Conversion:
+    """Claims (with their ``claim_id``) labelled by ``rule`` from what annotators said of them.
+
+    grades: what the source's grades mean. A claim that nobody judged has no label.
+    """
+    table = pd.DataFrame(claims)
+    known = validate_annotations(pd.DataFrame(annotations), source=source)
+    judged = judgements(known, grades)
+    labels = labels_by(rule, judged)
+    table["label"] = table["claim_id"].map(labels).astype("Int8")
+    annotators = known["annotator"].nunique()
+    without = int(table["label"].isna().sum())
+    told = f"{count(len(table), 'claim')}, {count(annotators, 'annotator')}, labels by {rule}"
+    told += f", {without:,} without a label" if without else ""
+    return Conversion(validate_claims(table, source=source), verdicts, [told, *notes], annotations=known)

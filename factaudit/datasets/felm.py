@@ -1,0 +1,63 @@
+"""FELM: ChatGPT's answers by segment, with the kind of each error (Chen et al. 2023).
+
+Files: ``data/*.jsonl`` of hkust-nlp/felm, a domain each (wk: world knowledge, science, reasoning, math, writing_rec).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+from pydantic import Field
+
+from factaudit.datasets.sources import Conversion, Row, count, expand, read_rows
+from factaudit.errors import InputError, Problem
+from factaudit.tables import validate_claims
+
+
+class Answer(Row):
+    index: str
+    prompt: str
+    segmented_response: list[str] = Field(min_length=1)
+    labels: list[bool]
+    type: list[str | None] | None = None
+    ref: list[str] | None = None
+    ref_contents: str | None = None
+
+
+def convert(sources: Sequence[Path]) -> Conversion:
+    """A segment is a claim, an answer its response; the document is ``ref_contents`` where the file has it.
+
+    ``error_type`` (knowledge_error, reasoning_error, ...), ``question`` and ``references`` (addresses) are kept.
+    """
+    rows, notes = [], []
+    for path in expand(sources, "*.jsonl"):
+        answers = read_rows(path, Answer)
+        for at, one in enumerate(answers):
+            if len(one.labels) != len(one.segmented_response):
+                message = (
+                    f"expected a label for each of {len(one.segmented_response)} segments, found {len(one.labels)}"
+                )
+                raise InputError(str(path), [Problem(message, at + 1, "labels", "line")])
+            response = f"felm:{path.stem}:{one.index}"
+            kinds = one.type or [None] * len(one.labels)
+            rows += [
+                {
+                    "claim_id": f"{response}:{place}",
+                    "dataset": f"FELM-{path.stem}",
+                    "system": "ChatGPT",
+                    "response_id": response,
+                    "doc_id": response,
+                    "claim": segment,
+                    "doc": one.ref_contents or None,
+                    "label": int(label),
+                    "error_type": kinds[place] if place < len(kinds) else None,
+                    "question": one.prompt,
+                    "references": " ".join(one.ref or []) or None,
+                }
+                for place, (segment, label) in enumerate(zip(one.segmented_response, one.labels, strict=True))
+                if segment.strip()
+            ]
+        notes.append(f"{path.name}: {count(len(answers), 'answer')}")
+    return Conversion(validate_claims(pd.DataFrame(rows), source="felm"), notes=notes)
