@@ -10,7 +10,7 @@ import pytest
 
 from factaudit.audit.citations import citations
 from factaudit.audit.core.judged import Judged
-from factaudit.engines.dfactscore.citations import cited_sentences, judge_citations
+from factaudit.engines.citations import cited_sentences, judge_citations
 from factaudit.engines.responses import Response
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.dfactscore.ambigbio import Name, Prompt, collect, generate, read_names, top_passages
+from factaudit.engines.ambigbio import Name, Prompt, collect, generate, read_names, top_passages
 from factaudit.engines.responses import read_responses
 from factaudit.engines.settings import open_knowledge
 from factaudit.errors import FactauditError, InputError, UsageError

@@ -22,7 +22,6 @@ from factaudit.engines.pipeline import Row
 from factaudit.engines.responses import Fact, Response
 from factaudit.engines.settings import open_knowledge
 from factaudit.errors import InputError, UsageError
-from factaudit.knowledge.retrieval import Retriever
 from factaudit.knowledge.topics import Knowledge
 from factaudit.llm.client import Client
 from factaudit.llm.types import Reply
@@ -168,7 +167,7 @@ def test_a_name_that_nobody_has_is_unscored_not_unsupported(knowledge: Knowledge
     assert scored.responses[0]["factscore"] is None
     assert scored.verdicts["status"].tolist() == ["skipped"]
     assert scored.claims["entity"].isna().all()
-    reason = "no candidate entity: no title shares the name; no passage has a word of it"
+    reason = "no candidate entity: no title is like the name; no fact finds a page that holds it"
     assert scored.verdicts["raw"].tolist() == [reason]
     assert (scored.responses[0]["candidates_from"], scored.responses[0]["reason"]) == ("none", reason)
 
@@ -183,15 +182,15 @@ def test_a_name_that_no_title_has_is_looked_for_in_the_passages(knowledge: Knowl
     scorer = DFactScorer(knowledge, ScriptedLLM(answer), gamma=0)
     results = score_files(source, scorer, tmp_path / "run")
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
-    assert [row["candidates_from"] for row in rows] == ["passages", "titles", "given", "none"]
+    assert [row["candidates_from"] for row in rows] == ["passages", "both", "given", "none"]
     assert (rows[0]["candidates"], rows[0]["factscore"]) == (["Ann Lee (painter)"], 0.5)
     told = next(text for text in results.sections[0]["text"] if text.startswith("Whom"))
-    assert "given (1 of 4); the pages whose titles share the name (1 of 4); the pages of the 5 passages" in told
+    assert "given (1 of 4); pages that its facts find and that hold the name (1 of 4); pages whose titles are" in told
     assert "(1 of 4); nobody was found, so that their facts have no verdict (1 of 4)." in told
     by_titles = DFactScorer(knowledge, ScriptedLLM(answer), candidates="titles")
     (row,) = by_titles.score([stage]).responses
-    assert (row["candidates"], row["reason"]) == ([], "no candidate entity: no title shares the name")
-    by_passages = DFactScorer(knowledge, ScriptedLLM(answer), candidates="passages", retriever=Retriever(k=1))
+    assert (row["candidates"], row["reason"]) == ([], "no candidate entity: no title is like the name")
+    by_passages = DFactScorer(knowledge, ScriptedLLM(answer), candidates="passages")
     (row,) = by_passages.score([Response("r", "Ann Lee diver", MERGED, "s")]).responses
     assert (row["candidates"], row["candidates_from"]) == (["Ann Lee (diver)"], "passages")
     assert len({one.signatures["retrieval+scripted"] for one in (scorer, by_titles, by_passages)}) == 3
@@ -206,8 +205,8 @@ def test_a_large_knowledge_source_is_not_searched_and_that_is_the_reason(
     monkeypatch.setattr("factaudit.engines.dfactscore.candidates.MAX_PAGES", 1)
     scored = DFactScorer(knowledge, ScriptedLLM(answer)).score([*stage, *bios(MERGED)])
     reason = (
-        "no candidate entity: no title shares the name; passages are searched for it in knowledge sources of at most "
-        "1 page only: give candidates"
+        "no candidate entity: no title is like the name; passages are searched in knowledge sources of at most 1 page "
+        "only: give candidates"
     )
     assert [row["candidates_from"] for row in scored.responses] == ["none", "titles"]
     assert scored.responses[0]["reason"] == reason

@@ -11,8 +11,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.dfactscore.ambigbio import top_passages
-from factaudit.engines.dfactscore.candidates import base_name, find_candidates, search, shares_name
 from factaudit.engines.dfactscore.group import (
     Demonstrations,
     ask_for_groups,
@@ -24,10 +22,7 @@ from factaudit.engines.dfactscore.group import (
 from factaudit.engines.dfactscore.heuristic import heuristic_groups
 from factaudit.engines.dfactscore.layout import read_layout
 from factaudit.engines.records import Grouping
-from factaudit.engines.responses import Fact, given_groups, name_of, read_responses, remove_citations
 from factaudit.errors import InputError
-from factaudit.knowledge.build import build
-from factaudit.knowledge.docdb import DocDB, Page
 from factaudit.llm.types import Reply
 
 FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "She rows.", "She won in Poznań."]
@@ -202,116 +197,3 @@ def test_the_llm_grouper_reads_failures_as_failures() -> None:
     assert "raise max_tokens" in cut.raw  # type: ignore[attr-defined]
     thought = group("<think>\n- ===\n</think>\n" + "\n".join(f"- {fact}" for fact in FACTS))
     assert thought.groups == (0, 0, 0, 0, 0)  # type: ignore[attr-defined]
-
-
-# ------------------------------------------------------------------------------------------------- the inputs
-
-
-def test_candidates_share_the_name() -> None:
-    titles = [
-        "Ann Lee",
-        "Ann Lee (painter)",
-        "Ann K. Lee",
-        "Anna Lee",
-        "A. K. Lee (diver)",
-        "Ann Lee (disambiguation)",
-        "Lee Ann",
-        "Ann Léé Jr.",
-        "Ann",
-    ]
-    found = find_candidates(["Ann Lee", "Ann M. Lee", "Nobody Else"], titles)
-    assert found["Ann Lee"] == ["A. K. Lee (diver)", "Ann K. Lee", "Ann Lee", "Ann Lee (painter)", "Ann Léé Jr."]
-    assert "Ann K. Lee" not in found["Ann M. Lee"]
-    assert found["Nobody Else"] == []
-    assert not shares_name("", "Ann Lee")
-    assert base_name("Ann Lee (painter)") == "Ann Lee"
-
-
-def test_a_search_ranks_as_generation_does_over_all_people(root: Path, tmp_path: Path) -> None:
-    build(root / "data/people/pages.jsonl", tmp_path / "people.db")
-    names = ["Leith harbour", "painter of Oslo", "the born in"]
-    with DocDB(tmp_path / "people.db") as source:
-        titles = [page.title for page in source.pages()]
-        assert titles == list(source.titles())
-        assert [page.passages for page in source.pages()] == [source.passages(title) for title in titles]
-        found = search(names, source.pages(), 3)
-        for name in names:
-            words = set(name.lower().split())
-            best = [
-                doc["title"]
-                for doc in top_passages(source, titles, name, 3)
-                if words & set(f"{doc['title']} {doc['text']}".lower().split())
-            ]
-            assert found[name] == list(dict.fromkeys(best))
-        assert found["the born in"]
-        assert search(names, source.pages(), 3) == search(names[::-1], source.pages(), 3) == found
-
-
-def test_a_search_finds_people_only_and_only_by_a_word_of_the_name() -> None:
-    pages = [
-        Page("Ann Lee (disambiguation)", ("Nan Lee may be Ann Lee or Nan.",)),
-        Page("Ann Lee", ("<s>Ann Lee, on the stage nan of Leith.</s>", "She sang as NAN .")),
-        Page("Bo Ray", ("Bo Ray met Nan once, and",)),
-        Page("Cy Fox", ("",)),
-    ]
-    assert search(["Nan_of  Leith", "Zoe Quin", " "], pages) == {
-        "Nan_of  Leith": ["Ann Lee", "Bo Ray"],
-        "Zoe Quin": [],
-        " ": [],
-    }
-    assert search(["Nan"], pages[:1]) == search(["Nan"], []) == {"Nan": []}
-
-
-def test_biographies_are_read_from_jsonl_and_from_alce(tmp_path: Path) -> None:
-    lines = tmp_path / "bios.jsonl"
-    facts = ["He sang.", {"text": "He died.", "group": 2, "entity": "A (b)", "label": "NS", "sentence": 0}]
-    lines.write_text(
-        json.dumps({"name": "A B", "output": "He sang [1].", "docs": [{"title": "A", "text": "x"}], "facts": facts})
-        + "\n"
-        + json.dumps({"name": "A B", "output": "He sang [1].", "system": "s"})
-        + "\n"
-    )
-    one, two = read_responses(lines)
-    assert (one.system, two.system) == ("bios", "s")
-    assert one.candidates == ("A",)
-    assert two.candidates is None
-    assert remove_citations(one.output) == "He sang."
-    assert one.facts == (Fact("He sang."), Fact("He died.", "NS", 0, "2", "A (b)"))
-    alce = tmp_path / "out.json"
-    item = {
-        "question": "Tell me a bio of A B (disambiguation)",
-        "output": "X.",
-        "docs": [{"title": "T", "text": "t"}] * 2,
-    }
-    alce.write_text(json.dumps({"data": [item]}))
-    (three,) = read_responses(alce)
-    assert (three.topic, three.candidates, len(three.docs)) == ("A B", ("T",), 2)
-    assert name_of("Who is Ann Lee?") == "Ann Lee"
-    assert remove_citations("He died [1][2].") == "He died."
-
-
-def test_what_is_wrong_with_a_biography_is_said_by_line(tmp_path: Path) -> None:
-    file = tmp_path / "bios.jsonl"
-    file.write_text('{"name": "A"}\n{"name": " ", "output": "x"}\n')
-    with pytest.raises(InputError) as caught:
-        read_responses(file)
-    assert "line 1" in str(caught.value)
-    assert "line 2" in str(caught.value)
-    file.write_text('{"name": "A", "output": "x", "facts": [{"text": "f", "label": "maybe"}]}\n')
-    with pytest.raises(InputError, match="label"):
-        read_responses(file)
-    file.write_text('{"name": "A", "output": "x", "response_id": "1"}\n' * 2)
-    with pytest.raises(InputError, match="stands 2 times"):
-        read_responses(file)
-
-
-def test_given_groups_take_the_entity_of_most_facts() -> None:
-    facts = [
-        Fact("a", group="1", entity="A"),
-        Fact("b", group="1", entity="B"),
-        Fact("c", group="1", entity="B"),
-        Fact("d"),
-    ]
-    marks, entities = given_groups(facts)
-    assert marks == ["1", "1", "1", None]
-    assert entities == {"1": "B", None: None}

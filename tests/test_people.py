@@ -10,13 +10,13 @@ import pytest
 import yaml
 
 from factaudit.audit.core.biographies import CATEGORIES, category
-from factaudit.engines.dfactscore.candidates import base_name, find_candidates
 from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.dfactscore.rows import DFACTSCORE
 from factaudit.engines.dfactscore.settings import run
 from factaudit.engines.pipeline import Scored
 from factaudit.engines.responses import LABELS, Response, given_groups, read_responses
 from factaudit.engines.settings import open_knowledge
+from factaudit.knowledge.names import base_name, same_name
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_the_pages_are_as_described(root: Path) -> None:
     assert sorted(shared.values()) == [1, 1, 2, 2, 2, 3, 3]
     # Each name leads to all its people, by its title alone.
     for name, number in shared.items():
-        assert len(find_candidates([name], found)[name]) == number
+        assert len(same_name([name], found)[name]) == number
 
 
 def test_the_biographies_are_as_described(root: Path, biographies: list[Response]) -> None:

@@ -27,7 +27,7 @@ def ambigbio() -> None:
 @click.option("--out", type=PATH, required=True, help="JSONL of names with their candidates.")
 def ambigbio_collect(n: int, seed: int, api: str | None, pause: float, out: Path) -> None:
     """Gather names that several people share from Wikipedia's disambiguation pages. Resumes where it was stopped."""
-    from factaudit.engines.dfactscore.ambigbio import API, collect
+    from factaudit.engines.ambigbio import API, collect
 
     names = collect(out, n, seed=seed, api=api or API, pause=pause, say=say)
     say(f"{out}: {len(names):,} names")
@@ -57,7 +57,7 @@ def ambigbio_generate(
     out: Path,
 ) -> None:
     """Write biographies of ambiguous names by retrieval-augmented generation (MF Table 1)."""
-    from factaudit.engines.dfactscore.ambigbio import generate, read_names
+    from factaudit.engines.ambigbio import generate, read_names
     from factaudit.files import spare
     from factaudit.knowledge.docdb import DocDB
     from factaudit.llm.settings import LLMSettings

@@ -335,7 +335,7 @@ class Engine:
             return tuple(numbers.setdefault(one, len(numbers)) for one in passages)
 
         docs = tuple(tuple(numbered(page, fact) for page in found.pages) for fact in decomposed.facts)
-        return Record(decomposed, {}, found.candidates, found.source, tuple(numbers), docs)
+        return Record(decomposed, {}, found.candidates, found.source, found.n_left_out, tuple(numbers), docs)
 
     async def _verify(
         self, topic: str, record: Record, pages: Sequence[Page | None], calls: Calls, bar: Bar

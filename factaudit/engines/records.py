@@ -62,7 +62,8 @@ class Candidate:
     """A page that a response may be about, and how its title was found (`factaudit.knowledge.docdb.Page.matched`).
 
     title: None where nothing was found, or looked for. status: that of a fact's verdict where there is no page, with
-    the reason. named: other titles that lead to the page.
+    the reason. named: other titles that lead to the page. found_by: ``given``, or how it was found: by ``titles``, by
+    ``passages`` that the facts find, or by ``both``.
     """
 
     title: str | None
@@ -70,15 +71,20 @@ class Candidate:
     reason: str | None = None
     matched: str | None = None
     named: tuple[str, ...] = ()
+    found_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The pages that a response may be about, None where a candidate has none, and where they are from."""
+    """The pages that a response may be about, None where a candidate has none, and where they are from.
+
+    n_left_out: pages that were found as well, and left out because there were too many.
+    """
 
     candidates: tuple[Candidate, ...]
     pages: tuple[Page | None, ...]
     source: str | None = None
+    n_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ class Support:
 class Record:
     """All about one response that cost anything.
 
-    source: where the candidates are from; ``reason``: why there are none. passages: each text once, in the order of
+    source: where the candidates are from. n_left_out: as in `Found`. passages: each text once, in the order of
     first use. docs: of each fact and each candidate the numbers of its passages, best first; None without a page.
     supports: of each verifier that asks the LLM, a verdict per fact and candidate, the candidates of a fact together.
     retry: some of its calls should be made again when the run is resumed.
@@ -108,6 +114,7 @@ class Record:
     groupings: dict[str, Grouping] = field(default_factory=dict)
     candidates: tuple[Candidate, ...] = ()
     source: str | None = None
+    n_left_out: int = 0
     passages: tuple[str, ...] = ()
     docs: tuple[tuple[tuple[int, ...] | None, ...], ...] = ()
     supports: dict[str, tuple[Support, ...]] = field(default_factory=dict)

@@ -28,7 +28,9 @@ def claims_table(
     standard's columns: ``sentence``, the fact's; ``human_supported``, ``human_not_supported``, ``human_irrelevant``:
     how many facts of the response people labelled so, where they did; ``group_NAME``, the groups by each grouper but
     the first, whose are in ``group``; ``given_entity``, the title of whom the fact's group is about, where somebody
-    has said. A label of a fact with several candidates is of the row of that one: of the others it says nothing.
+    has said; ``found_by`` and ``candidate_rank``, how and at which place candidates were found, where nobody gave them
+    (`factaudit.engines.dfactscore.candidates`). A label of a fact with several candidates is of the row of that one: of
+    the others it says nothing.
     """
     rows: list[Row] = []
     for response, record in zip(responses, records, strict=True):
@@ -57,6 +59,8 @@ def claims_table(
                 for name, grouping in record.groupings.items():
                     column = "group" if name == first else f"group_{name}"
                     row[column] = None if grouping.groups is None else str(grouping.groups[number] + 1)
+                if record.source not in ("given", "none"):
+                    row |= {"found_by": candidate.found_by, "candidate_rank": place + 1}
                 if len(record.candidates) > 1 and entity != _page_of(owners[fact.group], record):
                     label = None
             passages = record.doc(number, place)

@@ -115,11 +115,8 @@ class DocDB:
         for title in forms:
             if (redirected := self._redirect(title)) is not None:
                 return redirected
-        rows = self._rows("SELECT title FROM documents WHERE title = ? COLLATE NOCASE ORDER BY title LIMIT 1", normal)
-        if rows:
-            title = str(rows[0][0])
-            return Page(title, self.passages(title) or (), "normalised")
-        return None
+        other = self._in_any_case(normal)
+        return None if other is None else Page(other, self.passages(other) or (), "normalised")
 
     def titles(self) -> Iterator[str]:
         """All titles in order, read a block at a time."""
@@ -129,6 +126,17 @@ class DocDB:
         """All pages in order of their titles, read a block at a time."""
         for title, text in self._in_order("title, text", 500):
             yield Page(str(title), tuple(str(text or "").split(SEPARATOR)))
+
+    def names(self) -> Iterator[tuple[str, str]]:
+        """(name, title of its page): all titles in order, then all redirects to a page, in order."""
+        yield from ((title, title) for title in self.titles())
+        if self._redirects:
+            rows = "SELECT r.title, r.target FROM redirects r JOIN documents d ON d.title = r.target ORDER BY r.title"
+            yield from ((str(name), str(target)) for name, target in self._rows(rows))
+
+    def is_larger(self, n_pages: int) -> bool:
+        """Whether there are more than so many pages; the rest is not counted."""
+        return len(self._rows(f"SELECT 1 FROM documents LIMIT {n_pages + 1}")) > n_pages
 
     @cached_property
     def signature(self) -> str:
@@ -181,6 +189,25 @@ class DocDB:
         rows = self._rows("SELECT target FROM redirects WHERE title = ?", title) if self._redirects else []
         passages = self.passages(str(rows[0][0])) if rows else None
         return None if passages is None else Page(str(rows[0][0]), passages, "redirect")
+
+    def _in_any_case(self, title: str) -> str | None:
+        """The first title in the alphabet that differs from this one by the case of its letters from a to z.
+
+        By the index that every file has, which knows case: letter by letter, only where a title begins so. A title that
+        is not there costs a few look-ups however many there are; comparing without case would read them all.
+        """
+        if not self.indexed:  # it is small, and read whole in any case
+            query = "SELECT title FROM documents WHERE title = ? COLLATE NOCASE ORDER BY title LIMIT 1"
+            return next((str(row[0]) for row in self._rows(query, title)), None)
+        starts = [""]
+        for letter in title:
+            forms = sorted({letter.upper(), letter.lower()}) if letter.isascii() else [letter]
+            starts = [start + form for start in starts for form in forms if self._begins(start + form)]
+        return next((one for one in starts if self._rows("SELECT 1 FROM documents WHERE title = ?", one)), None)
+
+    def _begins(self, start: str) -> bool:
+        rows = self._rows("SELECT title FROM documents WHERE title >= ? ORDER BY title LIMIT 1", start)
+        return bool(rows) and str(rows[0][0]).startswith(start)
 
     def _in_order(self, columns: str, block: int) -> Iterator[Any]:
         last: tuple[str, ...] = ()

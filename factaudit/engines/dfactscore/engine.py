@@ -14,7 +14,7 @@ from factaudit.audit.core.rows import ALL
 from factaudit.audit.entities import entities as dfactscore
 from factaudit.audit.entities import linking
 from factaudit.engines.decompose import sentences
-from factaudit.engines.dfactscore.candidates import WAYS, Finder
+from factaudit.engines.dfactscore.candidates import CAP, WAYS, Finder
 from factaudit.engines.dfactscore.group import (
     GROUPERS,
     Demonstrations,
@@ -59,6 +59,7 @@ class DFactScorer(Engine):
         group_demos: a file of demonstrations for grouping, in place of our own.
         candidates: how the candidates of biographies that bring none are found
             (`factaudit.engines.dfactscore.candidates.Finder`).
+        max_candidates: how many of those that are found are put to the verifiers, at a call a fact each.
         rule: how groups are linked to entities (`factaudit.audit.core.matrix.link`); the other rules stand beside it.
         narrow: a link whose margin is at most this is flagged.
     """
@@ -68,6 +69,7 @@ class DFactScorer(Engine):
     groupers: Sequence[str] = ("llm",)
     group_demos: str | Path | None = None
     candidates: str | None = None
+    max_candidates: int = CAP
     rule: str = "argmax"
     narrow: float = NARROW
     name: ClassVar[str] = "dfactscore"
@@ -92,7 +94,7 @@ class DFactScorer(Engine):
             raise UsageError("the grouper 'llm' needs an LLM; without one take, say, heuristic")
         self._group_demonstrations = Demonstrations.load(self.group_demos)
         knowledge = self.knowledge if isinstance(self.knowledge, Knowledge) else None
-        self._finder = Finder(knowledge, self.candidates, self.retriever.k)
+        self._finder = Finder(knowledge, self.candidates, self.max_candidates)
 
     @property
     def settings(self) -> Row:
@@ -112,7 +114,7 @@ class DFactScorer(Engine):
     def work_settings(self) -> Row:
         demos = self._group_demonstrations.signature if "llm" in self.groupers else None
         groupers = signature("groupers", {"names": list(self.groupers), "demos": demos, "llm": self._grouping_model()})
-        return {"groupers": groupers, "candidates": {"by": self.candidates, "k": self.retriever.k}}
+        return {"groupers": groupers, "candidates": {"by": self.candidates, "cap": self.max_candidates}}
 
     def score(self, biographies: Sequence[Response], **options: Any) -> Scored:
         """`score_responses`, by the name of the engine's own."""
@@ -135,10 +137,11 @@ class DFactScorer(Engine):
             "dfactscore_gap": link,
             "dfactscore_linking": figures,
             "dfactscore_elsewhere": link,
+            "dfactscore_candidates": link | figures,
         }
 
     def sections(self, scored: Scored) -> list[Row]:
-        told = facts_section(scored.responses, scored.summary, k=self.retriever.k, max_facts=self.max_facts)
+        told = facts_section(scored.responses, scored.summary, max_facts=self.max_facts)
         merged = merged_paragraphs(scored.responses)
         return [told, *([merged] if merged else [])]
 

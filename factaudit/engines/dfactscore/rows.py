@@ -95,6 +95,7 @@ def response_rows(made: Made, linked: Sequence[Biography], narrow: float, irrele
                 "given_category": response.category,
                 "candidates": [candidate.title for candidate in record.candidates if candidate.title is not None],
                 "candidates_from": record.source,
+                "n_candidates_left_out": record.n_left_out,
                 "groups": [] if one is None else [_group(one, number, narrow) for number in range(len(one.links))],
                 "grouping": {name: _told(found) for name, found in record.groupings.items()},
                 "n_truncated_sentences": sum(sentence.truncated for sentence in told.sentences),

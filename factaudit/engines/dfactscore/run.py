@@ -19,7 +19,7 @@ from factaudit.datasets import alce, merging_facts
 from factaudit.datasets.people import read_annotations, read_views
 from factaudit.datasets.sources import expand
 from factaudit.engines import run
-from factaudit.engines.dfactscore.citations import judge_citations
+from factaudit.engines.citations import judge_citations
 from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.pipeline import Row, Scored
 from factaudit.engines.responses import read_files

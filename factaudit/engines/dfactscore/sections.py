@@ -11,14 +11,14 @@ Row = dict[str, Any]
 SHOWN = 12
 
 
-def facts_section(responses: Sequence[Row], summary: Row, *, k: int, max_facts: int) -> Row:
+def facts_section(responses: Sequence[Row], summary: Row, *, max_facts: int) -> Row:
     """How the facts, their groups and the candidates were come by, and what went wrong on the way."""
     text = [
         f"Verified by {summary['evaluator']}; groups by {summary['grouper']!r}; linked by {summary['link']!r}. "
         f"{summary['n_unscored']:,} of {summary['n_facts']:,} facts have no FActScore verdict, "
         f"{summary['n_unscored_linked']:,} no D-FActScore verdict. {summary['n_narrow']:,} links are narrow: the "
         "second-best person supports nearly as many facts.",
-        _told_candidates(responses, k),
+        _told_candidates(responses),
         "Groupers: " + "; ".join(_told_grouping(row) for row in summary["grouping"]) + ".",
     ]
     doubts = [
@@ -106,16 +106,27 @@ def _most_merged(responses: Sequence[Row]) -> list[Row]:
     return sorted(merged, key=lambda row: (-row["n_elsewhere"], row["response_id"]))
 
 
-def _told_candidates(responses: Sequence[Row], k: int) -> str:
+def _told_candidates(responses: Sequence[Row]) -> str:
     n = Counter(row["candidates_from"] for row in responses)
     ways = (
         ("given", "given"),
-        ("titles", "the pages whose titles share the name"),
-        ("passages", f"the pages of the {k} passages that BM25 ranks best for the name, which no title need share"),
+        ("titles", "pages whose titles are like the name"),
+        ("passages", "pages that its facts find and that hold the name"),
+        ("both", "pages whose titles are like the name, and pages that its facts find"),
         ("none", "nobody was found, so that their facts have no verdict"),
     )
     told = [f"{words} ({n[way]:,} of {len(responses):,})" for way, words in ways if n[way]]
-    return f"Whom a biography may be about: {'; '.join(told)}."
+    asked = [row["n_candidates"] for row in responses if row["n_facts"]]
+    text = f"Whom a biography may be about: {'; '.join(told)}."
+    if asked:
+        text += (
+            f" Each fact is put to all candidates of its biography: {sum(asked) / len(asked):.1f} on average, "
+            f"{max(asked):,} at most."
+        )
+    if n_cut := sum(row["n_candidates_left_out"] for row in responses):
+        many = sum(row["n_candidates_left_out"] > 0 for row in responses)
+        text += f" Of {many:,} biographies {n_cut:,} more pages were found, and left out as the least likely."
+    return text
 
 
 def _told_grouping(row: Row) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from factaudit.audit.core.matrix import NARROW
+from factaudit.engines.dfactscore.candidates import CAP
 from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.dfactscore.run import published_files, score_files
 from factaudit.engines.settings import PACKAGES, EngineSettings, engine_options, load_block
@@ -22,15 +23,16 @@ class DScoreSettings(EngineSettings):
     Without ``knowledge`` the biographies' own documents are used.
 
     ``candidates``: how to find the people a biography may be about, where it brings neither candidates nor documents.
-    ``titles``: the pages whose titles share the name, but for a suffix, initials or middle names. ``passages``: the
-    pages of the ``k`` passages that BM25 ranks best for the name over the whole knowledge source, which may have at
-    most 50,000 pages. By default titles, and passages for a name that no title shares.
+    ``titles``: the pages whose titles and redirects are like the name (honorifics, nicknames, initials, spellings).
+    ``passages``: the pages that hold the best passage for one of its facts, and the name; of knowledge sources of at
+    most 50,000 pages. By default both. ``max_candidates``: at most so many, and so many calls a fact.
     """
 
     biographies: list[str] = Field(min_length=1)
     groupers: list[Literal["heuristic", "llm", "one-group", "given"]] = Field(default=["llm"], min_length=1)
     group_demos: str | None = None
     candidates: Literal["titles", "passages"] | None = None
+    max_candidates: int = Field(default=CAP, ge=1)
     rule: Literal["argmax", "hungarian", "given"] = "argmax"
     narrow: float = Field(default=NARROW, ge=0, le=1)
     dataset: str = "biographies"
@@ -42,7 +44,7 @@ class DScoreSettings(EngineSettings):
         *EngineSettings.PATHS,
     )
     PASSED: ClassVar[tuple[str, ...]] = (
-        *("groupers", "group_demos", "candidates", "rule", "narrow"),
+        *("groupers", "group_demos", "candidates", "max_candidates", "rule", "narrow"),
         *EngineSettings.PASSED,
     )
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from factaudit.datasets.sources import Row as SourceRow
 from factaudit.datasets.sources import read_rows
-from factaudit.engines.dfactscore.candidates import base_name, find_candidates, shares_name
 from factaudit.engines.responses import name_of
 from factaudit.errors import InputError, Problem, UsageError, hint
 from factaudit.files import Journal, from_json, write_jsonl
 from factaudit.knowledge.bm25 import Bm25
 from factaudit.knowledge.docdb import DocDB
+from factaudit.knowledge.names import base_name, same_name, shares_name
 from factaudit.knowledge.retrieval import clean
 from factaudit.knowledge.wikipedia import API, MediaWiki
 from factaudit.llm.replies import understood
@@ -189,9 +189,7 @@ class Prompt:
     def load(cls, demos: str | Path = "ambiguity") -> Prompt:
         """Our own demonstrations, `ambiguity` or `no-ambiguity`, or a file in ALCE's form (its first two are shown)."""
         if demos in DEMOS:
-            content = from_json(
-                (files("factaudit.engines.dfactscore") / "generate_demos.json").read_text(encoding="utf-8")
-            )
+            content = from_json((files("factaudit.engines") / "ambigbio_demos.json").read_text(encoding="utf-8"))
             return cls(content["instruction"], tuple(content["demos"][demos][:SHOTS]))
         source = Path(demos)
         if not source.is_file():
@@ -238,7 +236,7 @@ def generate(
     """
     wanted = list(names)
     prompt = Prompt.load(demos)
-    titles = find_candidates([one.name for one in wanted if one.candidates is None], knowledge.titles())
+    titles = same_name([one.name for one in wanted if one.candidates is None], knowledge.titles())
     tasks: list[tuple[Name, list[str], list[Row]]] = []
     for one in wanted:
         candidates = list(one.candidates) if one.candidates is not None else titles[one.name]

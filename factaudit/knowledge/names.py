@@ -1,0 +1,281 @@
+"""How likely a page's title is the name of somebody: honorifics, numerals, nicknames, initials, spellings, word order.
+
+A name is asked for as people write it ("Bill Sharkey", "Aleksandr Tkachyov"), a title is as an encyclopedia has it
+("William J. Sharkey (murderer)", "Alexander Tkachov (politician)", "Thomas Seymour, 1st Baron Seymour of Sudeley").
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from rapidfuzz.distance import DamerauLevenshtein
+
+#: A title less like a name than this is not taken for it.
+LEAST = 0.45
+
+_SUFFIX = re.compile(r"\s*\(([^()]*)\)\s*$")
+_GENERATION = frozenset(("jr", "sr", "junior", "senior"))
+_NUMERAL = re.compile(r"(?:i{1,3}|iv|vi{0,3}|ix|xi{0,3}|xiv|xvi{0,3}|xix|xx)")
+_SECOND = re.compile(r"i{2,3}|iv")
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)")
+#: Honorifics; words that join others; letters as transliterations differ in them, applied in order; given names, each
+#: with what it is in other languages and its nicknames.
+_WORDS: dict[str, list[Any]] = json.loads((files("factaudit.knowledge") / "names.json").read_text(encoding="utf-8"))
+_HONORIFICS, _JOINING = frozenset(_WORDS["honorifics"]), frozenset(_WORDS["joining"])
+_NICKNAMES: dict[str, tuple[str, ...]] = {}
+for _given in _WORDS["nicknames"]:
+    for _one in _given.split():
+        _NICKNAMES[_one] = (*_NICKNAMES.get(_one, ()), _given.split()[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name in words: ``words`` in order without honorifics, numerals and what joins them; ``numerals`` apart.
+
+    titled: the words of the parts that say of what somebody was the lord ("1st Baron Seymour of Sudeley").
+    """
+
+    words: tuple[str, ...]
+    numerals: frozenset[str] = frozenset()
+    titled: frozenset[str] = frozenset()
+
+
+def base_name(title: str) -> str:
+    """A title without what Wikipedia puts behind it to tell people apart.
+
+    >>> base_name("Bruce Johnstone (musician)")
+    'Bruce Johnstone'
+    """
+    return _SUFFIX.sub("", title).strip()
+
+
+def is_disambiguation(title: str) -> bool:
+    """Whether the title says that the page is a list of people, not a person."""
+    suffix = _SUFFIX.search(title)
+    return suffix is not None and suffix[1].strip().casefold() == "disambiguation"
+
+
+@lru_cache(maxsize=1 << 16)
+def read_name(text: str) -> Name:
+    """A name, or a title, in words.
+
+    >>> read_name("Thomas Seymour, 1st Baron Seymour of Sudeley")
+    Name(words=('thomas', 'seymour'), numerals=frozenset(), titled=frozenset({'seymour', 'sudeley'}))
+    """
+    main, _, rest = base_name(text.replace("_", " ")).partition(",")
+    said = [word for word in words_of(main) if word not in _GENERATION]
+    numerals = frozenset(word for word in said[1:] if _NUMERAL.fullmatch(word))
+    words = [word for word in said if word not in numerals and word not in _JOINING]
+    bare = [word for word in words if word not in _HONORIFICS]
+    # "Guru" and "Count Basie" are names too: what is an honorific only matters where a name is left without it.
+    kept = bare if bare and (len(bare) > 1 or numerals or len(words) == 2) else words
+    titled = (word for word in words_of(rest) if not _ORDINAL.fullmatch(word))
+    return Name(
+        tuple(kept or said), numerals, frozenset(w for w in titled if w not in _HONORIFICS | _JOINING | _GENERATION)
+    )
+
+
+def same_name(wanted: Sequence[str], titles: Iterable[str]) -> dict[str, list[str]]:
+    """For each name the titles that have this very name (`shares_name`), in the alphabet's order."""
+    by_last: dict[str, list[str]] = {}
+    for name in dict.fromkeys(wanted):
+        if words := _words(name):
+            by_last.setdefault(words[-1], []).append(name)
+    found: dict[str, list[str]] = {name: [] for name in wanted}
+    for title in titles:
+        words = _words(title)
+        for name in by_last.get(words[-1], ()) if words else ():
+            if shares_name(title, name):
+                found[name].append(title)
+    return {name: sorted(set(found[name])) for name in found}
+
+
+def shares_name(title: str, name: str) -> bool:
+    """Whether a page of this title has this very name.
+
+    First and last name are the same, an initial standing for a name ("W." for "William"); middle names and initials
+    may be missing from either, not differ. Case, accents, disambiguation suffixes and Jr. or Sr. don't count.
+
+    >>> shares_name("William J. Sharkey (murderer)", "William Sharkey")
+    True
+    >>> shares_name("William J. Sharkey", "William K. Sharkey")
+    False
+    """
+    if is_disambiguation(title):
+        return False
+    one, other = sorted((_words(title), _words(name)), key=len)
+    if not one:
+        return False
+    if len(one) == 1:
+        return one == other
+    if not (_same(one[0], other[0]) and one[-1] == other[-1]):
+        return False
+    between = iter(other[1:-1])
+    return all(any(_same(word, seen) for seen in between) for word in one[1:-1])
+
+
+def likeness(name: str, title: str) -> float:
+    """How well a title fits a name, from 0 to 1; 1: the same words in the same order.
+
+    The last word of a name counts most. A word fits as a whole, as an initial, as a nickname, by another spelling or
+    transliteration, or but for a small difference; words that only the title has, another order and other numerals
+    cost a little.
+
+    >>> likeness("William Sharkey", "Bill Sharkey (boxer)") > likeness("William Sharkey", "Brian Sharkey") > 0.4
+    True
+    """
+    one, other = read_name(name), read_name(title)
+    if is_disambiguation(title) or not one.words or not other.words:
+        return 0.0
+    n = len(one.words)
+    weights = [0.55 if place == n - 1 else 0.45 / (n - 1) for place in range(n)] if n > 1 else [1.0]
+    free = dict(enumerate(other.words))
+    total, places = 0.0, []
+    for place in [n - 1, *range(n - 1)]:
+        word = one.words[place]
+        # The last word of a title is a surname, its first a given name, more often than another.
+        fits = {at: _fit(word, there) - _away(place, n, at, len(other.words)) for at, there in free.items()}
+        best = max(fits, key=lambda at: (fits[at], -at), default=None)
+        fit = 0.0
+        if best is not None and _fit(word, free[best]) > 0:
+            fit = fits[best]
+            places.append((place, best))
+            del free[best]
+        elif word in other.titled:
+            fit = 0.7
+        elif 0 < place < n - 1:
+            fit = 0.4  # a middle name that the title lacks says little
+        total += weights[place] * max(0.0, fit)
+    ordered = [at for _, at in sorted(places)]
+    if ordered != sorted(ordered):
+        total -= 0.03
+    total -= min(0.12, 0.03 * len(free))
+    if one.numerals != other.numerals:
+        total -= 0.25 if one.numerals and other.numerals else 0.1
+    return max(0.0, total)
+
+
+def likest(
+    wanted: Iterable[str], names: Iterable[tuple[str, str]], least: float = LEAST
+) -> dict[str, list[tuple[float, str]]]:
+    """For each wanted name (likeness, title) of the pages that a title or redirect leads to, the likest first.
+
+    names: (name, title of its page), read once. least: a page less like the name is left out. Equals are in the
+    alphabet's order.
+    """
+    asking: dict[str, set[str]] = {}
+    for name in wanted:
+        for key in keys_of(name, asked=True):
+            asking.setdefault(key, set()).add(name)
+    found: dict[str, dict[str, float]] = {name: {} for name in wanted}
+    for name, title in names:
+        for one in set().union(*(asking.get(key, ()) for key in keys_of(name))):
+            fit = round(likeness(one, name), 9)
+            if fit >= least and fit > found[one].get(title, 0.0):
+                found[one][title] = fit
+    return {
+        name: sorted(((fit, title) for title, fit in pages.items()), key=lambda each: (-each[0], each[1]))
+        for name, pages in found.items()
+    }
+
+
+def keys_of(text: str, asked: bool = False) -> set[str]:
+    """What two names must share to be compared at all.
+
+    The sound of a surname (any word, and any title of nobility, but the first of several), a given name together with
+    how another word begins to sound, or the first of all words where a name has no other.
+
+    asked: of a name that is looked for, which needs fewer keys than a title that may be found.
+    """
+    name = read_name(text)
+    words = [word for word in name.words if len(word) > 1] or list(name.words)
+    if not words:
+        return set()
+    found = {sound(word) for word in (*(words[1:] or words), *name.titled)}
+    if not asked or len(words) == 1:
+        found.add(f"first {sound(words[0])}")
+    for given in words:
+        for group in _groups(given) or (sound(given),):
+            found |= {f"{group}:{sound(word)[:1]}" for word in words if word != given}
+    return found
+
+
+@lru_cache(maxsize=1 << 17)
+def sound(word: str) -> str:
+    """A word as it is spelt in any transliteration, its vowels but the first left out.
+
+    >>> sound("tkachyov") == sound("tkachov"), sound("johnstone") == sound("johnston")
+    (True, True)
+    """
+    text = _spelt(word)
+    return text[:1] + re.sub(r"[aeiouh]", "", text[1:])
+
+
+@lru_cache(maxsize=1 << 18)
+def _fit(one: str, other: str) -> float:
+    if one == other:
+        return 1.0
+    if len(one) == 1 or len(other) == 1:
+        return 0.75 if one[0] == other[0] else 0.0
+    if set(_groups(one)) & set(_groups(other)):
+        return 0.92
+    spelt = _spelt(one), _spelt(other)
+    if spelt[0] == spelt[1]:
+        return 0.95
+    short, long = sorted((one, other), key=len)
+    distance = DamerauLevenshtein.distance(*spelt)
+    near = 1 - distance / max(map(len, spelt))
+    if near >= 0.65 and (distance == 1 or near >= 0.75):
+        return 0.9 * near + 0.02
+    if len(short) >= 3 and long.startswith(short):
+        return 0.8
+    if sound(one) == sound(other):
+        return 0.7
+    return 0.6 * near if near >= 0.5 else 0.0
+
+
+def _away(place: int, n: int, at: int, size: int) -> float:
+    """What it costs that a word stands elsewhere: a surname that is not last, a given name that is not first."""
+    if n == 1:
+        return 0.0 if at in (0, size - 1) else 0.05
+    if place == n - 1:
+        return 0.0 if at == size - 1 else 0.06
+    return 0.0 if place or at == 0 else 0.06
+
+
+@lru_cache(maxsize=1 << 17)
+def _spelt(word: str) -> str:
+    text = word
+    for one, other in _WORDS["spellings"]:
+        text = text.replace(one, other)
+    text = re.sub(r"(.)\1+", r"\1", text)
+    return re.sub(r"(?:ov|of|off|ev|ef)$", "v", re.sub(r"(?<=..)e$", "", text))
+
+
+def _groups(word: str) -> tuple[str, ...]:
+    """The given names that a word stands for: "bill" for "william"."""
+    return _NICKNAMES.get(word, ())
+
+
+def words_of(text: str) -> list[str]:
+    folded = unicodedata.normalize("NFKD", text.replace("ø", "o").replace("ł", "l").replace("đ", "d")).casefold()
+    plain = "".join(char for char in folded if not unicodedata.combining(char))
+    return re.findall(r"[^\W_]+", re.sub(r"['’`ʻʿ]", "", plain))
+
+
+def _words(title: str) -> list[str]:
+    text = unicodedata.normalize("NFKD", base_name(title).replace("_", " ")).casefold()
+    plain = "".join(char for char in text if not unicodedata.combining(char))
+    words = re.findall(r"[^\s.,]+", plain)
+    return [word for word in words if word not in _GENERATION and not _SECOND.fullmatch(word)] or words
+
+
+def _same(one: str, other: str) -> bool:
+    return one == other or (min(len(one), len(other)) == 1 and one[0] == other[0])
