@@ -1,14 +1,11 @@
-"""`factaudit score` end to end: the run folder, the experiment, the real client, kills and resumes."""
+"""`factaudit score` end to end: the run folder, the experiment, the real client; kills are in test_kills.py."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -282,24 +279,11 @@ class Runner:
         self._out.close()
 
 
-def alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 @pytest.fixture(scope="module")
 def runner() -> Iterator[Runner]:
     made = Runner()
     yield made
     made.close()
-
-
-def results_of(out: Path) -> list[bytes]:
-    names = ("claims.parquet", "verdicts.parquet", "responses.jsonl", "summary.json")
-    return [(out / name).read_bytes() for name in names]
 
 
 def test_a_client_is_paid_once_and_a_finished_run_asks_nothing(
@@ -326,43 +310,6 @@ def test_failed_calls_are_unscored_and_tried_again(runner: Runner, pages: Path, 
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
     assert (rows[2]["n_facts"], rows[2]["n_unscored"], rows[2]["init_score"]) == (2, 1, 0.5)
     assert (rows[2]["init_score_min"], rows[2]["init_score_max"]) == (0.5, 1.0)
-
-
-def test_killed_ten_times_and_resumed_the_results_are_those_of_an_undisturbed_run(
-    runner: Runner, pages: Path, tmp_path: Path
-) -> None:
-    bios = write(
-        tmp_path / "many.jsonl",
-        [
-            {"topic": "Ada Fenn", "output": " ".join(f"It rained {i} {j}. It was wrong {i} {j}." for j in range(4))}
-            for i in range(20)
-        ],
-    )
-
-    def slow(body: dict[str, Any], attempt: int) -> Plan:
-        return Plan(text=answer(body["messages"][-1]["content"]), delay=0.02)
-
-    with FaultServer(plan=slow) as server:
-        runner.start(bios, pages, server.url, tmp_path / "one.sqlite", tmp_path / "undisturbed")
-        assert runner.wait() == 0
-        expected = 20 * (8 + 16)
-        assert sum(server.paid.values()) == expected
-    rng = random.Random(4)
-    with FaultServer(plan=slow) as server:
-        for _ in range(10):
-            before = sum(server.paid.values())
-            process = runner.start(bios, pages, server.url, tmp_path / "two.sqlite", tmp_path / "run")
-            # Kill once the run has made some calls of its own: a moment, not a time after the start.
-            wanted = before + rng.randint(1, 40)
-            while alive(process) and sum(server.paid.values()) < wanted:
-                time.sleep(0.002)
-            os.kill(process, signal.SIGKILL)
-            assert runner.wait() == -signal.SIGKILL, (tmp_path / "stderr.txt").read_text()
-        runner.start(bios, pages, server.url, tmp_path / "two.sqlite", tmp_path / "run")
-        assert runner.wait() == 0
-        repeated = sum(server.paid.values()) - expected
-    assert 0 <= repeated <= 10 * 8  # what was in flight at each kill
-    assert results_of(tmp_path / "run") == results_of(tmp_path / "undisturbed")
 
 
 # ---------------------------------------------------------------------------------------------- the local model
