@@ -278,6 +278,15 @@ def test_an_address_may_end_in_a_slash(ending: str) -> None:
         assert ask(server, request(), base_url=server.url + ending)[0].status == "ok"
 
 
+def test_calls_go_through_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    with FaultServer() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1"))
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert ask(proxy, request(), base_url="http://models.invalid/v1")[0].status == "ok"
+        monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+        assert ask(proxy, request())[0].status == "ok"  # where no proxy is wanted none is asked
+
+
 def test_an_address_without_v1_is_pointed_out() -> None:
     client = Client("m", base_url="http://host:8000/")
     with pytest.raises(FactauditError, match=r"404.*ends in /v1"):

@@ -1,22 +1,33 @@
-"""How a request gets to the server and its answer back: the SDK's clients, kept open for as long as they are used."""
+"""How a request gets to the server and its answer back, over connections kept open for as long as they are used.
+
+Chat requests go out through aiohttp: building and checking one in the SDK costs several times the CPU of all the rest
+of a call. The Batch API, where calls are few, goes through the SDK.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
 
 from factaudit.errors import FactauditError
 from factaudit.llm.errors import Failure, redact
 from factaudit.llm.settings import LLMSettings
+from factaudit.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from openai import AsyncOpenAI, OpenAI
+    from aiohttp import ClientSession
+    from openai import OpenAI
+
+_OPENAI = "https://api.openai.com/v1"
+#: Seconds for a server to take a connection: one that does not has not been reached, and nothing was paid.
+_CONNECT = 30.0
 
 
 class Answer(NamedTuple):
@@ -38,7 +49,9 @@ class Transport:
         self._settings = settings
         self._local = settings.local_model
         self._api_key = api_key
-        self._openai: AsyncOpenAI | None = None
+        self._session: ClientSession | None = None
+        self._url = ""
+        self._proxy: str | None = None
         self._connecting = asyncio.Lock()
 
     def opened(self) -> None:
@@ -47,39 +60,37 @@ class Transport:
 
     async def close(self) -> None:
         """Close the connections, and stop a local server."""
-        if self._openai is not None:
-            await self._openai.close()
-            self._openai = None
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
         if self._local is not None:
             self._local.stop()
 
     async def post(self, body: dict[str, Any]) -> Answer | Failure:
         """Send one chat request. Raises `FactauditError` where no request can be sent."""
-        import openai
+        import aiohttp
 
-        if (client := self._openai) is None:
+        if (session := self._session) is None:
             async with self._connecting:
-                client = self._openai = self._openai or await self._connect()
+                session = self._session = self._session or await self._connect()
         timeout = self._settings.timeout
         try:
-            # The SDK's typed models cost more than all the rest of a call, and fail on what is not of their shape.
-            async with asyncio.timeout(timeout):
-                return Answer(200, {}, await client.post("/chat/completions", cast_to=str, body=body))
-        except openai.APIStatusError as error:
-            return Answer(error.response.status_code, error.response.headers, error.response.text)
+            data = json.dumps(body).encode()
+            async with asyncio.timeout(timeout), session.post(self._url, data=data, proxy=self._proxy) as answer:
+                content = await answer.read()
+                errors = "strict" if answer.status == 200 else "replace"
+                return Answer(answer.status, answer.headers, content.decode("utf-8", errors))
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+            return Failure(self._told(error), unreached=True)
         except TimeoutError:
             return Failure(f"no answer within {timeout:g} seconds", timed_out=True)
-        except openai.APIConnectionError as error:
-            cause = error.__cause__ or error
-            # By name: the transport is httpx or httpx2 as the SDK has it, and calls a refused connection a timeout, and
-            # one that the server closed after it was sent a request, too.
-            closed = type(cause.__cause__).__name__ == "ServerDisconnectedError"
-            unreached = not closed and type(cause).__name__ in ("ConnectError", "ConnectTimeout")
-            timed_out = isinstance(error, openai.APITimeoutError) and not (unreached or closed)
-            reason = self.redact(f"connection: {type(cause).__name__}: {cause}")
-            return Failure(reason, unreached=unreached, timed_out=timed_out, dropped=not (unreached or timed_out))
-        except ValueError as error:  # a body that its declared encoding does not fit
+        except aiohttp.ClientError as error:
+            return Failure(self._told(error), dropped=True)
+        except ValueError as error:  # JSON is UTF-8
             return Failure(f"unreadable answer: {self.redact(str(error))}", malformed=True)
+
+    def _told(self, error: Exception) -> str:
+        return self.redact(f"connection: {type(error).__name__}: {error}")
 
     def sync_client(self) -> OpenAI:
         """A blocking client of the same server, for the Batch API."""
@@ -98,7 +109,7 @@ class Transport:
     def server(self) -> str:
         """The server's address without user, password or query."""
         if self.base_url is None:
-            return "https://api.openai.com/v1"
+            return _OPENAI
         parts = urlsplit(self.base_url)
         return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
@@ -106,25 +117,38 @@ class Transport:
         """A text without the key, and without what looks like one."""
         return redact(text, self._api_key, os.environ.get(self._settings.api_key_env))
 
-    async def _connect(self) -> AsyncOpenAI:
-        import openai
+    async def _connect(self) -> ClientSession:
+        import aiohttp
 
-        # The aiohttp transport carries more than twice the calls per second of the default one.
-        http: Any = None
-        with suppress(AttributeError, RuntimeError):  # an older SDK, or no aiohttp: slower, and otherwise the same
-            http = openai.DefaultAioHttpClient(timeout=self._settings.timeout)
         if self._local is None:
             access = self._access()
         else:
             access = {"api_key": "none", "base_url": await asyncio.to_thread(self._local.start)}
-        return openai.AsyncOpenAI(**access, max_retries=0, timeout=self._settings.timeout, http_client=http)
+        self._url = (access["base_url"] or _OPENAI).rstrip("/") + "/chat/completions"
+        address = urlsplit(self._url)
+        # Looked up once: aiohttp's own way (``trust_env``) asks two threads about it at every call.
+        if not proxy_bypass(address.hostname or ""):
+            self._proxy = getproxies().get(address.scheme)
+        headers = {
+            "Authorization": f"Bearer {access['api_key']}",
+            "Content-Type": "application/json",
+            "User-Agent": f"factaudit/{__version__}",
+        }
+        for header, variable in (("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID")):
+            if os.environ.get(variable):
+                headers[header] = os.environ[variable]
+        return aiohttp.ClientSession(
+            headers=headers | access.get("default_headers", {}),
+            connector=aiohttp.TCPConnector(limit=0),  # the client bounds what is under way
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT),
+        )
 
     def _access(self) -> dict[str, Any]:
         """Where the server is and what opens it, as the SDK's clients take it."""
         netloc = urlsplit(self.base_url or "").netloc
         if "@" not in netloc:
             return {"api_key": self.api_key(), "base_url": self.base_url}
-        # The HTTP client writes every address into its log: a password goes the way of a key.
+        # Whoever writes an address into a log writes a password in it, too: it goes the way of a key.
         password = base64.b64encode(unquote(netloc.rpartition("@")[0]).encode()).decode()
         return {
             "api_key": self.api_key(),
