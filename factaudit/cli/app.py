@@ -30,6 +30,7 @@ from factaudit.cli import (
     listing,
     run,
     start,
+    view,
 )
 from factaudit.cli.options import Group
 from factaudit.cli.terminal import say, say_traceback, tame_warnings
@@ -37,7 +38,22 @@ from factaudit.errors import FactauditError, UsageError
 from factaudit.version import __version__
 
 #: In the order of the help.
-FAMILIES = (start, run, inspect, judge, audit, estimate, diff, convert, engines, knowledge, ambigbio, cache, listing)
+FAMILIES = (
+    start,
+    run,
+    inspect,
+    judge,
+    audit,
+    estimate,
+    view,
+    diff,
+    convert,
+    engines,
+    knowledge,
+    ambigbio,
+    cache,
+    listing,
+)
 
 
 @click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -6,11 +6,14 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from factaudit.errors import InputError, Problem
 from factaudit.files import write_text
 from factaudit.report.tables import write_csv
+
+if TYPE_CHECKING:
+    from factaudit.report.claims import Claims
 
 SCHEMA = "factaudit.results/1"
 #: What is in ``results.json``, and of what type.
@@ -48,12 +51,22 @@ def render(run_dir: Path) -> list[Path]:
             if picture.draw is not None:
                 written += save_figure(picture.draw(), figures / picture.stem, picture.caption.split(".")[0])
     for path, text in (
-        (run_dir / "report.html", to_html(document, figures)),
+        (run_dir / "report.html", to_html(document, figures, _claims(run_dir))),
         (run_dir / "report.md", to_markdown(document)),
     ):
         write_text(path, text)
         written.append(path)
     return written
+
+
+def _claims(run_dir: Path) -> Claims | None:
+    """The claims of the run, where its folder holds them (those of an engine's rows or of a table of counts do not)."""
+    from factaudit.report.claims import Claims
+
+    try:
+        return Claims.of(run_dir)
+    except InputError:
+        return None
 
 
 def read_results(run_dir: Path) -> Mapping[str, Any]:

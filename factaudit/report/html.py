@@ -3,85 +3,123 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
-import io
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jinja2
 
+from factaudit.report.claims import KINDS, MAX_CLAIMS, Claims, link
 from factaudit.report.content import Document
 from factaudit.report.pictures import Picture
 from factaudit.report.summary import evidence
 
 #: Bytes of figures that the file may hold.
 MAX_FIGURES = 2_400_000
+#: The sections of which the first figure carries the report's opening; the others are in the folded appendix.
+CARRYING = ("estimates", "rates", "quantification")
+#: What stands for a figure until it is unpacked: an empty one.
+_NOTHING = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4="
 
 
-def to_html(document: Document, figures: Path) -> str:
-    """The whole document; ``figures`` is the folder of its drawn figures. All text is escaped by the template."""
-    assets = files("factaudit.report")
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda name: assets.joinpath(name).read_text(encoding="utf-8")),
+def to_html(document: Document, figures: Path, claims: Claims | None = None) -> str:
+    """The whole document; ``figures`` is the folder of its drawn figures, ``claims`` those to look at.
+
+    All text is escaped by the template.
+    """
+    made = environment()
+    about = claims.about() if claims is not None else {"evaluators": [], "datasets": []}
+    made.filters["link"] = lambda finding: link(finding, about)
+    script = script_of()
+    by_id = {section.id: section for section in document.sections}
+    carrying = [by_id[name].pictures[0] for name in CARRYING if name in by_id and by_id[name].pictures][:2]
+    held = {"served": False, "packed": claims.packed(), "kinds": KINDS, "most": MAX_CLAIMS} if claims else None
+    return made.get_template("report.html.j2").render(
+        document=document,
+        images=_images([one for section in document.sections for one in section.pictures], figures),
+        carrying=carrying,
+        next_steps=_next_steps(document, claims),
+        claims=held,
+        style=style_of(),
+        script=script,
+        # Only this script may run, whatever a name or a statement holds.
+        script_hash=hash_of(script),
+    )
+
+
+def _next_steps(document: Document, claims: Claims | None) -> list[tuple[str, str]]:
+    """What follows from the run, with the command."""
+    names = {section.id for section in document.sections}
+    steps = []
+    if claims is not None:
+        steps.append(("Look at the claims that evaluators get wrong:", "factaudit view RUN"))
+    if claims is not None and "estimates" not in names and "quantification" in names:
+        command = "factaudit sample RUN/claims.parquet RUN/verdicts.parquet --budget 200 --out sample.parquet"
+        steps.append(("Get each system's error rate with an interval from few labels:", command))
+    if "rates" in names:
+        steps.append(("See what changes when an evaluator does:", "factaudit diff RUN NEW_RUN"))
+    return steps
+
+
+def environment() -> jinja2.Environment:
+    """What renders the templates beside this file."""
+    made = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_asset),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["evidence"] = evidence
-    template = environment.get_template("report.html.j2")
-    script = assets.joinpath("report.js").read_text(encoding="utf-8")
-    pictures = [picture for section in document.sections for picture in section.pictures]
-    return template.render(
-        document=document,
-        images=_images(pictures, figures),
-        style=assets.joinpath("report.css").read_text(encoding="utf-8"),
-        script=script,
-        # Only this script may run, whatever a name or a statement holds.
-        script_hash=base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii"),
-    )
+    made.filters["evidence"] = evidence
+    return made
 
 
-def _images(pictures: list[Picture], figures: Path) -> dict[str, dict[str, Any]]:
-    """Attributes of ``<img>`` by stem. Vectors while there is room; then the largest become pixels, then links."""
-    images: dict[str, tuple[str, str]] = {}
+def style_of() -> str:
+    """The pages' style sheet."""
+    return _asset("report.css")
+
+
+def script_of() -> str:
+    """The pages' script."""
+    return _asset("report.js") + _asset("claims.js")
+
+
+def hash_of(script: str) -> str:
+    """A script's hash, as a Content-Security-Policy names it after ``sha256-``."""
+    return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+
+
+def _asset(name: str) -> str:
+    return files("factaudit.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _images(pictures: Sequence[Picture], figures: Path) -> dict[str, dict[str, Any]]:
+    """Attributes of ``<img>`` by stem: vectors are packed, which the script undoes where they come to be seen.
+
+    While there is room; the largest become links.
+    """
+    found: dict[str, dict[str, Any]] = {}
     for picture in pictures:
         vector, raster = (figures / f"{picture.stem}.{kind}" for kind in ("svg", "png"))
         if vector.is_file():
-            images[picture.stem] = ("svg+xml", _base64(vector.read_bytes()))
+            image = {"src": _NOTHING, "packed": _base64(gzip.compress(vector.read_bytes(), 9, mtime=0))}
         else:
-            images[picture.stem] = ("png", _base64(raster.read_bytes()))
-    room = MAX_FIGURES - sum(len(data) for _, data in images.values())
-    for stem in sorted(images, key=lambda stem: -len(images[stem][1])):
-        kind, data = images[stem]
-        if room < 0 and kind == "svg+xml" and (figures / f"{stem}.png").is_file():
-            small = _base64(_few_colours(figures / f"{stem}.png"))
-            if len(small) < len(data):
-                images[stem] = ("png", small)
-                room += len(data) - len(small)
-    for stem in reversed(list(images)):
+            image = {"src": f"data:image/png;base64,{_base64(raster.read_bytes())}", "packed": ""}
+        found[picture.stem] = {**image, "width": _screen_width(raster)}
+    sizes = {stem: len(one["src"]) + len(one["packed"]) for stem, one in found.items()}
+    room = MAX_FIGURES - sum(sizes.values())
+    for stem in sorted(sizes, key=lambda stem: -sizes[stem]):
         if room < 0:
-            room += len(images.pop(stem)[1])
-    return {
-        stem: {"src": f"data:image/{kind};base64,{data}", "width": _screen_width(figures / f"{stem}.png")}
-        for stem, (kind, data) in images.items()
-    }
+            room += sizes[stem]
+            del found[stem]
+    return found
 
 
 def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
-
-
-def _few_colours(raster: Path) -> bytes:
-    """A PNG in 128 colours: a third of the size, and no difference to see in a line drawing."""
-    from PIL import Image
-
-    packed = io.BytesIO()
-    with Image.open(raster) as image:
-        few = image.convert("RGB").quantize(128, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-        few.save(packed, "PNG", optimize=True)
-    return packed.getvalue()
 
 
 def _screen_width(raster: Path) -> int:

@@ -27,7 +27,44 @@ for (const button of document.querySelectorAll("th button")) {
     body.append(...rows.map(([, row]) => row));
   });
 }
-// On paper nothing can be unfolded.
-window.addEventListener("beforeprint", () => {
-  for (const details of document.querySelectorAll("details")) details.open = true;
-});
+// Figures are packed (gzip): each is unpacked when it comes to be seen, those of the appendix when it is unfolded.
+async function unpackPicture(image) {
+  const packed = image.dataset.packed;
+  delete image.dataset.packed;
+  try {
+    const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const reader = new FileReader();
+    reader.addEventListener("load", () => { image.src = reader.result; });
+    reader.readAsDataURL(new Blob([await new Response(stream).arrayBuffer()], { type: "image/svg+xml" }));
+  } catch {
+    image.alt = `This browser cannot unpack the figure; it is in the folder figures. ${image.alt}`;
+  }
+}
+function unpackPictures() {
+  for (const image of document.querySelectorAll("img[data-packed]")) {
+    if (!image.closest("details:not([open])")) unpackPicture(image);
+  }
+}
+for (const details of document.querySelectorAll("details")) details.addEventListener("toggle", unpackPictures);
+unpackPictures();
+// The appendix is folded: what a link leads to is unfolded, and "Unfold all" opens everything (to print it, say).
+function unfold(hash) {
+  const target = hash.length > 1 && !hash.includes("?") ? document.getElementById(decodeURIComponent(hash.slice(1))) : null;
+  for (let node = target; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
+  if (target) target.scrollIntoView();
+}
+window.addEventListener("hashchange", () => unfold(location.hash));
+unfold(location.hash);
+for (const link of document.querySelectorAll('nav a[href^="#"]')) {
+  link.addEventListener("click", () => unfold(link.getAttribute("href")));
+}
+const all = document.getElementById("unfold");
+if (all) {
+  all.addEventListener("click", () => {
+    const folded = Array.from(document.querySelectorAll("details.section, #findings details"));
+    const open = folded.some((details) => !details.open);
+    for (const details of folded) details.open = open;
+    all.textContent = open ? "Fold all" : "Unfold all";
+  });
+}

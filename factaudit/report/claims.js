@@ -1,0 +1,202 @@
+"use strict";
+// The browser of claims: filters, a list, and one claim in full. What it shows comes from the report itself (compressed),
+// or, under `factaudit view`, from the local server. Texts are data: they are only ever set as text.
+(() => {
+  const root = document.getElementById("claims");
+  if (!root) return;
+  const SIZE = 20;
+  const part = (name) => root.querySelector(`[data-part="${name}"]`);
+  const fields = ["dataset", "system", "evaluator", "kind", "text"];
+  let about = null;
+  let source = null;
+  let first = 0;
+  let wanted = 0;
+
+  function make(name, text, kind) {
+    const node = document.createElement(name);
+    if (text !== undefined && text !== null) node.textContent = text;
+    if (kind) node.className = kind;
+    return node;
+  }
+
+  async function unpack(text) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return JSON.parse(await new Response(stream).text());
+  }
+
+  // ---- what is asked of the claims that the report holds, as `factaudit.report.claims.Claims.find` does of all
+  function isOf(kind, said, label, all) {
+    const known = said.p !== null && label !== null;
+    if (kind === "wrong") return known && said.p !== label;
+    if (kind === "passed") return known && said.p === 1 && label === 0;
+    if (kind === "rejected") return known && said.p === 0 && label === 1;
+    if (kind === "right") return known && said.p === label;
+    if (kind === "unscored") return said.p === null;
+    return all.some((one) => one.p === 1) && all.some((one) => one.p === 0);
+  }
+  function held(page) {
+    return {
+      find(asked) {
+        const evaluator = page.evaluators.indexOf(asked.evaluator);
+        const text = asked.text.toLowerCase();
+        const rows = page.claims.filter((row) => {
+          if (asked.dataset && row.dataset !== asked.dataset) return false;
+          if (asked.system && row.system !== asked.system) return false;
+          if (text && !`${row.claim || ""}\n${row.id}`.toLowerCase().includes(text)) return false;
+          if (!asked.kind) return true;
+          const said = evaluator < 0 ? row.said : row.said.filter((one) => one.e === evaluator);
+          return said.some((one) => isOf(asked.kind, one, row.label, row.said));
+        });
+        return Promise.resolve({ total: rows.length, rows: rows.slice(asked.first, asked.first + SIZE) });
+      },
+      doc: (row) => (row.doc < 0 ? null : page.docs[row.doc]),
+    };
+  }
+  const served = {
+    async find(asked) {
+      const reply = await fetch(`api/claims?${new URLSearchParams({ ...asked, size: SIZE })}`);
+      if (!reply.ok) throw new Error(`the server answered ${reply.status}`);
+      return reply.json();
+    },
+    doc: (row) => row.doc,
+  };
+
+  // ---- what is shown
+  function words(text) {
+    return new Set((text || "").toLowerCase().match(/[\p{L}\p{N}][\p{L}\p{N}'’-]{3,}|\p{N}+/gu) || []);
+  }
+  function marked(text, known) {
+    const node = make("p", null, "doc");
+    for (const piece of text.split(/([\p{L}\p{N}][\p{L}\p{N}'’-]*)/u)) {
+      node.append(known.has(piece.toLowerCase()) ? make("mark", piece) : piece);
+    }
+    return node;
+  }
+  const WORDS = { 1: "attributable", 0: "unattributable" };
+  const word = (value) => (value === null ? "–" : WORDS[value]);
+
+  function verdicts(row) {
+    const table = make("table");
+    const head = make("tr");
+    for (const name of ["evaluator", "says", "score", "", "reply"]) {
+      const cell = make("th", name);
+      cell.scope = "col";
+      head.append(cell);
+    }
+    table.createTHead().append(head);
+    const body = table.createTBody();
+    for (const said of row.said) {
+      const line = body.insertRow();
+      const right = row.label === null || said.p === null ? "" : said.p === row.label ? "right" : "wrong";
+      line.append(make("td", about.evaluators[said.e]), make("td", word(said.p)));
+      line.append(make("td", said.s === undefined ? "–" : String(said.s), "n"));
+      line.append(make("td", said.st || right, right === "wrong" ? "bad" : ""));
+      const reply = make("td");
+      if (said.raw) reply.append(make("pre", said.raw));
+      if (said.chunks) reply.append(make("small", `chunks: ${said.chunks.join(", ")}`));
+      line.append(reply);
+    }
+    return table;
+  }
+
+  function item(row) {
+    const node = make("details", null, "claim");
+    const top = make("summary");
+    top.append(make("span", row.claim || "(no text)", "text"));
+    const wrong = row.said.filter((one) => one.p !== null && row.label !== null && one.p !== row.label);
+    const told = [row.dataset, row.system, `label: ${word(row.label)}`];
+    if (wrong.length) told.push(`wrong: ${wrong.map((one) => about.evaluators[one.e]).join(", ")}`);
+    top.append(make("small", told.filter(Boolean).join(" · ")));
+    node.append(top);
+    node.addEventListener("toggle", () => {
+      if (!node.open || node.childElementCount > 1) return;
+      const scroll = make("div", null, "scroll");
+      scroll.tabIndex = 0;
+      scroll.setAttribute("role", "region");
+      scroll.setAttribute("aria-label", "verdicts");
+      scroll.append(verdicts(row));
+      const doc = source.doc(row);
+      node.append(scroll, doc ? marked(doc, words(row.claim)) : make("p", "No document.", "file"));
+      const about_it = [row.id, row.response_id && `response ${row.response_id}`, row.topic, row.error_type];
+      node.append(make("p", about_it.filter(Boolean).join(" · "), "file"));
+    });
+    return node;
+  }
+
+  function asked() {
+    const found = Object.fromEntries(fields.map((name) => [name, part(name).value]));
+    return { ...found, first };
+  }
+  async function show() {
+    const mine = ++wanted;
+    const list = part("list");
+    try {
+      const found = await source.find(asked());
+      if (mine !== wanted) return;
+      list.replaceChildren(...found.rows.map(item));
+      const last = Math.min(first + SIZE, found.total);
+      part("count").textContent = found.total ? `${first + 1} to ${last} of ${found.total.toLocaleString("en")}` : "none";
+      part("back").disabled = first === 0;
+      part("on").disabled = last >= found.total;
+    } catch (error) {
+      part("count").textContent = `cannot be shown: ${error.message}`;
+    }
+  }
+  function fill(name, values) {
+    const select = part(name);
+    for (const value of values) {
+      const option = make("option", value);
+      option.value = value;
+      select.append(option);
+    }
+    select.closest("label").hidden = !values.length;
+  }
+  function follow() {
+    const hash = decodeURIComponent(location.hash.slice(1));
+    if (!hash.startsWith("claims?")) return;
+    const given = new URLSearchParams(hash.slice(7));
+    for (const name of fields) part(name).value = given.get(name) || "";
+    first = 0;
+    for (let node = root; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
+    root.querySelector("details").open = true;
+    root.scrollIntoView();
+    show();
+  }
+
+  async function start() {
+    const data = document.getElementById("claims-data");
+    try {
+      about = data ? await unpack(data.textContent) : await (await fetch("api/about")).json();
+    } catch (error) {
+      part("count").textContent = "This browser cannot unpack the claims: they are in claims.parquet, or `factaudit view`.";
+      return;
+    }
+    source = data ? held(about) : served;
+    fill("dataset", about.datasets);
+    fill("system", about.systems);
+    fill("evaluator", about.evaluators);
+    if (data && about.claims.length < about.total) part("held").hidden = false;
+    let late = 0;
+    for (const name of fields) {
+      part(name).addEventListener(name === "text" ? "input" : "change", () => {
+        first = 0;
+        clearTimeout(late);
+        late = setTimeout(show, name === "text" ? 200 : 0);
+      });
+    }
+    part("back").addEventListener("click", () => { first = Math.max(0, first - SIZE); show(); });
+    part("on").addEventListener("click", () => { first += SIZE; show(); });
+    window.addEventListener("hashchange", follow);
+    for (const link of document.querySelectorAll("a[data-asked]")) {
+      link.addEventListener("click", (event) => {
+        event.preventDefault();
+        location.hash = `claims?${link.dataset.asked}`;
+      });
+    }
+    await show();
+    follow();
+    root.dataset.ready = "yes";
+  }
+  start();
+})();

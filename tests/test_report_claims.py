@@ -1,0 +1,236 @@
+"""Looking at claims: what the report holds, what the local server answers, and both in a real browser."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import http.client
+import json
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_estimate_page import CHROMIUM, DRIVER, HOSTILE, browser_test
+
+from factaudit.report import claims as module
+from factaudit.report.claims import Asked, Claims, link
+from factaudit.report.view import serve
+from factaudit.results import compare
+from factaudit.tables import validate_claims, validate_verdicts, write_table
+
+
+def tables(size: int = 120) -> tuple[pd.DataFrame, pd.DataFrame]:
+    random = np.random.default_rng(0)
+    texts = [HOSTILE[at] if at < len(HOSTILE) else f"Claim number {at} of the mill." for at in range(size)]
+    claims = pd.DataFrame(
+        {
+            "claim_id": [f"c{at}" for at in range(size)],
+            "dataset": ["a" if at % 2 else "b" for at in range(size)],
+            "system": [f"s{at % 3}" for at in range(size)],
+            "claim": texts,
+            "doc": [f"The mill number {at % 10} closed." if at % 5 else None for at in range(size)],
+            "label": random.integers(0, 2, size),
+        }
+    )
+    verdicts = [
+        {
+            "claim_id": f"c{at}",
+            "evaluator": name,
+            "score": float(random.random()),
+            "status": "ok",
+            "raw": HOSTILE[at % 8],
+        }
+        for name in ("x", "y")
+        for at in range(size)
+    ]
+    verdicts[7] |= {"score": None, "status": "error"}
+    return validate_claims(claims), validate_verdicts(pd.DataFrame(verdicts))
+
+
+def unpacked(packed: str) -> dict[str, Any]:
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run")
+    claims, verdicts = tables()
+    write_table(claims, folder / "claims.parquet")
+    write_table(verdicts, folder / "verdicts.parquet")
+    compare(claims, verdicts, audits=["rates"], replicates=0).save(folder)
+    return folder
+
+
+def test_what_is_asked_for_is_found_and_the_surest_errors_come_first() -> None:
+    claims, verdicts = tables()
+    found = Claims(claims, verdicts)
+    merged = verdicts.merge(claims[["claim_id", "dataset", "system", "label"]], on="claim_id")
+    mine = merged[(merged["evaluator"] == "x") & (merged["dataset"] == "a")]
+    passed = mine[(mine["label"] == 0) & (mine["prediction"] == 1)]
+    total, rows = found.find(Asked(dataset="a", evaluator="x", kind="passed"), size=200)
+    assert total == len(passed) == len(rows)
+    scores = [next(one["s"] for one in found.row(at)["said"] if one["e"] == 0) for at in rows]
+    assert scores == sorted(scores, reverse=True)
+    assert found.find(Asked(kind="unscored"))[1] == [7]
+    assert found.find(Asked(text="NUMBER 5"))[0] == 10  # 50 to 59; the claim c5 is a hostile text
+    total, first = found.find(Asked(kind="wrong", system="s1"), 0, 5)
+    assert (
+        found.find(Asked(kind="wrong", system="s1"), 5, 500)[1]
+        == found.find(Asked(kind="wrong", system="s1"), 0, 500)[1][5:]
+    )
+    assert len(first) == 5 < total
+
+
+def test_a_report_holds_the_most_telling_claims_that_fit(monkeypatch) -> None:
+    claims, verdicts = tables()
+    whole = unpacked(Claims(claims, verdicts).packed())
+    assert len(whole["claims"]) == whole["total"] == 120
+    assert [row["claim"] for row in whole["claims"] if row["id"] in ("c0", "c3")] != []
+    assert {row["doc"] for row in whole["claims"]} == set(range(-1, len(whole["docs"])))
+    monkeypatch.setattr(module, "MAX_CLAIMS", 30)
+    few = unpacked(Claims(claims, verdicts).packed())
+    assert len(few["claims"]) == 30
+    assert few["total"] == 120
+    wrong = [any(one["p"] is not None and one["p"] != row["label"] for one in row["said"]) for row in few["claims"]]
+    assert all(wrong)  # 120 claims have more than 30 errors
+    assert {row["dataset"] for row in few["claims"]} == {"a", "b"}
+    monkeypatch.setattr(module, "MAX_BYTES", 2_000)
+    assert (
+        len(Claims(claims, verdicts).packed()) <= 2_000
+        or len(unpacked(Claims(claims, verdicts).packed())["claims"]) == 20
+    )
+
+
+def test_a_finding_links_to_its_claims() -> None:
+    about = {"datasets": ["a b"], "evaluators": ["x&y"]}
+    finding = {"id": "gap", "evaluator": "x&y", "dataset": "a b"}
+    assert link(finding, about) == "evaluator=x%26y&dataset=a+b&kind=wrong"
+    assert link({"id": "gap", "evaluator": "x&y / z", "dataset": None}, about) is None
+
+
+def test_a_folder_without_claims_is_named(tmp_path) -> None:
+    from factaudit.errors import InputError
+
+    with pytest.raises(InputError, match=r"no claims\.parquet"):
+        serve(tmp_path)
+
+
+# ------------------------------------------------------------------------------------------------------- the server
+
+
+@pytest.fixture(scope="module")
+def served(run_dir: Path) -> Iterator[int]:
+    server = serve(run_dir)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+
+
+def get(port: int, path: str, host: str | None = None) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.putrequest("GET", path, skip_host=True)
+    connection.putheader("Host", host or f"127.0.0.1:{port}")
+    connection.endheaders()
+    reply = connection.getresponse()
+    return reply.status, reply.read()
+
+
+def test_the_server_answers_loopback_and_nobody_else(served) -> None:
+    status, body = get(served, "/api/claims?kind=wrong&evaluator=x&size=3")
+    answer = json.loads(body)
+    assert status == 200
+    assert len(answer["rows"]) == 3 < answer["total"]
+    assert answer["rows"][0]["doc"] is None or "mill" in answer["rows"][0]["doc"]
+    assert get(served, "/", host=f"evil.example:{served}")[0] == 403
+    assert get(served, "/../claims.parquet")[0] == 404
+    assert get(served, "/api/claims?kind=sideways")[0] == 400
+    assert get(served, "/api/claims?first=x")[0] == 400
+
+
+# ------------------------------------------------------------------------------------------------------ the browser
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    selenium = pytest.importorskip("selenium.webdriver", reason="needs selenium ([dev] extra)")
+    from selenium.webdriver.chrome.service import Service
+
+    options = selenium.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    made = selenium.Chrome(options=options, service=Service(str(DRIVER)))
+    made.set_window_size(1280, 900)
+    yield made
+    made.quit()
+
+
+def wait(driver: Any, script: str) -> Any:
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    return WebDriverWait(driver, 30).until(lambda browser: browser.execute_script(f"return {script}"))
+
+
+READY = "document.querySelector('#claims').dataset.ready"
+COUNT = "document.querySelector('#claims [data-part=count]').textContent"
+
+
+@browser_test
+@pytest.mark.slow
+def test_claims_are_looked_at_in_the_report_and_on_the_server(run_dir, served, driver) -> None:
+    claims = Claims.of(run_dir)
+    for address in ((run_dir / "report.html").as_uri(), f"http://127.0.0.1:{served}/"):
+        driver.get("about:blank")
+        driver.get(f"{address}#claims?evaluator=x&dataset=a&kind=passed")
+        wait(driver, READY)
+        expected, rows = claims.find(Asked(dataset="a", evaluator="x", kind="passed"))
+        assert wait(driver, COUNT) == f"1 to {min(20, expected)} of {expected}"
+        texts = wait(driver, "Array.from(document.querySelectorAll('.claim .text'), (node) => node.textContent)")
+        assert set(texts) == {claims.table["claim"].iloc[at] for at in rows}
+        driver.execute_script("document.querySelectorAll('.claim summary').forEach((node) => node.click())")
+        assert wait(driver, "document.querySelectorAll('.claim mark').length > 0")
+        shown = driver.execute_script(
+            "return Array.from(document.querySelectorAll('.claim pre'), (n) => n.textContent)"
+        )
+        assert set(shown) & set(HOSTILE)
+        assert driver.execute_script("return window.hacked") is None
+        assert (
+            driver.execute_script("return document.querySelectorAll('.claim img, .claim script, .claim svg').length")
+            == 0
+        )
+        assert driver.get_log("browser") == []
+    driver.get("about:blank")
+    driver.get((run_dir / "report.html").as_uri())
+    wait(driver, READY)
+    # The appendix is folded; a link unfolds it and its figures come to be seen.
+    assert driver.execute_script("return document.querySelectorAll('details.section[open]').length") == 0
+    driver.execute_script("document.querySelector('nav a').click()")
+    assert wait(driver, "document.querySelector('details.section').open")
+    assert wait(driver, "document.querySelectorAll('details.section[open] img[data-packed]').length === 0")
+    assert wait(driver, "Array.from(document.images).filter((image) => image.naturalWidth > 100).length > 0")
+
+
+@browser_test
+@pytest.mark.slow
+def test_the_report_has_no_fault_of_accessibility_and_prints_in_few_pages(run_dir, driver) -> None:
+    axe = pytest.importorskip("axe_selenium_python", reason="needs axe-selenium-python ([dev] extra)")
+    for dark in ("light", "dark"):
+        media = {"features": [{"name": "prefers-color-scheme", "value": dark}]}
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        driver.get((run_dir / "report.html").as_uri() + "#claims?kind=wrong")
+        wait(driver, READY)
+        driver.execute_script("document.querySelector('.claim summary').click()")
+        found = axe.Axe(driver)
+        found.inject()
+        violations = found.run()["violations"]
+        assert violations == [], found.report(violations)
+    printed = base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    assert len(re.findall(rb"/Type\s*/Page[^s]", printed)) <= 3
