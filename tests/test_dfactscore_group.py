@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -22,8 +24,11 @@ from factaudit.engines.dfactscore.group import (
 from factaudit.engines.dfactscore.heuristic import heuristic_groups
 from factaudit.engines.dfactscore.layout import read_layout
 from factaudit.engines.records import Grouping
+from factaudit.engines.responses import remove_citations
 from factaudit.errors import InputError
+from factaudit.knowledge.names import likeness
 from factaudit.llm.types import Reply
+from factaudit.text.sentences import split_sentences
 
 FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "She rows.", "She won in Poznań."]
 
@@ -197,3 +202,50 @@ def test_the_llm_grouper_reads_failures_as_failures() -> None:
     assert "raise max_tokens" in cut.raw  # type: ignore[attr-defined]
     thought = group("<think>\n- ===\n</think>\n" + "\n".join(f"- {fact}" for fact in FACTS))
     assert thought.groups == (0, 0, 0, 0, 0)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("sentences", "groups"),
+    [
+        (
+            ["Carl Fischer sold flutes.", "Meanwhile, Karl von Fischer was an architect.", "He died in Munich."],
+            (0, 1, 1),
+        ),
+        (["Carl Fischer sold flutes.", "Carl G. Fischer was a builder.", "Carl H. Fischer was a poet."], (0, 0, 1)),
+        (
+            ["There are two people of this name.", "One is a poet.", "Another is a rower.", "He won in Oslo."],
+            (0, 0, 1, 1),
+        ),
+        (["Carl Fischer is a poet.", "There is no information on a person named Carl H. Fischer."], (0, 0)),
+        (["Carl Fischer was a poet.", "Carl's brother, Hans Fischer, was a rower.", "Fischer died."], (0, 0, 0)),
+        (["Carl Fischer (poet) wrote.", "Carl Fischer (rower) is a rower.", "Carl Fischer (poet) died."], (0, 1, 0)),
+        (["Sir Carl Fischer rode.", "Carl Fischer was a knight.", "Bill Fischer was his horse."], (0, 0, 0)),
+    ],
+)
+def test_the_heuristic_knows_other_ways_to_write_the_name(sentences: list[str], groups: tuple[int, ...]) -> None:
+    assert heuristic_groups("Carl Fischer", sentences, sentences, list(range(len(sentences)))).groups == groups
+
+
+def test_the_heuristic_parts_published_paragraphs_of_two_people(shared: Path) -> None:
+    """Paragraphs whose sentences are supported by pages of two people of the name; of one, by all its sentences."""
+    files = sorted(shared.glob("dfactscore/citation/*.score"))
+    if not files:
+        pytest.skip("the published citation judgements are not here")
+    parted: dict[bool, list[bool]] = {True: [], False: []}
+    for path in files:
+        rows: dict[int, list[dict[str, Any]]] = {}
+        for row in json.loads(path.read_text(encoding="utf-8"))["autoais_log"]:
+            rows.setdefault(row["qid"], []).append(row)
+        for claims in rows.values():
+            name = re.sub(r"Tell me a bio of|\(disambiguation\)", "", claims[0]["question"]).strip()
+            passages = ["\n".join(one["passage"]) for one in claims if one["model_output"]]
+            told = [set(re.findall(r"Title: (.*?)\n", text)) for text in passages]
+            people = {title for titles in told if len(titles) == 1 for title in titles if likeness(name, title) >= 0.8}
+            text = split_sentences(remove_citations(claims[0]["output"]))
+            if len(people) > 1 or (len(people) == 1 and len(told) == len(claims) >= len(text)):
+                found = heuristic_groups(name, text, text, list(range(len(text)))).groups
+                assert found is not None
+                parted[len(people) > 1].append(len(set(found)) > 1)
+    assert {several: len(found) for several, found in parted.items()} == {True: 223, False: 81}
+    assert sum(parted[True]) >= 0.75 * 223  # 136 by the same name and key facts alone
+    assert sum(parted[False]) <= 5  # 3; of these 5, 4 do tell of several people
