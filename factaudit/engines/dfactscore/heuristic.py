@@ -39,8 +39,8 @@ _OTHER = re.compile(
 _LEAD = re.compile(
     r"(?:(?:\w[\w\s'’-]{0,40}),\s+)?(?:(?:there (?:is|was)|another|an?|the|one|also|other|second|third|last|final|"
     r"first|and|but|while|document(?: \d)?|briefly|mentions|discusses?|as well as|is|was|notable|individual|person|"
-    r"figure|name[ds]?|called|similarly|meanwhile|finally|lastly|however|additionally|then|next|[a-z]+ly|[a-z]+ [a-z]+ named)"
-    r",?\s+)*",
+    r"figure|name[ds]?|called|similarly|meanwhile|finally|lastly|however|additionally|then|next|[a-z]+ly|"
+    r"[a-z]+ [a-z]+ named),?\s+)*",
     re.IGNORECASE,
 )
 _RUN = re.compile(
