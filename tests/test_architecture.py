@@ -24,7 +24,7 @@ FLOORS = (
     {"results"},
     {"evaluators"},
     {"runfolder"},
-    {"engines", "estimate", "rundiff"},
+    {"engines", "estimate", "rundiff", "export"},
     {"experiment"},
     {"start"},
     {"cli"},

@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.audit.core.judged import MISSING, Judged
-from factaudit.errors import InputError, Problem
-from factaudit.tables import STATUSES, read_claims, read_verdicts
+from factaudit.tables import STATUSES, read_run
 
 #: Of the claims that a report holds: how many, and of how many compressed bytes together.
 MAX_CLAIMS = 2_000
@@ -60,12 +59,7 @@ class Claims:
     @classmethod
     def of(cls, run_dir: Path) -> Claims:
         """The claims of a run folder. Raises `InputError` where it has none."""
-        paths = run_dir / "claims.parquet", run_dir / "verdicts.parquet"
-        for path in paths:
-            if not path.is_file():
-                raise InputError(str(run_dir), [Problem(f"the run folder has no {path.name}: there are no claims")])
-        claims = read_claims(paths[0])
-        return cls(claims, read_verdicts(paths[1], claims=claims))
+        return cls(*read_run(run_dir))
 
     @cached_property
     def kinds(self) -> dict[str, np.ndarray]:

@@ -6,7 +6,7 @@ pandas DataFrames with the columns of `factaudit.tables.schema`, kept as Parquet
 """
 
 from factaudit.tables.plain import records
-from factaudit.tables.read import read_claims, read_table, read_verdicts
+from factaudit.tables.read import read_claims, read_run, read_table, read_verdicts
 from factaudit.tables.schema import CLAIM_COLUMNS, DEFAULT_THRESHOLD, STATUSES, VERDICT_COLUMNS, VERDICT_KEY, suffix
 from factaudit.tables.validate import (
     claim_positions,
@@ -29,6 +29,7 @@ __all__ = [
     "merge_claims",
     "merge_verdicts",
     "read_claims",
+    "read_run",
     "read_table",
     "read_verdicts",
     "records",

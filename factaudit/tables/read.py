@@ -63,6 +63,15 @@ def read_verdicts(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.
     return merge_verdicts(tables, [str(path) for path in paths])
 
 
+def read_run(run_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The claims and verdicts of a run folder. Raises `InputError` where it holds none (a table of counts, say)."""
+    for name in ("claims.parquet", "verdicts.parquet"):
+        if not (run_dir / name).is_file():
+            raise InputError(str(run_dir), [Problem(f"the run folder has no {name}: there are no claims")])
+    claims = read_claims(run_dir / "claims.parquet")
+    return claims, read_verdicts(run_dir / "verdicts.parquet", claims=claims)
+
+
 def read_table(path: str | Path) -> pd.DataFrame:
     """Read a Parquet, JSONL or CSV file as it is, unchecked; `InputError` where it is no whole, readable file.
 

@@ -1,0 +1,31 @@
+"""A run in other forms: LaTeX for papers, Every Eval Ever, Inspect logs, one JSON line per claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+from factaudit.errors import UsageError, hint
+
+#: Form -> its module here and what it writes; each module has ``export(run_dir, out) -> list[Path]``.
+FORMS = {
+    "latex": ("latex", "booktabs tables with intervals, and a methods paragraph with the signature"),
+    "every-eval-ever": (
+        "every_eval_ever",
+        "a JSON file per evaluator in the schema of evaleval/every_eval_ever, 0.2.1",
+    ),
+    "inspect": ("inspect_log", "a log that Inspect's viewer opens: a sample per claim, a scorer per evaluator"),
+    "jsonl": ("jsonl", "a line per claim with its label and all verdicts"),
+}
+
+
+def export(run_dir: Path, form: str, out: Path | None = None) -> list[Path]:
+    """Write a run folder in another form into ``out`` (by default ``export/FORM`` inside it); returns the files.
+
+    Raises `UsageError` for an unknown form, `InputError` for a folder that has not what the form needs.
+    """
+    if form not in FORMS:
+        raise UsageError(f"unknown form {form!r}{hint(form, list(FORMS))}")
+    function: Callable[[Path, Path], list[Path]] = import_module(f"factaudit.export.{FORMS[form][0]}").export
+    return function(run_dir, out or run_dir / "export" / form)

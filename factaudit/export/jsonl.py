@@ -1,0 +1,24 @@
+"""One JSON line per claim: its columns, and by evaluator what was said of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from factaudit.files import write_jsonl
+from factaudit.tables import read_run, records
+
+
+def export(run_dir: Path, out: Path) -> list[Path]:
+    """Write ``claims.jsonl``; a verdict is {evaluator, repeat, score, prediction, status, raw, chunk_scores}."""
+    claims, verdicts = read_run(run_dir)
+    said: dict[str, list[dict[str, Any]]] = {}
+    for row in records(verdicts):
+        said.setdefault(row.pop("claim_id"), []).append(_without_nulls(row))
+    rows = [{**_without_nulls(row), "verdicts": said.get(row["claim_id"], [])} for row in records(claims)]
+    write_jsonl(out / "claims.jsonl", rows)
+    return [out / "claims.jsonl"]
+
+
+def _without_nulls(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if value is not None}

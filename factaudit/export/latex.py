@@ -1,0 +1,165 @@
+r"""Tables for papers (booktabs), and a methods paragraph. Bold only where the best is clear against every other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from factaudit.audit.core.rows import MACRO
+from factaudit.files import write_text
+from factaudit.results import FLOORS, Results, Row
+
+_FIGURES = {"bacc": "BAcc", "tpr": "TPR", "tnr": "TNR", "ppr": "PPR"}
+_SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+_SPECIAL |= {letter: "\\" + letter for letter in "&%$#_{}"}
+
+
+def export(run_dir: Path, out: Path) -> list[Path]:
+    """Write ``rates.tex``, ``error_rates.tex`` (where there are systems) and ``methods.tex``.
+
+    A table needs ``\\usepackage{booktabs}``. Intervals stand under their figures, unscored claims in a column.
+    """
+    results = Results.load(run_dir)
+    texts = {"rates": _rates(results), "error_rates": _error_rates(results), "methods": methods(results) + "\n"}
+    paths = []
+    for name, text in texts.items():
+        if text:
+            write_text(out / f"{name}.tex", f"% factaudit, {results.signature}\n{text}")
+            paths.append(out / f"{name}.tex")
+    return paths
+
+
+def escaped(text: str) -> str:
+    r"""Text as LaTeX prints it.
+
+    >>> escaped("a_b & 5 %")
+    'a\\_b \\& 5 \\%'
+    """
+    return "".join(_SPECIAL.get(letter, letter) for letter in text)
+
+
+def clear_best(results: Results, dataset: str, key: str = "bacc") -> str | None:
+    """The evaluator whose figure is higher than every other's beyond chance (audit ``differences``); None without one.
+
+    Floors count as others, never as the best.
+    """
+    names = [row["evaluator"] for row in results.rows("rates", dataset=dataset) if row[key] is not None]
+    better: dict[str, set[str]] = {name: set() for name in names}
+    rows = results.audits.get("differences", [])
+    for row in rows:
+        if row["dataset"] != dataset or row.get("key") != key or row.get("difference_low") is None:
+            continue
+        a, b = row["evaluator_a"], row["evaluator_b"]
+        if row["difference_low"] > 0:
+            better.setdefault(a, set()).add(b)
+        elif row["difference_high"] < 0:
+            better.setdefault(b, set()).add(a)
+    floors = {each["name"] for each in results.about.get("evaluators", []) if each.get("floor")}
+    found = [name for name in names if len(names) > 1 and better[name] >= set(names) - {name} and name not in floors]
+    return next((name for name in found if not name.startswith(FLOORS)), None)
+
+
+def _rates(results: Results) -> str:
+    if not results.audits.get("rates"):
+        return ""
+    datasets = list(dict.fromkeys(row["dataset"] for row in results.audits["rates"]))
+    unscored = any(row["n_unscored"] for row in results.audits["rates"])
+    lines = []
+    for dataset in datasets:
+        best = clear_best(results, dataset)
+        lines += [rf"\multicolumn{{{1 + len(_FIGURES) + unscored}}}{{l}}{{\emph{{{_place(dataset)}}}}}\\"]
+        for row in results.rows("rates", dataset=dataset):
+            cells = [_cell(row, key, bold=key == "bacc" and row["evaluator"] == best) for key in _FIGURES]
+            name = escaped(str(row["evaluator"]))
+            lines.append(_line([name, *cells, *([f"{row['n_unscored']:,}"] if unscored else [])]))
+        lines.append(r"\addlinespace")
+    heads = ["Evaluator", *(f"{name} (\\%)" for name in _FIGURES.values()), *(["unscored"] if unscored else [])]
+    level = f"{100 * results.about.get('confidence', 0.95):g}"
+    note = rf"Rates of the evaluators, with {level}\,\% intervals. Bold: higher than every other beyond chance."
+    return _table(heads, lines[:-1], note, "rates")
+
+
+def _error_rates(results: Results) -> str:
+    rows = [row for row in results.audits.get("quantification", []) if not str(row["system"]).startswith("__")]
+    if not rows:
+        return ""
+    level = "claim" if any(row["level"] == "claim" for row in rows) else "response"
+    rows = [row for row in rows if row["level"] == level and not str(row["dataset"]).startswith("__")]
+    evaluators = [name for name in results.evaluators if any(row["evaluator"] == name for row in rows)]
+    lines: list[str] = []
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        lines.append(rf"\multicolumn{{{2 + len(evaluators)}}}{{l}}{{\emph{{{_place(dataset)}}}}}\\")
+        mine = [row for row in rows if row["dataset"] == dataset]
+        for system in dict.fromkeys(row["system"] for row in mine):
+            by = {row["evaluator"]: row for row in mine if row["system"] == system}
+            labelled = _cell(next(iter(by.values())), "labelled_error_rate")
+            predicted = [_cell(by.get(name, {}), "predicted_error_rate") for name in evaluators]
+            lines.append(_line([escaped(str(system)), labelled, *predicted]))
+        lines.append(r"\addlinespace")
+    heads = ["System", "labelled (\\%)", *map(escaped, evaluators)]
+    note = f"Error rates of the systems ({level} level), as labelled and as each evaluator predicts them."
+    return _table(heads, lines[:-1], note, "error-rates")
+
+
+def _table(heads: Sequence[str], lines: Sequence[str], caption: str, label: str) -> str:
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering\small",
+            rf"\caption{{{caption}}}\label{{tab:{label}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(heads) - 1)}}}",
+            r"\toprule",
+            _line(heads),
+            r"\midrule",
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _cell(row: Mapping[str, object], key: str, bold: bool = False) -> str:
+    value, low, high = (row.get(f"{key}{end}") for end in ("", "_low", "_high"))
+    if not isinstance(value, float | int):
+        return "--"
+    text = f"{100 * value:.1f}"
+    text = rf"\textbf{{{text}}}" if bold else text
+    if isinstance(low, float | int) and isinstance(high, float | int):
+        text += rf" {{\scriptsize ({100 * low:.1f}--{100 * high:.1f})}}"
+    return text
+
+
+def _place(dataset: str) -> str:
+    return "mean over data sets" if dataset == MACRO else escaped(dataset)
+
+
+def methods(results: Results) -> str:
+    """A paragraph on how the figures were computed, to paste into a paper: only what the run says of itself."""
+    about: Row = results.about
+    claims = about.get("claims", [])
+    n, labelled = (sum(row[key] for row in claims) for key in ("n_claims", "n_labelled"))
+    names = [row["name"] for row in about.get("evaluators", [])]
+    level = f"{100 * about.get('confidence', 0.95):g}"
+    unscored = sum(row.get("n_verdicts", 0) - row.get("n_ok", 0) for row in about.get("evaluators", []))
+    text = (
+        rf"We audited {len(names)} evaluators ({escaped(', '.join(names))}) with factaudit "
+        rf"{escaped(str(about.get('factaudit', '')))} on {n:,} claims of {len(claims)} data sets, {labelled:,} of them "
+        rf"labelled. TPR and TNR are the shares of attributable and of unattributable claims that an evaluator "
+        rf"recognises, BAcc is their mean. Intervals ({level}\,\%) take the claims of a document as one cluster"
+    )
+    text += (
+        f"; bootstraps have {about['replicates']:,} replicates (seed {about.get('seed')})."
+        if about.get("replicates")
+        else "."
+    )
+    if unscored:
+        text += f" {unscored:,} verdicts could not be read or had failed; they stay in the denominators as unscored."
+    wrapped = re.sub(r"([|:,])", r"\1\\allowbreak{}", escaped(results.signature))
+    return rf"{text} Signature: \texttt{{{wrapped}}}."

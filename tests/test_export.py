@@ -1,0 +1,186 @@
+"""A run in other forms: what they say is what the run says, and other tools can read it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+
+from factaudit.datasets import convert
+from factaudit.errors import InputError, UsageError
+from factaudit.export import FORMS, export
+from factaudit.export.latex import clear_best, escaped
+from factaudit.export.leaderboard import write_leaderboard
+from factaudit.results import Results, compare
+from factaudit.tables import validate_claims, validate_verdicts, write_table
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run_1")
+    random = np.random.default_rng(1)
+    claims = pd.DataFrame(
+        {
+            "claim_id": [f"c{at}" for at in range(240)],
+            "dataset": ["a_1" if at % 2 else "b & c" for at in range(240)],
+            "system": [f"s{at % 3}" for at in range(240)],
+            "claim": [f"Claim {at}" for at in range(240)],
+            "doc": "A document.",
+            "label": random.integers(0, 2, 240),
+        }
+    )
+    good = np.where(random.random(240) < 0.95, claims["label"], 1 - claims["label"])
+    rows = [
+        {"claim_id": f"c{at}", "evaluator": name, "prediction": int(said), "raw": f"reply {at}", "status": "ok"}
+        for name, values in (
+            ("good%", good),
+            ("coin", random.integers(0, 2, 240)),
+            ("coin2", random.integers(0, 2, 240)),
+        )
+        for at, said in enumerate(values)
+    ]
+    rows[0] |= {"prediction": None, "status": "refused"}
+    rows += [rows[1] | {"repeat": 1, "prediction": 0}]
+    claims, verdicts = validate_claims(claims), validate_verdicts(pd.DataFrame(rows))
+    write_table(claims, folder / "claims.parquet")
+    write_table(verdicts, folder / "verdicts.parquet")
+    compare(claims, verdicts, audits=["rates", "differences", "quantification"], replicates=200).save(folder)
+    return folder
+
+
+def test_latex_has_every_figure_and_bold_only_where_it_is_clear(run_dir):
+    paths = export(run_dir, "latex")
+    assert [path.name for path in paths] == ["rates.tex", "error_rates.tex", "methods.tex"]
+    rates, errors, methods = (path.read_text(encoding="utf-8") for path in paths)
+    results = Results.load(run_dir)
+    for row in results.audits["rates"]:
+        assert f"{100 * row['bacc']:.1f}" in rates
+    assert rates.count(r"\textbf{") == 3  # good% on both data sets and as the mean; neither coin anywhere
+    assert all(line.startswith(r"good\%") for line in rates.splitlines() if r"\textbf{" in line)
+    assert r"\emph{b \& c}" in rates
+    assert r"\emph{a\_1}" in rates
+    for table in (rates, errors):
+        columns = re.search(r"begin\{tabular\}\{(l?r*)\}", table)
+        assert columns is not None
+        body = [line for line in table.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
+        assert {line.count(" & ") + 1 for line in body} == {len(columns[1])}
+    assert "240 claims of 2 data sets" in methods
+    assert escaped(results.signature.split("|")[0]) in methods
+    assert results.signature in methods.splitlines()[0]
+    assert "1 verdicts could not be read" in methods
+
+
+def test_nobody_is_best_where_differences_are_within_chance(run_dir):
+    results = Results.load(run_dir)
+    assert clear_best(results, "a_1") == "good%"
+    coins = [row for row in results.audits["rates"] if row["evaluator"] != "good%"]
+    differences = [
+        row for row in results.audits["differences"] if "good%" not in (row["evaluator_a"], row["evaluator_b"])
+    ]
+    alone = Results(results.signature, results.about, {"rates": coins, "differences": differences})
+    assert clear_best(alone, "a_1") is None
+
+
+def test_inspect_logs_come_back_as_they_were(run_dir, tmp_path):
+    paths = export(run_dir, "inspect", tmp_path)
+    assert [path.name for path in paths] == ["b___c.json", "a_1.json"]
+    found = convert("inspect", [tmp_path / "a_1.json"])
+    claims = pd.read_parquet(run_dir / "claims.parquet")
+    mine = claims[claims["dataset"] == "a_1"]
+    assert found.claims["claim"].tolist() == mine["claim"].tolist()
+    assert found.claims["label"].tolist() == mine["label"].tolist()
+    assert found.claims["system"].tolist() == mine["system"].tolist()
+    assert found.verdicts is not None
+    verdicts = pd.read_parquet(run_dir / "verdicts.parquet")
+    verdicts = verdicts[verdicts["claim_id"].isin(mine["claim_id"])]
+    assert len(found.verdicts) == len(verdicts)
+    assert found.verdicts["prediction"].sum() == verdicts["prediction"].sum()
+    assert found.verdicts["repeat"].max() == 1
+
+
+def test_every_eval_ever_takes_what_is_defined(run_dir, tmp_path):
+    paths = export(run_dir, "every-eval-ever", tmp_path)
+    assert len(paths) == 3
+    details = {"type": "object", "additionalProperties": {"type": "string"}}
+    interval = {"type": "object", "required": ["lower", "upper"], "properties": {"lower": {"type": "number"}}}
+    schema = {  # the required parts of evaleval/every_eval_ever's eval.schema.json 0.2.1
+        "type": "object",
+        "required": [
+            *("schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "model_info"),
+            *("eval_library", "evaluation_results"),
+        ],
+        "additionalProperties": False,
+        "properties": {
+            **{name: {"type": "string"} for name in ("schema_version", "evaluation_id", "retrieved_timestamp")},
+            "source_metadata": {
+                "required": ["source_type", "source_organization_name", "evaluator_relationship"],
+                "properties": {
+                    "source_type": {"enum": ["documentation", "evaluation_run"]},
+                    "additional_details": details,
+                },
+            },
+            "eval_library": {"required": ["name", "version"]},
+            "model_info": {"required": ["name", "id"], "properties": {"additional_details": details}},
+            "evaluation_results": {
+                "items": {
+                    "required": ["evaluation_name", "source_data", "metric_config", "score_details"],
+                    "properties": {
+                        "metric_config": {"required": ["lower_is_better", "min_score", "max_score"]},
+                        "score_details": {
+                            "required": ["score"],
+                            "properties": {
+                                "score": {"type": "number"},
+                                "details": details,
+                                "uncertainty": {"properties": {"confidence_interval": interval}},
+                            },
+                        },
+                    },
+                }
+            },
+        },
+    }
+    for path in paths:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        jsonschema.validate(record, schema)
+        assert len(record["evaluation_results"]) == 6  # BAcc, TPR and TNR on two data sets
+    names = {json.loads(path.read_text(encoding="utf-8"))["model_info"]["name"] for path in paths}
+    assert names == {"good%", "coin", "coin2"}
+
+
+def test_lines_have_all_that_was_said(run_dir, tmp_path):
+    (path,) = export(run_dir, "jsonl", tmp_path)
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == 240
+    assert sum(len(row["verdicts"]) for row in rows) == 721
+    assert rows[0]["verdicts"][0]["status"] == "refused"
+    assert "prediction" not in rows[0]["verdicts"][0]
+
+
+def test_what_cannot_be_exported_is_said(run_dir, tmp_path):
+    with pytest.raises(UsageError, match="did you mean 'latex'"):
+        export(run_dir, "late")
+    with pytest.raises(InputError, match="not a run folder"):
+        export(tmp_path, "latex")
+    assert set(FORMS) == {"latex", "every-eval-ever", "inspect", "jsonl"}
+
+
+def test_a_leaderboard_of_two_runs(run_dir, tmp_path):
+    other = tmp_path / "run<2>"
+    claims = validate_claims(
+        pd.DataFrame({"dataset": "a_1", "claim": [str(at) for at in range(40)], "label": [0, 1] * 20})
+    )
+    verdicts = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "<b>x</b>", "score": [0.1, 0.9] * 20})
+    compare(claims, validate_verdicts(verdicts), audits=["rates"], replicates=0).save(other)
+    html, data = write_leaderboard([run_dir, other], tmp_path / "board", "A board")
+    lines = json.loads(data.read_text(encoding="utf-8"))["lines"]
+    assert [line["evaluator"] for line in lines[:2]] == ["<b>x</b>", "good%"]
+    text = html.read_text(encoding="utf-8")
+    assert "<b>x</b>" not in text
+    assert "&lt;b&gt;x&lt;/b&gt;" in text
+    assert "<script" not in text
+    assert text.count('<th scope="row">') == 4
