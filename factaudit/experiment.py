@@ -167,6 +167,7 @@ def run(
             seed=experiment.seed,
             replicates=experiment.replicates,
             confidence=experiment.confidence,
+            decisions=experiment.decisions,
             signatures={one.name: one.signature for one in evaluators},
             inputs=inputs,
             reuse=reuse,
@@ -200,6 +201,7 @@ def _run_counts(experiment: Experiment, path: str, folder: Path, say: Callable[[
             seed=experiment.seed,
             replicates=experiment.replicates,
             confidence=experiment.confidence,
+            decisions=experiment.decisions,
             inputs=checksums([Path(path)]),
         )
         write_table(counts, folder / "counts.parquet")

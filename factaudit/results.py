@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from factaudit.audit import computable, declaration
 from factaudit.audit.core.counted import judged as counted
+from factaudit.audit.core.decisions import Limits
 from factaudit.audit.core.declare import columns_of, in_order
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS, MISSING, Judged
@@ -130,6 +131,7 @@ def compare(
     seed: int = 0,
     replicates: int = 2000,
     confidence: float = 0.95,
+    decisions: Mapping[str, float] | None = None,
     signatures: Mapping[str, str] | None = None,
     inputs: Sequence[Row] = (),
     reuse: Callable[[str, Callable[[], list[Row]]], list[Row]] | None = None,
@@ -138,7 +140,8 @@ def compare(
 
     Args:
         claims, verdicts: validated tables (`factaudit.tables`).
-        seed, replicates, confidence: of the bootstrap intervals; 0 replicates gives none.
+        seed, replicates, confidence: of intervals, and of the bootstrap where one is needed; 0 replicates gives none.
+        decisions: what is asked of an evaluator (`factaudit.audit.core.decisions.Limits`), where not the defaults.
         signatures: evaluator name to the signature that its verdicts were made with, where known.
         inputs: ``{"path", "checksum"}`` of the files behind the tables.
         reuse: called with a key (what the rows depend on) and a function that makes the rows; may return stored ones.
@@ -153,7 +156,7 @@ def compare(
         if (complete := known[name].complete) is not None:
             chosen[name] = complete(options, signatures or {})
     tables = digest(table_digest(claims), table_digest(verdicts))
-    settings = _Settings(title, seed, replicates, confidence, tables)
+    settings = _Settings(title, seed, replicates, confidence, tables, Limits.of(decisions))
     found: dict[str, list[Row]] = {}
     for name, options in chosen.items():
 
@@ -174,6 +177,7 @@ def compare_counts(
     seed: int = 0,
     replicates: int = 2000,
     confidence: float = 0.95,
+    decisions: Mapping[str, float] | None = None,
     inputs: Sequence[Row] = (),
 ) -> Results:
     """Audit evaluators of which only numbers of claims are known, by the code that audits claims.
@@ -189,7 +193,7 @@ def compare_counts(
         if name not in able:
             raise UsageError(f"audit {name!r} needs claims: of a counts table can be computed {', '.join(able)}")
     joint = counts[counts["errors_found"].notna()]
-    settings = _Settings(title, seed, replicates, confidence, table_digest(counts))
+    settings = _Settings(title, seed, replicates, confidence, table_digest(counts), Limits.of(decisions))
     levels = [level for level in LEVELS if (counts["level"] == level).any()]
     units = {
         (level, kind): counted(t, level) for level in levels for kind, t in (("margins", counts), ("joint", joint))
@@ -217,6 +221,7 @@ class _Settings:
     replicates: int
     confidence: float
     tables: str
+    limits: Limits
 
     @property
     def intervals(self) -> Intervals | None:
@@ -247,6 +252,7 @@ class _Settings:
             "seed": self.seed,
             "replicates": self.replicates,
             "confidence": self.confidence,
+            "limits": self.limits.given(),
             "claims": _about_claims(judged),
             "evaluators": _about_evaluators(judged, order, signatures),
             "inputs": list(inputs),

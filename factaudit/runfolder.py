@@ -47,6 +47,8 @@ class RunSettings(BaseModel):
     replicates: int = Field(default=2000, ge=0, le=MAX_REPLICATES)
     confidence: float = Field(default=0.95, gt=0, lt=1)
     seed: int = Field(default=0, ge=0)
+    #: What is asked of an evaluator before the report says yes (`factaudit.audit.core.decisions.Limits`).
+    decisions: dict[str, float] = Field(default_factory=dict)
     max_cost: float | None = Field(default=None, gt=0)
 
 

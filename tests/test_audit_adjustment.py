@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from audit_tables import find, judged, tables
 
+from factaudit.audit.adjusted_bias import adjusted_bias
 from factaudit.audit.adjustment import CV, adjustment
 from factaudit.audit.core.adjust import adjust
 from factaudit.audit.core.calibration import METHODS, adjusted_counts, candidates
 from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.transfer import transfer
 from factaudit.errors import UsageError
 
 TUNED = METHODS[2:]
@@ -60,7 +63,8 @@ def slow(rows: list[dict], calibration: str, method: str) -> tuple[float, float,
             rate = np.mean([score <= (0.5 if threshold is None else threshold) for _, score in pairs])
             if method == "adjusted_counts":
                 rate = np.clip((rate - fnr) / (tnr - fnr), 0, 1)
-            biases.append(abs(rate - np.mean([label == 0 for label, _ in pairs])))
+            # What the labels say is over all of them, scored or not.
+            biases.append(abs(rate - np.mean([row["label"] == 0 for row in rows if row["system"] == system])))
     return float(np.mean(biases)), max(biases), threshold
 
 
@@ -72,8 +76,14 @@ def test_every_method_agrees_with_the_plain_implementation(seed, ties):
     assert len(found) == 4 * 5
     for method in METHODS:
         expected = {system: slow(rows, system, method) for system in "abcd"}
+        made = {}
         for system, (mean, worst, threshold) in expected.items():
             row = find(found, method=method, calibration_system=system)
+            if row["unidentifiable"]:  # too few labels to be clear of chance
+                assert (method, row["mean_abs_bias"]) == ("adjusted_counts", None)
+                assert "not clear of 0" in row["reason"]
+                continue
+            made[system] = mean, worst
             assert row["mean_abs_bias"] == pytest.approx(mean, abs=1e-12)
             assert row["worst_abs_bias"] == pytest.approx(worst, abs=1e-12)
             assert row["threshold"] == threshold
@@ -82,8 +92,9 @@ def test_every_method_agrees_with_the_plain_implementation(seed, ties):
             assert row["n"] + row["n_unscored"] == len(rows)
             assert row["n_unscored"] == sum(each["e"] is None for each in rows) > 0
         row = find(found, method=method, calibration_system=CV)
-        assert row["mean_abs_bias"] == pytest.approx(np.mean([mean for mean, _, _ in expected.values()]))
-        assert row["worst_abs_bias"] == pytest.approx(np.mean([worst for _, worst, _ in expected.values()]))
+        assert row["n_systems"] == len(made) >= 1
+        assert row["mean_abs_bias"] == pytest.approx(np.mean([mean for mean, _ in made.values()]))
+        assert row["worst_abs_bias"] == pytest.approx(np.mean([worst for _, worst in made.values()]))
 
 
 def test_at_response_level_the_score_is_the_least_of_the_claims():
@@ -132,7 +143,9 @@ def test_unidentifiable_calibrations_are_counted_and_named():
     rows = [
         *[{"system": "no errors", "label": 1, "e": score} for score in (0.2, 0.7, 0.9)],
         *[{"system": "equal", "label": label, "e": score} for label in (0, 1) for score in (0.1, 0.9)],
-        *[{"system": "fine", "label": label, "e": 0.2 + 0.6 * label} for label in (0, 1, 1)],
+        *[{"system": "fine", "label": label, "e": 0.2 + 0.6 * label} for label in (0, 1, 1) for _ in range(9)],
+        *[{"system": "worse", "label": label, "e": 0.8 - 0.6 * label} for label in (0, 1) for _ in range(9)],
+        *[{"system": "few", "label": label, "e": 0.2 + 0.6 * label} for label in (0, 1, 1)],
         *[{"system": "unscored", "label": label, "e": None} for label in (0, 1)],
     ]
     found = adjustment(judged(rows, "e"), levels=["claim"], intervals=Intervals(50))
@@ -143,7 +156,12 @@ def test_unidentifiable_calibrations_are_counted_and_named():
     assert find(found, method="bacc_threshold", calibration_system="no errors")["unidentifiable"] == 1
     assert find(found, method="zero_bias_threshold", calibration_system="no errors")["unidentifiable"] == 0
     over = find(found, method="adjusted_counts", calibration_system=CV)
-    assert (over["n_systems"], over["unidentifiable"]) == (1, 3)
+    assert (over["n_systems"], over["unidentifiable"]) == (1, 5)
+    worse = find(found, method="adjusted_counts", calibration_system="worse")
+    assert (worse["unidentifiable"], worse["mean_abs_bias"]) == (1, None)
+    assert worse["reason"].startswith("TNR < FNR: the evaluator does worse than chance on it")
+    few = find(found, method="adjusted_counts", calibration_system="few")
+    assert few["reason"].startswith("TNR − FNR is not clear of 0"), "three claims do not show that it beats chance"
     assert over["mean_abs_bias"] == find(found, method="adjusted_counts", calibration_system="fine")["mean_abs_bias"]
     for text in ("no errors: no labelled error", "equal: TNR = FNR", "unscored: no labelled claim"):
         assert text in over["reason"]
@@ -201,17 +219,82 @@ def test_adjust_names_what_it_does_not_know():
         adjustment(judged(random_rows(0), "e"), methods=["adjusted_count"])
 
 
+def test_a_judge_worse_than_chance_corrects_nothing():
+    """It says 0 of what is right and 1 of what is wrong: counted back, a system of many errors would have none."""
+    rows = [
+        {"system": system, "label": label, "e": 1 - label if number % 4 else label}
+        for system, errors in (("a", 40), ("b", 55))
+        for number in range(100)
+        for label in [int(number >= errors)]
+    ]
+    claims, verdicts = tables(rows, ["e"])
+    row = find(adjust(claims, verdicts, "e", "a", intervals=Intervals(50)), method="adjusted_counts")
+    assert row["adjusted_error_rate"] is row["adjusted_error_rate_low"] is row["bias"] is None
+    assert row["labelled_error_rate"] == 0.55
+    assert "worse than chance" in row["reason"]
+
+
+def test_a_correction_has_the_error_of_its_calibration_and_the_test_that_it_rests_on():
+    claims, verdicts = tables(random_rows(3), ["e"])
+    rows = adjust(claims, verdicts, "e", "a", intervals=Intervals(400))
+    plain, corrected = (find(rows, method=method, system="b") for method in ("none", "adjusted_counts"))
+    widths = [row["adjusted_error_rate_high"] - row["adjusted_error_rate_low"] for row in (plain, corrected)]
+    assert widths[1] > 1.3 * widths[0], "the calibration's error comes on top"
+    assert corrected["bias_low"] < corrected["bias"] < corrected["bias_high"]
+    tests = transfer(Judged.join(claims, verdicts), levels=["claim"])
+    for rate in ("tpr", "tnr"):
+        test = find(tests, rate=rate)
+        assert (corrected[f"{rate}_p"], corrected[f"{rate}_missable"]) == (test["p"], test["missable"])
+        assert test["transfers"] == "cannot tell", "some 40 claims a system could not show 10 points"
+        assert test["missable"] > 0.1
+
+
+def test_transfer_is_refuted_or_supported_where_the_labels_can():
+    def rows(tnrs: dict[str, float], n: int = 1000) -> list[dict]:
+        return [
+            {"system": system, "label": label, "e": int(number >= n * tnr) if label == 0 else int(number >= 0.1 * n)}
+            for system, tnr in tnrs.items()
+            for label in (0, 1)
+            for number in range(n)
+        ]
+
+    refuted = transfer(judged(rows({"a": 0.7, "b": 0.7, "c": 0.5}), "e"), levels=["claim"])
+    assert find(refuted, rate="tnr")["transfers"] == "no"
+    assert (find(refuted, rate="tnr")["lowest"], find(refuted, rate="tnr")["highest"]) == (0.5, 0.7)
+    assert find(refuted, rate="tpr")["transfers"] == "yes"
+    small = find(transfer(judged(rows({"a": 0.7, "b": 0.7, "c": 0.6}, 30), "e"), levels=["claim"]), rate="tnr")
+    assert small["p"] > 0.05
+    assert (small["transfers"], small["power_10"] < 0.3) == ("cannot tell", True)
+    alone = find(transfer(judged(rows({"a": 0.7}), "e"), levels=["claim"]), rate="tnr")
+    assert (alone["p"], alone["transfers"]) == (None, "cannot tell")
+
+
+def test_each_systems_bias_after_each_calibration():
+    rows = random_rows(5, unscored=0.1)
+    table = judged(rows, "e")
+    found = adjusted_bias(table, levels=["claim"], intervals=Intervals(100))
+    summary = adjustment(table, levels=["claim"])
+    for method in METHODS:
+        for system in "abcd":
+            row = find(summary, method=method, calibration_system=system)
+            each = [find(found, method=method, calibration_system=system, system=o) for o in "abcd" if o != system]
+            if row["unidentifiable"]:
+                assert all(r["bias"] is None and "clear of 0" in r["reason"] for r in each)
+                continue
+            assert np.mean([abs(r["bias"]) for r in each]) == pytest.approx(row["mean_abs_bias"])
+            assert all(r["bias_low"] <= r["bias"] <= r["bias_high"] for r in each)
+        of_a = [row for row in found if row["method"] == method and row["system"] == "a"]
+        biases = [row["bias"] for row in of_a if row["calibration_system"] != CV and row["bias"] is not None]
+        assert find(of_a, calibration_system=CV)["bias"] == pytest.approx(np.mean(biases))
+
+
 def test_intervals_calibrate_again_and_do_not_depend_on_the_blocks(monkeypatch):
     table = judged(random_rows(5), "e")
-    rows = adjustment(table, intervals=Intervals(200, seed=1))
+    rows = adjusted_bias(table, intervals=Intervals(200, seed=1))
     monkeypatch.setattr("factaudit.audit.core.intervals._BLOCK", 1000)
-    assert adjustment(table, intervals=Intervals(200, seed=1)) == rows
-    assert adjustment(table, intervals=Intervals(200, seed=2)) != rows
-    row = find(rows, level="claim", method="zero_bias_threshold", calibration_system=CV)
-    assert row["change_low"] < row["change"] < row["change_high"]
-    assert row["mean_abs_bias_low"] < row["mean_abs_bias_high"]
-    none = find(rows, level="claim", method="none", calibration_system=CV)
-    assert (none["change_low"], none["change"], none["change_high"]) == (0, 0, 0)
+    assert adjusted_bias(table, intervals=Intervals(200, seed=1)) == rows
+    assert adjusted_bias(table, intervals=Intervals(200, seed=2)) != rows
+    assert "change_low" not in adjustment(table, intervals=Intervals(9))[0], "a mean of absolutes has none that holds"
 
 
 def test_bins_of_scores_change_only_the_intervals_and_those_by_little(monkeypatch):
@@ -219,9 +302,9 @@ def test_bins_of_scores_change_only_the_intervals_and_those_by_little(monkeypatc
     table = judged([row | {"doc_id": str(at // 6)} for at, row in enumerate(rows)], "e")
     scores = table.score[0]
     assert len(np.unique(scores[~np.isnan(scores)])) > 256
-    binned = adjustment(table, levels=["claim"], intervals=Intervals(300))
+    binned = adjusted_bias(table, levels=["claim"], intervals=Intervals(300))
     monkeypatch.setattr("factaudit.audit.core.calibration.SCORE_BINS", 10**6)
-    exact = adjustment(table, levels=["claim"], intervals=Intervals(300))
+    exact = adjusted_bias(table, levels=["claim"], intervals=Intervals(300))
     assert binned != exact
     ends = [key for key in exact[0] if key.endswith(("_low", "_high"))]
     for one, other in zip(binned, exact, strict=True):

@@ -239,6 +239,20 @@ def test_without_counts_people_score_by_labels() -> None:
     assert (row["human"], row["predicted"]) == (pytest.approx(2 / 3), 1.0)
 
 
+def test_on_the_same_facts_like_is_compared_with_like() -> None:
+    """Two of three labelled facts are right; the machine says so of the labelled ones, and of no other."""
+    labels, said = (1, 1, 0, None, None, None), (1, 0, 1, 0, 0, 0)
+    claims = [
+        {"claim_id": str(n), "dataset": "d", "response_id": "r", "claim": "c", "label": label}
+        for n, label in enumerate(labels)
+    ]
+    verdicts = [{"claim_id": str(n), "evaluator": "e", "prediction": one} for n, one in enumerate(said)]
+    found = agreement(Judged.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts))))
+    shares = {row["figure"]: (row["human"], row["predicted"]) for row in found}
+    assert shares["init_score"] == (pytest.approx(2 / 3), pytest.approx(1 / 3))
+    assert shares["same_facts"] == (pytest.approx(2 / 3), pytest.approx(2 / 3))
+
+
 def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
     rng = np.random.default_rng(1)
     human = rng.integers(0, 21, 30) / 20

@@ -141,9 +141,10 @@ def test_seeds_reproduce_and_another_dataset_or_block_size_changes_nothing(monke
     assert rows == {
         name: audit.compute(joined, intervals=Intervals(replicates=100, seed=7)) for name, audit in computable().items()
     }
-    assert rows["rates"] != rates(joined, intervals=Intervals(replicates=100, seed=8))
+    assert rows["rates"] == rates(joined, intervals=Intervals(replicates=9, seed=8)), "not resampled"
+    assert rows["differences"] != differences(joined, intervals=Intervals(replicates=100, seed=8))
     monkeypatch.setattr("factaudit.audit.core.intervals._BLOCK", 500)
-    assert rows["quantification"] == quantification(joined, intervals=intervals)
+    assert rows["ranking"] == ranking(joined, intervals=intervals)
     inside = np.flatnonzero(joined.claims["dataset"] == "x")
     alone = Judged(
         joined.claims.iloc[inside].reset_index(drop=True),

@@ -170,9 +170,9 @@ def test_an_audit_is_named_in_its_own_file_only(root: Path):
         for name, audit in computable().items()
     }
     assert set(homes.values()) <= set(files)
-    # FActScore is the name of an audit, and of a figure of another.
-    figures = {key for audit in declared().values() for key in audit.columns}
-    homes = {name: home for name, home in homes.items() if name not in figures}
+    # FActScore is the name of an audit, and of a figure of another; pairs are an audit, and an option of another.
+    others = {key for audit in declared().values() for key in (*audit.columns, *audit.options)}
+    homes = {name: home for name, home in homes.items() if name not in others}
     for short, path in files.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             asked = ast.walk(node) if isinstance(node, ast.Compare) else node.keys if isinstance(node, ast.Dict) else ()

@@ -14,6 +14,7 @@ from factaudit.audit.consistency import consistency
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.differences import differences
+from factaudit.audit.quantification import quantification
 from factaudit.audit.rates import rates
 from factaudit.errors import UsageError
 from factaudit.tables import validate_claims, validate_verdicts
@@ -164,22 +165,22 @@ def test_iou_needs_no_label_and_is_null_where_nobody_predicts_the_class():
     assert (opposite["iou"], opposite["kappa"]) == (0.0, 0.0)
 
 
-def test_differences_are_of_the_claims_that_both_scored():
-    rows = random_rows(3)
-    found = differences(judged(rows, *"abc"))
-    for a, b in itertools.combinations("abc", 2):
-        for dataset in "xy":
-            kept = [each for each in rows if each["dataset"] == dataset and None not in (each[a], each[b])]
-            label = [each["label"] for each in kept]
-            first, second = [each[a] for each in kept], [each[b] for each in kept]
-            bacc = balanced_accuracy_score(label, first) - balanced_accuracy_score(label, second)
-            row = find(found, dataset=dataset, evaluator_a=a, evaluator_b=b, key="bacc")
-            assert row["difference"] == pytest.approx(bacc, abs=1e-12)
-            assert row["difference_min"] <= row["difference"] <= row["difference_max"]
-            row = find(found, dataset=dataset, evaluator_a=a, evaluator_b=b, key="bias")
-            assert row["difference"] == pytest.approx(np.mean(second) - np.mean(first), abs=1e-12)
-            assert row["n"] == len(kept)
-            assert "difference_low" not in row
+def test_differences_are_those_of_the_printed_figures():
+    table = judged(random_rows(3), *"abc")
+    found, figures = differences(table, intervals=Intervals(50)), rates(table)
+    errors = quantification(table, levels=["claim"])
+    for row in found:
+        if row["dataset"] == "__macro__":
+            continue
+        if row["key"] == "bacc":
+            a, b = (find(figures, dataset=row["dataset"], evaluator=row[f"evaluator_{x}"])["bacc"] for x in "ab")
+        else:
+            where = {"dataset": row["dataset"], "system": "__all__"}
+            a, b = (find(errors, **where, evaluator=row[f"evaluator_{x}"])["bias"] for x in "ab")
+        assert row["difference"] == pytest.approx(a - b, abs=1e-12)
+        assert row["difference_min"] <= row["difference"] <= row["difference_max"]
+        assert row["difference_low"] < row["difference"] < row["difference_high"]
+    assert "difference_low" not in differences(table)[0]
     macro = find(found, dataset="__macro__", evaluator_a="a", evaluator_b="b", key="bacc")
     parts = [find(found, dataset=d, evaluator_a="a", evaluator_b="b", key="bacc")["difference"] for d in "xy"]
     assert macro["difference"] == pytest.approx(np.mean(parts))
@@ -206,32 +207,36 @@ def test_permutation_p_values_agree_with_all_swaps():
         }
         for i in range(32)
     ]
-    table = judged(rows, "a", "b")
-    found = differences(table, intervals=Intervals(replicates=20_000, seed=5))
-    label = np.array([row["label"] for row in rows])
-    first, second = np.array([row["a"] for row in rows]), np.array([row["b"] for row in rows])
+    found = differences(judged(rows, "a", "b"), intervals=Intervals(replicates=20_000, seed=5))
+    label, first, second = (np.array([row[key] for row in rows]) for key in ("label", "a", "b"))
     response = np.array([int(row["response_id"][1:]) for row in rows])
     for key in ("bacc", "bias"):
 
-        def figure(a: np.ndarray, b: np.ndarray, key: str = key) -> float:
-            if key == "bias":
-                return b.mean() - a.mean()
-            return balanced_accuracy_score(label, a) - balanced_accuracy_score(label, b)
+        def statistic(a: np.ndarray, b: np.ndarray, key: str = key) -> float:
+            """The difference over its linearised standard error, from the claims themselves."""
+            gain = (a - b) * np.where(label == 1, 1, -1 if key == "bacc" else 1)
+            classes = [label == 0, label == 1] if key == "bacc" else [label >= 0]
+            mean = [gain[inside].mean() for inside in classes]
+            influence = sum(
+                np.where(inside, (gain - m) / inside.sum(), 0) for inside, m in zip(classes, mean, strict=True)
+            )
+            return abs(sum(mean)) / np.sqrt((np.bincount(response, influence) ** 2).sum())
 
-        observed = abs(figure(first, second))
+        observed = statistic(first, second)
         extreme = 0
         for swaps in itertools.product((False, True), repeat=8):
             swap = np.array(swaps)[response]
-            extreme += abs(figure(np.where(swap, second, first), np.where(swap, first, second))) >= observed - 1e-12
+            extreme += statistic(np.where(swap, second, first), np.where(swap, first, second)) >= observed - 1e-9
         row = find(found, dataset="d", key=key)
         assert row["p_permutation"] == pytest.approx(extreme / 256, abs=0.015)
 
 
-def test_equal_evaluators_have_no_difference():
+def test_evaluators_that_always_agreed_need_not_always_agree():
     rows = [{"label": i % 2, "a": 1, "b": 1} for i in range(20)]
     row = find(differences(judged(rows, "a", "b"), intervals=Intervals(200)), dataset="d", key="bacc")
-    ends = row["difference_low"], row["difference_high"]
-    assert (row["difference"], *ends, row["p_permutation"]) == (0.0, 0.0, 0.0, 1.0)
+    assert (row["difference"], row["p_permutation"]) == (0.0, 1.0)
+    assert row["difference_low"] == -row["difference_high"]
+    assert 0 < row["difference_high"] < 0.25
 
 
 def test_repeats_and_responses_without_a_claim_change_no_figure() -> None:

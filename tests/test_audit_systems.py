@@ -40,14 +40,16 @@ def test_claims_and_responses_by_hand():
     claims = find(rows, level="claim", system="s")
     # labelled and scored: 1/1, 1/1, 1/1 (of response 3) and 1/1 (of 4)
     assert (claims["n"], claims["n_unscored"], claims["n_unlabelled"]) == (4, 2, 2)
-    assert (claims["labelled_error_rate"], claims["predicted_error_rate"], claims["bias"]) == (0.0, 0.0, 0.0)
+    # one of the six labels is 0, whatever is scored
+    assert (claims["labelled_error_rate"], claims["predicted_error_rate"]) == (pytest.approx(1 / 6), 0.0)
+    assert claims["bias"] == pytest.approx(-1 / 6)
     assert (claims["predicted_error_rate_min"], claims["predicted_error_rate_max"]) == (0.0, pytest.approx(2 / 6))
     assert claims["labelled_error_rate_min"] == claims["labelled_error_rate_max"] == pytest.approx(1 / 6)
     assert (claims["bias_min"], claims["bias_max"]) == (pytest.approx(-1 / 6), pytest.approx(1 / 6))
     responses = find(rows, level="response", system="s")
     # 1: 1/1; 2: 0/0; 3: 1/missing; 4: not labelled
     assert (responses["n"], responses["n_unscored"], responses["n_unlabelled"]) == (2, 1, 1)
-    assert (responses["labelled_error_rate"], responses["predicted_error_rate"]) == (0.5, 0.5)
+    assert (responses["labelled_error_rate"], responses["predicted_error_rate"]) == (pytest.approx(1 / 3), 0.5)
     over_all = find(rows, level="response", system="__all__")
     assert over_all["n"] == 3
     assert over_all["reason"] == "1 claim without response_id"
@@ -112,7 +114,7 @@ def test_headroom_by_hand():
 def test_headroom_leaves_out_and_names_a_system_without_labels():
     rows = headroom(judged([*of_systems(SYSTEMS), {"system": "z", "e": 1}], "e"), levels=["claim"])
     assert rows[0]["predicted_system"] == "d"
-    assert rows[0]["reason"] == "without labelled and scored claims: z"
+    assert rows[0]["reason"] == "without labels: z"
     alone = headroom(judged([{"label": 1, "e": 1}], "e"), levels=["claim"])[0]
     assert (alone["n_systems"], alone["labelled"], alone["reason"]) == (0, None, "no system")
 
@@ -121,7 +123,9 @@ def test_headroom_leaves_out_and_names_a_system_without_labels():
 def test_orders_agree_with_statsmodels(correction):
     table = judged(of_systems(SYSTEMS), "e")
     pairs = ranking_pairs(table, levels=["claim"], correction=correction)
-    assert [(row["system_a"], row["system_b"]) for row in pairs] == list(itertools.combinations("abcd", 2))
+    combinations = list(itertools.combinations("abcd", 2))
+    assert [tuple(sorted((row["system_a"], row["system_b"]))) for row in pairs] == combinations
+    assert all(row["labelled_error_rate_a"] <= row["labelled_error_rate_b"] for row in pairs)
     for kind, at in (("labelled", 1), ("predicted", 2)):
         p = [
             proportions_ztest([SYSTEMS[a][at], SYSTEMS[b][at]], [SYSTEMS[a][0], SYSTEMS[b][0]])[1]
@@ -204,18 +208,20 @@ def test_power_of_a_test_that_often_rejects_when_simulated():
 def test_one_system_has_no_order():
     row = ranking(judged(of_systems({"a": (10, 1, 2)}), "e"), levels=["claim"], intervals=Intervals(50))[0]
     assert row["n_pairs"] == 0
-    assert row["error_rate"] is row["kendall_tau"] is row["detectable_10"] is row["error_rate_low"] is None
-    assert row["reason"] == "1 system with labelled and scored claims, of 1"
+    assert row["error_rate"] is row["kendall_tau"] is row["detectable_10"] is row["soft_accuracy"] is None
+    assert row["kendall_tau_low"] is row["pearson_r_high"] is row["detectable_difference"] is None
+    assert row["reason"] == "1 system to compare, of 1; correlations need 3"
 
 
 def test_an_unscored_system_is_named_and_not_compared():
     rows = [*of_systems(SYSTEMS), {"system": "z", "label": 1, "e": None}]
     summary = ranking(judged(rows, "e"), levels=["claim"])[0]
     assert (summary["n_systems"], summary["n_pairs"], summary["n_unscored"]) == (4, 6, 1)
-    assert summary["reason"] == "no labelled and scored claim: z"
-    pair = find(ranking_pairs(judged(rows, "e"), levels=["claim"]), system_a="a", system_b="z")
-    assert pair["labelled_order"] is pair["error"] is pair["p_predicted"] is None
-    assert pair["reason"] == "no labelled and scored claim: z"
+    assert summary["reason"] == "no labelled claim is scored: z"
+    pair = find(ranking_pairs(judged(rows, "e"), levels=["claim"]), system_a="z", system_b="b")
+    assert pair["predicted_order"] is pair["error"] is pair["p_predicted"] is None
+    assert pair["labelled_order"] == "=", "one label is not enough, but the labels are there"
+    assert pair["reason"] == "no labelled claim is scored: z"
 
 
 def test_bounds_of_ranking_hold_every_completion():
@@ -234,7 +240,8 @@ def test_bounds_of_ranking_hold_every_completion():
         for guess in itertools.product((0, 1), repeat=len(lacking)):
             prediction = table.prediction.copy()
             prediction[0, lacking] = guess
-            complete = ranking(replace(table, prediction=prediction), levels=["claim"])[0]
+            full = replace(table, prediction=prediction, status=np.zeros_like(table.status))
+            complete = ranking(full, levels=["claim"])[0]
             for key in ("error_rate", "major_error_rate"):
                 assert row[f"{key}_min"] - 1e-12 <= complete[key] <= row[f"{key}_max"] + 1e-12
                 assert complete[f"{key}_min"] == complete[f"{key}_max"] == complete[key]

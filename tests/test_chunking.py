@@ -50,8 +50,8 @@ def test_flips_by_hand() -> None:
     )
     zero, positive = chunking(data, size=3)
     assert zero["r2_diff"] == "zero"
-    assert (zero["n"], zero["flip_1_to_0"], zero["flip_0_to_1"]) == (5, 0, 0.2)
-    assert (zero["n_one_chunk"], positive["n_one_chunk"]) == (1, 0)
+    assert (zero["n"], zero["flip_1_to_0"], zero["flip_0_to_1"]) == (4, 0, 0.25)
+    assert (zero["n_one_chunk"], positive["n_one_chunk"]) == (1, 1), "left out: a document that is not cut"
     assert positive["r2_diff"] == "positive"
     assert (positive["n"], positive["flip_1_to_0"], positive["flip_0_to_1"]) == (5, 0.4, 0.2)
     for row in (zero, positive):
@@ -60,13 +60,17 @@ def test_flips_by_hand() -> None:
         assert row["flip_1_to_0_min"] == row["flip_1_to_0"] == row["flip_1_to_0_max"]
 
 
-def test_one_chunk_flips_nothing_but_says_so() -> None:
-    zero, positive = chunking(judged(rows_of(FAR, (1, 0), (0, 0))))
-    assert (zero["n"], zero["n_one_chunk"], zero["flip_1_to_0"]) == (2, 2, 0.5)
-    assert (positive["n"], positive["flip_1_to_0"], positive["flip_0_to_1"]) == (0, None, None)
-    assert (
-        positive["reason"] == "one chunk of 500 words has all that the claim shares with its document, for every claim"
-    )
+def test_documents_of_one_chunk_are_left_out_and_counted() -> None:
+    for row in chunking(judged(rows_of(FAR, (1, 0), (0, 0)))):
+        assert (row["n"], row["n_one_chunk"], row["flip_1_to_0"], row["flip_0_to_1"]) == (0, 2, None, None)
+        assert row["reason"].endswith("2 claims about documents of at most 500 words left out")
+
+
+def test_flips_of_what_both_scored_are_within_the_bounds() -> None:
+    """(0, None) can be no flip from 1 to 0, so that fewer may flip than did of what both scored."""
+    data = judged(rows_of(FAR, (1, 0), (0, None), (0, None)))
+    (row,) = [row for row in chunking(data, size=3) if row["r2_diff"] == "positive"]
+    assert row["flip_1_to_0_min"] <= row["flip_1_to_0"] <= row["flip_1_to_0_max"] == 1
 
 
 def test_bounds_are_what_the_missing_predictions_could_make() -> None:
@@ -112,7 +116,7 @@ def test_chunks_of_an_evaluator_s_own_size() -> None:
     data = judged(rows_of(NEAR, (1, 0)) + rows_of(FAR, (1, 1), (0, 0)))
     small, large = (chunking(data, sizes={"chunked-e": size}) for size in (3, 6))
     assert [(row["n"], row["chunk_size"]) for row in small] == [(1, 3), (2, 3)]
-    assert [(row["n"], row["chunk_size"]) for row in large] == [(3, 6), (0, 6)]
+    assert [(row["n"], row["n_one_chunk"], row["chunk_size"]) for row in large] == [(0, 3, 6), (0, 3, 6)]
     assert small == chunking(data, size=3), "others have the common size"
     assert [row["chunk_size"] for row in chunking_rates(data, sizes={"chunked-e": 3}, by=[])] == [3, 3]
     assert chunking_rates(data, sizes={"chunked-e": 6}) == []

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from factaudit.audit.core import counts as nine
-from factaudit.audit.core.checks import by_evaluator, by_keys
+from factaudit.audit.core.checks import by_evaluator, by_keys, of_datasets
+from factaudit.audit.core.decisions import range_of
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.groups import group_by
-from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.plot import DotPlot, Flips
-from factaudit.audit.core.rows import Row, number, ratio, reasons
+from factaudit.audit.core.rows import Row, counted, number, ratio, reasons
+from factaudit.audit.core.shares import by_cluster, shares
 from factaudit.audit.core.words import percent
 from factaudit.audit.rates import COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import rates
@@ -43,10 +45,11 @@ def chunking(
     sizes: those of chunked evaluators that have another (a run knows them from signatures; chunks
     that were counted in tokens have to be given in words).
 
+    Documents that are no longer than a chunk are left out (VC §4.2): nothing is cut there, so nothing can flip for it.
     Labels aren't read. A row per group of ``by``, pair and kind of claim: the keys of ``by``, evaluator,
     chunked_evaluator, r2_diff (``zero`` or ``positive``), chunk_size, n (claims scored by both), n_unscored (by one or
-    both), n_one_chunk (of n, those whose document is a single chunk; their R2-diff is zero), n_no_r2 (the group's
-    claims without R2-diff: no document, or fewer than two tokens), flip_1_to_0 and flip_0_to_1, the shares of n that
+    both), n_one_chunk (the group's claims whose documents are left out), n_no_r2 (its other claims without R2-diff: no
+    document, or fewer than two tokens), flip_1_to_0 and flip_0_to_1, the shares of n that
     only the evaluator, and only its chunked counterpart, finds attributable; each with ``_min`` and ``_max`` and, with
     intervals, ``_low`` and ``_high``.
     """
@@ -60,22 +63,30 @@ def chunking(
     n_codes = len(groups.keys) * len(_KINDS)
     rows: list[tuple[int, Row]] = []
     for plain, chunked, at in chosen:
-        difference, short = differences[at], lengths <= at
+        difference = differences[at]
+        short = (lengths <= at) & (lengths > 0)
         undefined = np.isnan(difference)
-        lost = np.bincount(groups.codes[undefined], minlength=len(groups.keys))
-        codes = np.where(undefined, -1, groups.codes * len(_KINDS) + (difference > 0))
+        lost = np.bincount(groups.codes[undefined & ~short], minlength=len(groups.keys))
+        one_chunk = np.bincount(groups.codes[short], minlength=len(groups.keys))
+        codes = np.where(undefined | short, -1, groups.codes * len(_KINDS) + (difference > 0))
         # The same nine cells as for a label and a prediction, with the evaluator in the label's place.
         first, second = (judged.prediction[judged.evaluators.index(name)] for name in (plain, chunked))
         both = (first >= 0) & (second >= 0)
         counts = nine.count(codes, n_codes, first, second)
-        one_chunk = np.bincount(codes[both & short & (codes >= 0)], minlength=n_codes)
         figures = _flips(counts)
-        for name, (low, high) in _flip_bounds(counts).items():
-            figures |= {f"{name}_min": low, f"{name}_max": high}
+        certain = (judged.certain[judged.evaluators.index(name)] for name in (plain, chunked))
+        for name, (low, high) in _flip_bounds(nine.count(codes, n_codes, *certain)).items():
+            # Of a claim that one of the two found attributable and the other did not score, one flip is known not to
+            # be: no completion may have as large a share as what both scored.
+            figures |= {f"{name}_min": np.fmin(low, figures[name]), f"{name}_max": np.fmax(high, figures[name])}
         if intervals is not None:
-            used = np.where(both, codes, -1)
-            drawn = intervals.counts(judged, used, n_codes, nine.cells(first, second), nine.CELLS)
-            figures |= low_high(intervals, _flips(drawn.reshape(*drawn.shape[:2], 3, 3)))
+            clusters = by_cluster(judged, np.where(both, codes, -1), n_codes, nine.cells(first, second), nine.CELLS)
+            table = clusters.counts.reshape(-1, 3, 3)
+            n = table[:, :2, :2].sum((1, 2))
+            flipped = shares(clusters, np.stack([table[:, 1, 0], table[:, 0, 1]], 1), np.stack([n, n], 1))
+            low, high = flipped.limits(intervals.confidence)
+            for column, name in enumerate(("flip_1_to_0", "flip_0_to_1")):
+                figures |= {f"{name}_low": low[:, column], f"{name}_high": high[:, column]}
         for place in range(n_codes):
             group, kind = divmod(place, len(_KINDS))
             n = int(counts[place, :2, :2].sum())
@@ -87,7 +98,7 @@ def chunking(
                 "chunk_size": at,
                 "n": n,
                 "n_unscored": int(counts[place].sum()) - n,
-                "n_one_chunk": int(one_chunk[place]),
+                "n_one_chunk": int(one_chunk[group]),
                 "n_no_r2": int(lost[group]),
             }
             row |= {name: number(values[place]) for name, values in figures.items()}
@@ -181,6 +192,9 @@ def _reason(row: Row, size: int) -> str | None:
         return None
     if row["n_unscored"]:
         return "no claim is scored by both"
+    if row["n_one_chunk"]:
+        left_out = f"{counted(row['n_one_chunk'], 'claim')} about documents of at most {size} words left out"
+        return f"no other claim with R2-diff {'over ' if row['r2_diff'] == 'positive' else ''}0; {left_out}"
     if row["r2_diff"] == "positive":
         return f"one chunk of {size} words has all that the claim shares with its document, for every claim"
     return "no claim has all that it shares with its document in one chunk"
@@ -201,36 +215,38 @@ MAX_EXTRA_FLIPS = 0.05
 
 def _chunks(audited: Audited) -> Iterator[Finding]:
     """Claims that are supported by no single chunk, and are rejected because of it."""
-    rows = audited.per_dataset("chunking", "flip_1_to_0")
-    for evaluator, mine in by_evaluator(rows):
-        bad = False
+    for evaluator, mine in by_evaluator(audited.per_dataset("chunking", "flip_1_to_0")):
+        compared, bad = [], []
         for (dataset, chunked), group in by_keys(mine, "dataset", "chunked_evaluator"):
             kinds = {row["r2_diff"]: row for row in group}
             if set(kinds) != {"zero", "positive"}:
                 continue
             split, whole = kinds["positive"], kinds["zero"]
-            if split["flip_1_to_0"] <= max(whole["flip_1_to_0"] + MAX_EXTRA_FLIPS, split["flip_0_to_1"]):
-                continue
-            bad = True
-            least, most = split.get("flip_1_to_0_low"), whole.get("flip_1_to_0_high")
-            sure = least is not None and most is not None and least > most
-            yield Finding(
-                "fail" if sure else "warn",
-                evaluator,
-                dataset,
-                f"On {dataset}, chunks make {evaluator} reject {percent(split['flip_1_to_0'])} of the {split['n']} "
-                f"claims whose wording is spread over chunks, against {percent(whole['flip_1_to_0'])} of the "
-                "others: give it whole documents, or larger chunks.",
-                {
-                    "chunked_evaluator": chunked,
-                    "flip_1_to_0": split["flip_1_to_0"],
-                    "flip_1_to_0_of_others": whole["flip_1_to_0"],
-                    "flip_0_to_1": split["flip_0_to_1"],
-                    "n": split["n"],
-                },
-            )
-        if mine and not bad:
-            yield Finding("ok", evaluator, None, f"Chunks do not make {evaluator} reject spread-out claims.", {})
+            compared.append(dataset)
+            if split["flip_1_to_0"] > max(whole["flip_1_to_0"] + MAX_EXTRA_FLIPS, split["flip_0_to_1"]):
+                ends = range_of(split, "flip_1_to_0"), range_of(whole, "flip_1_to_0")
+                sure = ends[0] is not None and ends[1] is not None and ends[0][0] > ends[1][1]
+                bad.append((sure, split["flip_1_to_0"] - whole["flip_1_to_0"], dataset, chunked, split, whole))
+        if not bad:
+            continue
+        sure, _, dataset, chunked, split, whole = max(bad, key=lambda each: each[:2])
+        where = of_datasets(bad, compared)
+        yield Finding(
+            "fail" if sure else "warn",
+            evaluator,
+            dataset,
+            f"Chunks make {evaluator} reject more of the claims whose wording is spread over them{where}: "
+            f"{percent(split['flip_1_to_0'])} of {split['n']:,} on {dataset}, against "
+            f"{percent(whole['flip_1_to_0'])} of the "
+            "others. Give it whole documents, or larger chunks.",
+            {
+                "chunked_evaluator": chunked,
+                "flip_1_to_0": split["flip_1_to_0"],
+                "flip_1_to_0_of_others": whole["flip_1_to_0"],
+                "flip_0_to_1": split["flip_0_to_1"],
+                "n": split["n"],
+            },
+        )
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -263,8 +279,10 @@ AUDITS = (
             ),
             **shared("n", "n_unscored", "reason"),
             "chunk_size": Column("words in a chunk", "count", "words in a chunk", shown="any"),
-            "n_one_chunk": Column("one chunk", "count", "of `n`, the claims whose document is a single chunk"),
-            "n_no_r2": Column("no R2", "count", "claims of the group without R2-diff"),
+            "n_one_chunk": Column(
+                "one chunk", "count", "claims that are left out: their document is no longer than a chunk"
+            ),
+            "n_no_r2": Column("no R2", "count", "other claims of the group without R2-diff"),
             "flip_1_to_0": Column("flips 1 → 0", "percent", _FLIPS, bounds=True, interval=True),
             "flip_0_to_1": Column("flips 0 → 1", "percent", _FLIPS, bounds=True, interval=True),
         },

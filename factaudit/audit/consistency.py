@@ -2,27 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from factaudit.audit.core import counts as nine
-from factaudit.audit.core.checks import beyond, evidence_of, pair_name
+from factaudit.audit.core.agreement import iou_limits, kappa_limits
+from factaudit.audit.core.checks import evidence_of, of_datasets
+from factaudit.audit.core.compared import like_pairs
+from factaudit.audit.core.decisions import surely_below
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.groups import group_by
-from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.plot import HeatMap
 from factaudit.audit.core.rows import Row, number, ratio, reasons, without_interval
+from factaudit.audit.core.shares import by_cluster
 from factaudit.audit.core.words import percent
-from factaudit.audit.rates import like_pairs
 
 CLASSES = {"attributable": 1, "unattributable": 0}
 
 
-def consistency(judged: Judged, *, by: Sequence[str] = ("dataset",), intervals: Intervals | None = None) -> list[Row]:
+def consistency(
+    judged: Judged,
+    *,
+    by: Sequence[str] = ("dataset",),
+    pairs: Mapping[str, str] | None = None,
+    intervals: Intervals | None = None,
+) -> list[Row]:
     """Per pair of evaluators and class: IoU of the sets of claims that they predict to be of that class.
+
+    pairs: from each evaluator_a to its evaluator_b; by default every two evaluators.
 
     Labels aren't read. A row per group of ``by``, pair and class: the keys of ``by``, evaluator_a, evaluator_b, class,
     n (claims scored by both), n_unscored (by one or both), iou with ``_min`` and ``_max`` (whatever the missing
@@ -31,20 +41,25 @@ def consistency(judged: Judged, *, by: Sequence[str] = ("dataset",), intervals: 
     """
     groups = group_by(judged.claims, by)
     rows: list[Row] = []
-    for a, b in combinations(range(len(judged.evaluators)), 2):
+    for a, b in judged.pairs(pairs):
         # The same nine cells as for a label and a prediction, with a's prediction in the label's place.
         first, second = judged.prediction[a], judged.prediction[b]
         counts = nine.count(groups.codes, len(groups.keys), first, second)
-        drawn = None
+        certain = nine.count(groups.codes, len(groups.keys), judged.certain[a], judged.certain[b])
+        clusters = None
         if intervals is not None:
-            used = np.where((first >= 0) & (second >= 0), groups.codes, -1)
-            drawn = intervals.counts(judged, used, len(groups.keys), nine.cells(first, second), nine.CELLS)
-            drawn = drawn.reshape(*drawn.shape[:2], 3, 3)
+            inside = np.where((first >= 0) & (second >= 0), groups.codes, -1)
+            clusters = by_cluster(judged, inside, len(groups.keys), nine.cells(first, second), nine.CELLS)
         for name, cls in CLASSES.items():
-            low, high = iou_bounds(counts, cls)
+            low, high = iou_bounds(certain, cls)
             figures = {"iou": iou(counts, cls), "iou_min": low, "iou_max": high, "kappa": kappa(counts)}
-            if intervals is not None and drawn is not None:
-                figures |= low_high(intervals, {"iou": iou(drawn, cls), "kappa": kappa(drawn)})
+            if intervals is not None and clusters is not None:
+                table = clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
+                for figure, ends in (
+                    ("iou", iou_limits(clusters, table, cls, intervals.confidence)),
+                    ("kappa", kappa_limits(clusters, table, intervals.confidence)),
+                ):
+                    figures |= {f"{figure}_low": ends[0], f"{figure}_high": ends[1]}
             for at, key in enumerate(groups.keys):
                 n = int(counts[at, :2, :2].sum())
                 row: Row = {
@@ -107,22 +122,35 @@ MIN_IOU = 0.50
 
 
 def _iou(audited: Audited) -> Iterator[Finding]:
-    """Evaluators of like BAcc that find different claims."""
-    like = {(a["dataset"], frozenset((a["evaluator"], b["evaluator"]))): (a, b) for a, b in like_pairs(audited)}
-    for row in audited.per_dataset("consistency", "iou"):
-        pair = like.get((row["dataset"], frozenset((row["evaluator_a"], row["evaluator_b"]))))
-        if pair is None or row["iou"] >= MIN_IOU:
-            continue
-        yield Finding(
-            beyond(row, "iou", MIN_IOU, below=True),
-            pair_name(*pair),
-            row["dataset"],
-            f"On {row['dataset']}, {row['evaluator_a']} and {row['evaluator_b']} have like BAcc but share only "
-            f"{percent(row['iou'])} of the claims that either finds {row['class']}: one cannot stand in for the "
-            "other, so look at claims, not only at rates.",
-            evidence_of(row, "evaluator_a", "evaluator_b", "class", "iou", "iou_low", "iou_high", "kappa", "n")
-            | {"bacc_a": pair[0]["bacc"], "bacc_b": pair[1]["bacc"]},
-        )
+    """Evaluators of like BAcc (on average) that find different claims."""
+    like = {frozenset(pair) for pair in like_pairs(audited)}
+    rows = [
+        row
+        for row in audited.per_dataset("consistency", "iou")
+        if frozenset((row["evaluator_a"], row["evaluator_b"])) in like
+    ]
+    apart = [row for row in rows if row["iou"] < MIN_IOU]
+    sure = [row for row in apart if surely_below(row, "iou", MIN_IOU)]
+    if not apart:
+        return
+    worst = min(sure or apart, key=lambda row: row["iou"])
+    pair = f"{worst['evaluator_a']} / {worst['evaluator_b']}"
+    pairs = {frozenset((row["evaluator_a"], row["evaluator_b"])) for row in sure}
+    more = f" So do {len(pairs)} of {len(like)} pairs of like BAcc, surely, on some dataset." if len(like) > 1 else ""
+    datasets = list(dict.fromkeys(row["dataset"] for row in rows))
+    mine = [row for row in rows if {row["evaluator_a"], row["evaluator_b"]} == {*pair.split(" / ")}]
+    where = of_datasets(list(dict.fromkeys(row["dataset"] for row in mine if row in sure)), datasets)
+    less = f", surely less than half{where}" if where else ""
+    yield Finding(
+        "fail" if sure else "warn",
+        pair,
+        worst["dataset"],
+        f"{worst['evaluator_a']} and {worst['evaluator_b']} have like BAcc but share only {percent(worst['iou'])} of "
+        f"the claims that either finds {worst['class']} on {worst['dataset']}{less}: one cannot stand in for the "
+        "other, "
+        f"so look at claims, not only at rates.{more}",
+        evidence_of(worst, "class", "iou", "iou_low", "iou_high", "kappa", "n") | {"n_pairs": len(pairs)},
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -150,7 +178,10 @@ AUDIT = Audit(
         ),
         "kappa": Column("Cohen's κ", "number", "Cohen's κ, the same in both rows of a pair", digits=2, interval=True),
     },
-    options={"by": "columns of the claims"},
+    options={
+        "by": "columns of the claims",
+        "pairs": "from each evaluator_a to its evaluator_b; by default every two evaluators",
+    },
     compute=consistency,
     without_labels=True,
     plots=(
@@ -166,7 +197,8 @@ AUDIT = Audit(
         Check(
             "iou",
             "Evaluators that find different errors",
-            "two evaluators of like BAcc share less than half of the claims that either puts in a class",
+            "two evaluators of like BAcc on average, clear of chance, share less than half of the claims that either "
+            "puts in a class",
             _iou,
             {key: Column(f"BAcc {key[-1]}", "percent") for key in ("bacc_a", "bacc_b")},
         ),

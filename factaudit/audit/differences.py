@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import combinations
 
 import numpy as np
 
 from factaudit.audit.core import counts as nine
-from factaudit.audit.core.declare import Audit, Column, shared
-from factaudit.audit.core.intervals import Intervals, distinct
+from factaudit.audit.core.checks import names
+from factaudit.audit.core.compared import apart, overall
+from factaudit.audit.core.declare import Answer, Audit, Audited, Column, Decision, shared
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.rows import MACRO, Row, number, ratio, reasons
+from factaudit.audit.core.mover import combine, paired
+from factaudit.audit.core.permutation import studentised_p
+from factaudit.audit.core.rows import MACRO, Row, number, reasons
+from factaudit.audit.core.shares import Clusters, Limits, by_cluster, shares
+from factaudit.audit.core.words import count
 from factaudit.signature import digest
 
 KEYS = ("bacc", "bias")
@@ -24,59 +29,51 @@ def differences(
 
     pairs: from each evaluator_a to its evaluator_b; by default every two evaluators.
 
-    Both figures are over the n labelled claims that both scored (n_unscored: labelled, not scored by both). ``_min``
+    Each figure is over what its evaluator scored, as in `rates` and `quantification`, so that the difference is that of
+    the two printed figures; n labelled claims were scored by both (n_unscored: labelled, not scored by both). ``_min``
     and ``_max`` say what the difference could be, whatever the missing predictions. With intervals: ``_low`` and
-    ``_high`` from a paired cluster bootstrap (both evaluators on the same resampled claims), and p_permutation, the
-    two-sided p-value of a paired permutation test that swaps the two evaluators' predictions cluster by cluster.
-    Dataset ``__macro__`` is the mean over the datasets where the difference is defined; it has no p-value.
+    ``_high`` are paired, from the claims that only one of the two judges rightly, and p_permutation is the two-sided
+    p-value of a studentised permutation test (`factaudit.audit.core.permutation`). Dataset ``__macro__`` is the mean
+    over the datasets where the difference is defined; it has no p-value.
     """
     dataset, names = judged.datasets
     rows: list[Row] = []
     means: list[Row] = []
-    if pairs is None:
-        places = list(combinations(range(len(judged.evaluators)), 2))
-    else:
-        judged.check_evaluators(name for pair in pairs.items() for name in pair)
-        places = [(judged.evaluators.index(a), judged.evaluators.index(b)) for a, b in pairs.items()]
-    for a, b in places:
+    for a, b in judged.pairs(pairs):
         first, second = judged.prediction[a], judged.prediction[b]
         both = (judged.label >= 0) & (first >= 0) & (second >= 0)
         cells = np.where(both, judged.label * 4 + first * 2 + second, 0).astype(np.int64)
         groups = np.where(both, dataset, -1)
         counts = np.bincount((dataset * 8 + cells)[both], minlength=len(names) * 8).reshape(-1, 2, 2, 2)
-        figures = _differences(counts)
-        bounds = _bounds(*(nine.count(dataset, len(names), judged.label, judged.prediction[e]) for e in (a, b)))
-        drawn: dict[str, np.ndarray] = {}
-        if intervals is not None:
-            replicates = intervals.counts(judged, groups, len(names), cells, 8)
-            drawn = _differences(replicates.reshape(-1, len(names), 2, 2, 2))
+        figures = _differences(*(nine.count(dataset, len(names), judged.label, judged.prediction[e]) for e in (a, b)))
+        bounds = _bounds(*(nine.count(dataset, len(names), judged.label, judged.certain[e]) for e in (a, b)))
+        clusters = by_cluster(judged, groups, len(names), cells, 8) if intervals is not None else None
+        limits = _limits(clusters, figures, intervals.confidence) if intervals is not None and clusters else {}
         labelled = np.bincount(dataset[judged.label >= 0], minlength=len(names))
         pair: Row = {"evaluator_a": judged.evaluators[a], "evaluator_b": judged.evaluators[b]}
         for key in KEYS:
             for at, name in enumerate(names):
                 n = int(counts[at].sum())
                 row: Row = {"dataset": name, **pair, "key": key, "n": n, "n_unscored": int(labelled[at]) - n}
-                row |= {"n_datasets": 1, "difference": number(figures[key][at])}
+                known = counts[at].sum((1, 2)).all() if key == "bacc" else n
+                row |= {"n_datasets": 1, "difference": number(figures[key][at]) if known else None}
                 row |= {f"difference_{end}": number(bounds[key][end][at]) for end in ("min", "max")}
-                if intervals is not None:
-                    low, high = intervals.ends(drawn[key][:, at])
-                    row |= {"difference_low": number(low), "difference_high": number(high)}
-                    inside = np.flatnonzero(groups == at)
-                    row["p_permutation"] = _permutation(judged, inside, cells[inside], key, name, intervals)
+                if intervals is not None and clusters is not None:
+                    low, high = (number(end[at]) if known else None for end in limits[key])
+                    row |= {"difference_low": low, "difference_high": high}
+                    row["p_permutation"] = _permutation(clusters, at, key, name, intervals)
                 rows.append(row | {"reason": _reason(counts[at], row)})
-            means.append(_macro(pair, key, rows[-len(names) :], drawn.get(key), intervals))
+            means.append(_macro(pair, key, rows[-len(names) :]))
     rows.sort(key=lambda row: row["dataset"])
     return rows + means
 
 
-def _differences(counts: np.ndarray) -> dict[str, np.ndarray]:
-    """From counts (..., label, prediction of a, prediction of b)."""
-    a, b = counts.sum(-1), counts.sum(-2)  # (..., label, prediction)
-    n = a.sum((-1, -2))
-    positive, negative = a[..., 1, :].sum(-1), a[..., 0, :].sum(-1)
-    tpr = ratio(a[..., 1, 1] - b[..., 1, 1], positive)
-    tnr = ratio(a[..., 0, 0] - b[..., 0, 0], negative)
-    return {"bacc": (tpr + tnr) / 2, "bias": ratio(a[..., 0].sum(-1) - b[..., 0].sum(-1), n)}
+def _differences(a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
+    """From the nine counts of both evaluators: (datasets,)."""
+    over_all = nine.unlabelled(a)
+    rates = [nine.rates(counts, over_all)["bacc"] for counts in (a, b)]
+    errors = [nine.error_rates(counts, over_all)["predicted_error_rate"] for counts in (a, b)]
+    return {"bacc": rates[0] - rates[1], "bias": errors[0] - errors[1]}
 
 
 def _bounds(a: np.ndarray, b: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
@@ -88,45 +85,60 @@ def _bounds(a: np.ndarray, b: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
     return found
 
 
-def _permutation(
-    judged: Judged, rows: np.ndarray, cells: np.ndarray, key: str, dataset: str, intervals: Intervals
-) -> float | None:
-    """Two-sided p-value of a paired permutation test over clusters; None where the difference is undefined."""
-    label, first, second = cells // 4, cells // 2 % 2, cells % 2
-    positive, negative = int((label == 1).sum()), int((label == 0).sum())
-    if not len(rows) or (key == "bacc" and not (positive and negative)):
-        return None
-    # Swapping a cluster's predictions changes the sign of what the cluster adds to the difference.
-    clusters = np.unique(judged.clusters[rows], return_inverse=True)[1]
-    gain = np.zeros((int(clusters.max()) + 1, 2), dtype=np.int64)
-    np.add.at(gain, (clusters, label), first - second)
-    kinds, times = distinct(gain)
-    weight = np.array([-1 / negative, 1 / positive]) / 2 if key == "bacc" else np.array([-1, -1]) / len(rows)
-    added = kinds @ weight
+def _limits(clusters: Clusters, figures: Mapping[str, np.ndarray], confidence: float) -> dict[str, Limits]:
+    """Paired intervals from the discordant claims of both; moved where what the two scored differs."""
+    counts = clusters.counts.reshape(-1, 2, 2, 2)  # label, a, b
+    of_label = counts.sum((2, 3))
+    n = of_label.sum(1)
+    right = [counts[:, 1, 1, 0], counts[:, 1, 0, 1], counts[:, 0, 0, 1], counts[:, 0, 1, 0]]
+    bacc = shares(clusters, np.stack(right, 1), np.repeat(of_label[:, ::-1], 2, axis=1))
+    errors = [counts[:, :, 0, 1].sum(1), counts[:, :, 1, 0].sum(1)]
+    bias = shares(clusters, np.stack(errors, 1), np.stack([n, n], 1))
+    found = {}
+    for key, each, weights in (("bacc", bacc, np.array([0.5, -0.5, 0.5, -0.5])), ("bias", bias, np.array([1.0, -1.0]))):
+        difference, (low, high) = paired(each, weights, confidence)
+        moved = figures[key] - difference
+        found[key] = np.maximum(low + moved, -1), np.minimum(high + moved, 1)
+    return found
+
+
+def _permutation(clusters: Clusters, at: int, key: str, dataset: str, intervals: Intervals) -> float | None:
+    """Two-sided p-value of equal BAcc, or equal bias, on the claims that both scored; None where it is undefined."""
+    inside = clusters.group == at
+    counts = np.repeat(clusters.counts[inside], clusters.times[inside], axis=0).reshape(-1, 2, 2, 2)
+    gains = counts[:, :, 1, 0] - counts[:, :, 0, 1]  # by label: a says 1 and b says 0, less the reverse
+    sizes = counts.sum((2, 3))
+    weights = np.array([-0.5, 0.5])
+    if key == "bias":
+        gains, sizes, weights = gains.sum(1, keepdims=True), sizes.sum(1, keepdims=True), np.array([-1.0])
     random = np.random.default_rng([intervals.seed, int(digest(dataset, key, "permutation"), 16)])
-    kept = random.binomial(times, 0.5, size=(intervals.replicates, len(times)))
-    permuted = (2 * kept - times) @ added
-    # Sums in another order differ in the last bits: what is equal on paper must count as equal.
-    extreme = np.abs(permuted) >= abs(times @ added) - 1e-12
-    return float((1 + extreme.sum()) / (1 + intervals.replicates))
+    return studentised_p(gains, sizes, weights, random, intervals.replicates)
 
 
-def _macro(pair: Row, key: str, rows: list[Row], drawn: np.ndarray | None, intervals: Intervals | None) -> Row:
-    defined = [at for at, row in enumerate(rows) if row["difference"] is not None]
+def _macro(pair: Row, key: str, rows: list[Row]) -> Row:
+    defined = [row for row in rows if row["difference"] is not None]
     row: Row = {"dataset": MACRO, **pair, "key": key}
     row |= {name: sum(r[name] for r in rows) for name in ("n", "n_unscored", "n_datasets")}
     for name in ("difference", "difference_min", "difference_max"):
         values = [r[name] for r in rows if r[name] is not None]
         row[name] = float(np.mean(values)) if values else None
-    if intervals is not None and drawn is not None:
-        low, high = intervals.ends(drawn[:, defined].mean(1)) if defined else (np.nan, np.nan)
-        row |= {"difference_low": number(low), "difference_high": number(high), "p_permutation": None}
+    if defined:  # a data set that is not scored by both has bounds and no difference
+        row["difference_min"] = min(row["difference_min"], row["difference"])
+        row["difference_max"] = max(row["difference_max"], row["difference"])
+    tested = bool(rows) and "p_permutation" in rows[0]
+    if tested:
+        row |= {"difference_low": None, "difference_high": None, "p_permutation": None}
+        if defined and all(each["difference_low"] is not None for each in defined):
+            point, low, high = (np.array([r[f"difference{end}"] for r in defined]) for end in ("", "_low", "_high"))
+            # The data sets are independent.
+            _, ends = combine(point, (low, high), np.full(len(defined), 1 / len(defined)))
+            row |= {"difference_low": float(ends[0]), "difference_high": float(ends[1])}
     missing = len(rows) - len(defined)
     return row | {
         "reason": reasons(
             [
                 f"undefined in {missing} of {len(rows)} datasets" if missing else "",
-                "the permutation test is for one dataset" if intervals is not None else "",
+                "the permutation test is for one dataset" if tested else "",
             ]
         )
     }
@@ -140,17 +152,35 @@ def _reason(counts: np.ndarray, row: Row) -> str | None:
     return "no interval: too few clusters to resample" if row.get("difference_low", 0) is None else None
 
 
+def _told_apart(audited: Audited, evaluator: str) -> Answer | None:
+    """May it be compared with another evaluator by these labels?"""
+    rows = overall(audited.rows("rates"))
+    mine = rows.get(evaluator)
+    others = [name for name in rows if name != evaluator and name not in audited.floors]
+    others = [name for name in others if rows[name].get("bacc") is not None]
+    if mine is None or mine.get("bacc") is None or not others or not audited.rows("differences"):
+        return None
+    told = [name for name in others if apart(audited, mine, name) or apart(audited, rows[name], evaluator)]
+    alike = [name for name in others if name not in told]
+    figure = f"told from {len(told)} of {count(len(others), 'other')}"
+    if not alike:
+        return Answer("yes", figure, "Its BAcc is surely above or below that of every other one on the same claims.")
+    if not told:
+        return Answer("cannot tell", figure, f"On the same claims its BAcc is not told from that of {names(alike)}.")
+    return Answer("yes", figure, f"But not with {names(alike)}: these labels do not tell the BAccs apart.")
+
+
 # --------------------------------------------------------------------------------------------------------- declaration
 
-_DIFFERENCE = "figure of a − figure of b on the same claims"
+_DIFFERENCE = "figure of a − figure of b, each over what it scored"
 
 AUDIT = Audit(
     name="differences",
     place=20,
     title="Differences between evaluators on the same claims",
     question="Is one evaluator better than another on the same claims?",
-    formula="Difference = the first evaluator's figure − the second's, with a paired cluster bootstrap and, for one "
-    "dataset, a paired permutation test.",
+    formula="Difference = the first evaluator's figure − the second's, with a paired interval and, for one dataset, a "
+    "studentised permutation test over clusters.",
     text="Paired: both evaluators judge the same claims, so that a difference can be clear where intervals overlap.",
     columns={
         **shared("dataset"),
@@ -169,10 +199,11 @@ AUDIT = Audit(
         "p_permutation": Column(
             "p permutation",
             "p",
-            "two-sided p-value of a permutation test that swaps the two evaluators' predictions cluster by cluster; "
-            "null for `__macro__`",
+            "two-sided p-value of a permutation test that swaps the two evaluators' predictions cluster by cluster, "
+            "studentised (so that it tests equal figures, not equal predictions); null for `__macro__`",
         ),
     },
     options={"pairs": "from each evaluator_a to its evaluator_b; by default every two evaluators"},
     compute=differences,
+    decides=(Decision("compare with another evaluator", _told_apart),),
 )

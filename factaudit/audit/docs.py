@@ -30,8 +30,13 @@ In the tables below, *bounds* and *interval* say which figures have the last two
 _BOUNDS = (
     "the least and the greatest value that KEY could have, whatever the missing predictions had been; equal to it "
 )
-_BOUNDS += "where none is missing"
-_INTERVAL = "the percentile interval of a bootstrap over clusters: documents, else responses, else claims"
+_BOUNDS += "where none is missing. A guessed prediction counts as missing"
+_INTERVAL = (
+    "the interval (95 % by default) over clusters: documents, else responses, else claims. Shares have Wilson's, with "
+    "t, on the effective number of claims; sums of shares MOVER; paired differences one from discordant claims; AUC "
+    "and average precision one from each claim's influence; slopes a jackknife; corrected rates, and the orders that τ "
+    "is made of, a bootstrap. Their coverage is simulated in tests/validity"
+)
 _ENDS = {f"KEY_{end}": Column("", what=_BOUNDS) for end in ("min", "max")}
 _ENDS |= {f"KEY_{end}": Column("", what=_INTERVAL) for end in ("low", "high")}
 

@@ -28,6 +28,8 @@ THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
 BINS = 10
 #: The machine's figures that are compared with the human score.
 FIGURES = ("init_score", "score")
+#: And the share of the facts that both have judged, with people's share of the same facts.
+SAME_FACTS = "same_facts"
 
 
 def agreement(
@@ -38,14 +40,16 @@ def agreement(
     Over all responses: n_responses, human_respond_ratio (the share that people annotated), n_annotated and
     human_annotated (number and mean of the human scores). Over those that have both scores: n, n_missing (a human
     score, but none predicted), human and predicted means, bias (predicted - human), mae, rmse, pearson_r and spearman_r
-    with p-values. Intervals (``_low``, ``_high``) resample responses. A correlation of fewer than three, or of a
-    constant, is None with a reason.
+    with p-values. ``init_score`` and ``score`` are of all facts, people's score of those that they labelled; the figure
+    ``same_facts`` is of the facts that both have judged, on both sides. Intervals (``_low``, ``_high``) resample
+    responses. A correlation of fewer than three, or of a constant, is None with a reason.
     """
     rows = []
     for key, human, annotated, predicted in _groups(judged, irrelevant, gamma):
         known = ~np.isnan(human)
-        for figure in FIGURES:
-            pairs = _pairs(human, predicted[figure])
+        labelled = not np.isnan(predicted[SAME_FACTS]).all()  # of some annotations only the scores are published
+        for figure in (*FIGURES, SAME_FACTS) if labelled else FIGURES:
+            pairs = _pairs(predicted.get(f"{figure}_human", human), predicted[figure])
             told: Row = {
                 "figure": figure,
                 "irrelevant": irrelevant,
@@ -119,7 +123,8 @@ def _groups(
     for at, evaluator in enumerate(judged.evaluators):
         scores = scores_of(facts, judged, at, gamma)
         for key, inside in facts.systems():
-            predicted = {figure: scores.figures[figure][inside] for figure in FIGURES}
+            compared = (*FIGURES, SAME_FACTS, f"{SAME_FACTS}_human")
+            predicted = {figure: scores.figures[figure][inside] for figure in compared}
             names = {"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]}
             yield names, human[inside], annotated[inside], predicted
 
@@ -213,9 +218,9 @@ _KEYS: dict[str, Column] = {
 _FIGURE = Column(
     "figure",
     "text",
-    "of the machine's: with the length penalty or without",
+    "of the machine's: with the length penalty or without, of all facts; or of the facts that people labelled",
     key=True,
-    values={"init_score": "without penalty", "score": "with penalty"},
+    values={"init_score": "without penalty", "score": "with penalty", "same_facts": "on the same facts"},
 )
 _OPTIONS = {
     "irrelevant": "facts that people found irrelevant: `exclude`, or count them as `unsupported`",

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from factaudit.audit.core import counts as nine
-from factaudit.audit.core.declare import Audit, Column, shared
-from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.checks import by_evaluator, evidence_of, of_datasets
+from factaudit.audit.core.decisions import surely_beyond
+from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.mover import combine_shares, lowest, paired
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import ALL, Row, number, reasons, without_interval
+from factaudit.audit.core.shares import Clusters, Shares, by_cluster, shares
+from factaudit.audit.core.words import percent
 from factaudit.audit.quantification import by_system
 from factaudit.errors import UsageError, hint
+
+#: The strongest correlation that the rates of two systems on the same documents are believed to have.
+MOST = 0.9
 
 
 def headroom(
@@ -28,26 +37,26 @@ def headroom(
     groups: named groups of systems, ``{"small": ["7b", "13b"], "large": ["70b"]}``; ``__all__`` is always there. A
     group of whose systems a dataset has none gets no row there. Raises `UsageError` for an unknown system.
 
-    A row per dataset, level, group and evaluator: n_systems (with a labelled and a predicted rate; where no system has
-    labels, with a predicted one), n and n_unscored (sums over systems), labelled, predicted and bias (= predicted -
-    labelled) with bounds and, with intervals, ``_low`` and ``_high``; labelled_system and predicted_system that reach
-    them (the first by name among equals). A minimum over systems is on average lower than the lowest true rate, and
-    more so where systems have few claims.
+    A row per dataset, level, group and evaluator: n_systems (with labels; where no system has any, with predictions), n
+    and n_unscored (sums over systems), labelled, predicted and bias (= predicted - labelled) with bounds and, with
+    intervals, ``_low`` and ``_high``; labelled_system and predicted_system that reach them (the first by name among
+    equals). labelled is over all labels of all systems; predicted over what is scored of these. Where a labelled system
+    is not scored at all, bias is null: two minima over different systems are not comparable. A minimum over systems is
+    on average lower than the lowest true rate, so its interval is simultaneous (`factaudit.audit.core.mover.lowest`).
     """
     _check_systems(judged, groups or {})
     named: dict[str, Sequence[str] | None] = {ALL: None, **(groups or {})}
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         units, systems = judged.at(level), by_system(judged, level)
+        size = len(systems.keys)
         for at, evaluator in enumerate(judged.evaluators):
-            counts = nine.count(systems.codes, len(systems.keys), units.label, units.prediction[at])
+            counts = nine.count(systems.codes, size, units.label, units.prediction[at])
+            certain = nine.count(systems.codes, size, units.label, units.certain[at])
             over_all = nine.unlabelled(counts)
             figures = nine.error_rates(counts, over_all)
-            predicted = figures["predicted_error_rate"]
-            bounds, sizes = nine.error_rate_bounds(counts), nine.sizes(counts)
-            drawn = None
-            if intervals is not None:
-                drawn = nine.error_rates(nine.replicates(units, at, systems.codes, over_all, intervals), over_all)
+            bounds, sizes = nine.error_rate_bounds(certain), nine.sizes(counts, certain)
+            clusters = nine.clusters_of(units, at, systems.codes, size) if intervals is not None else None
             for dataset in judged.datasets[1]:
                 for group, wanted in named.items():
                     members = [
@@ -58,20 +67,28 @@ def headroom(
                     if wanted is not None and not members:
                         continue
                     row: Row = {"dataset": dataset, "level": level, "group": group, "evaluator": evaluator}
-                    # Only systems with both rates: two minima over different systems would not be comparable.
-                    both = [place for place in members if not np.isnan(figures["bias"][place])]
-                    rated = both or [place for place in members if not np.isnan(predicted[place])]
-                    names = [systems.keys[place]["system"] for place in rated]
-                    row |= _lowest({key: values[rated] for key, values in figures.items()}, names)
-                    # A labelled system that is not scored at all would join the others.
-                    possible = [place for place in members if counts[place, :2].any()] or members
-                    row |= _bounds({key: (low[possible], high[possible]) for key, (low, high) in bounds.items()})
-                    if intervals is not None and drawn is not None:
-                        row |= _interval({key: values[:, rated] for key, values in drawn.items()}, intervals)
-                    row |= {"n": int(sizes["n"][rated].sum())}
-                    row |= {key: int(sizes[key][possible].sum()) for key in ("n_unscored", "n_unlabelled")}
-                    without = [systems.keys[place]["system"] for place in members if place not in both]
-                    rows.append(row | {"reason": reasons([_undefined(members, without), without_interval(row)])})
+                    used = [place for place in members if not over_all[place]]
+                    used = used or [p for p in members if not np.isnan(figures["predicted_error_rate"][p])]
+                    names = [systems.keys[place]["system"] for place in used]
+                    row |= _lowest({key: values[used] for key, values in figures.items()}, names)
+                    row |= _bounds({key: (low[used], high[used]) for key, (low, high) in bounds.items()})
+                    if intervals is not None and clusters is not None:
+                        row |= _intervals(clusters, over_all, used, intervals.confidence)
+                        places = dict(zip(names, used, strict=True))
+                        row |= _bias_interval(units, at, systems.codes, places, row, intervals)
+                    row |= {"n": int(sizes["n"][used].sum())}
+                    row |= {key: int(sizes[key][members].sum()) for key in ("n_unscored", "n_guessed", "n_unlabelled")}
+                    said = figures["predicted_error_rate"][used]
+                    unscored = [name for name, rate in zip(names, said, strict=True) if np.isnan(rate)]
+                    unlabelled = [systems.keys[p]["system"] for p in members if p not in used]
+                    why = [
+                        "" if members else "no system",
+                        f"without labels: {', '.join(unlabelled)}" if unlabelled else "",
+                        f"without scored claims: {', '.join(unscored)}" if unscored else "",
+                        "no system has labels" if used and over_all[used].all() else "",
+                        without_interval(row),
+                    ]
+                    rows.append(row | {"reason": reasons(why)})
     rows.sort(key=lambda row: row["dataset"])
     return rows
 
@@ -79,11 +96,11 @@ def headroom(
 def _lowest(figures: Mapping[str, np.ndarray], names: Sequence[str]) -> Row:
     row: Row = {"n_systems": len(names)}
     for key, rates in (("labelled", figures["labelled_error_rate"]), ("predicted", figures["predicted_error_rate"])):
-        defined = bool(names) and not np.isnan(rates).any()
-        row |= {key: number(rates.min()) if defined else None}
-        row |= {f"{key}_system": names[int(rates.argmin())] if defined else None}
-    both = row["labelled"] is not None and row["predicted"] is not None
-    return row | {"bias": row["predicted"] - row["labelled"] if both else None}
+        defined = bool(names) and not np.isnan(rates).all()
+        row |= {key: float(np.nanmin(rates)) if defined else None}
+        row |= {f"{key}_system": names[int(np.nanargmin(rates))] if defined else None}
+    comparable = bool(names) and not np.isnan(figures["bias"]).any()
+    return row | {"bias": row["predicted"] - row["labelled"] if comparable else None}
 
 
 def _bounds(bounds: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Row:
@@ -100,19 +117,51 @@ def _bounds(bounds: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> Row:
     return row
 
 
-def _interval(drawn: Mapping[str, np.ndarray], intervals: Intervals) -> Row:
-    labelled, predicted = drawn["labelled_error_rate"], drawn["predicted_error_rate"]
-    if not labelled.shape[1]:
-        return {f"{key}_{end}": None for key in ("labelled", "predicted", "bias") for end in ("low", "high")}
-    lowest = {"labelled": labelled.min(1), "predicted": predicted.min(1)}
-    lowest["bias"] = lowest["predicted"] - lowest["labelled"]
-    return {key: number(value) for key, value in low_high(intervals, lowest).items()}
+def _intervals(clusters: Clusters, over_all: np.ndarray, used: Sequence[int], confidence: float) -> Row:
+    row: Row = {}
+    rates = nine.error_rate_shares(clusters, over_all)
+    for column, key in enumerate(("labelled", "predicted")):
+        some = Shares(
+            point=rates.point[used, column][None],
+            n=rates.n[used, column][None],
+            n_clusters=rates.n_clusters[used, column][None],
+            cluster_size=rates.cluster_size[used, column][None],
+            variance=rates.variance[used, column][None],
+            correlation=np.eye(len(used))[None],
+        )
+        low, high = lowest(some, confidence) if used else (np.array([np.nan]),) * 2
+        row |= {f"{key}_low": number(low[0]), f"{key}_high": number(high[0])}
+    return row
 
 
-def _undefined(members: Sequence[int], without: Sequence[str]) -> str:
-    if not members:
-        return "no system"
-    return f"without labelled and scored claims: {', '.join(without)}" if without else ""
+def _bias_interval(
+    units: Judged, at: int, codes: np.ndarray, places: Mapping[str, int], row: Row, intervals: Intervals
+) -> Row:
+    """Of the two systems that are seen to have the lowest rates, with how far these go together."""
+    if row["bias"] is None:
+        return {"bias_low": None, "bias_high": None}
+    predicted, labelled = places[row["predicted_system"]], places[row["labelled_system"]]
+    inside = np.flatnonzero((codes == predicted) | (codes == labelled))
+    cells = nine.cells(units.label, units.prediction[at])
+    two = np.full(len(codes), -1, dtype=np.int64)
+    two[inside] = np.where(codes[inside] == predicted, 0, nine.CELLS) + cells[inside]
+    clusters = by_cluster(units, np.where(two >= 0, 0, -1), 1, two, 2 * nine.CELLS)
+    counts = clusters.counts.reshape(-1, 2, 3, 3)
+    first, second = counts[:, 0, :2, :2].sum(1), counts[:, int(predicted != labelled), :2].sum(-1)
+    weights = np.array([1.0, -1.0])
+    if predicted == labelled:  # the system's own bias: two shares of discordant claims
+        both = counts[:, 0, :2, :2]
+        n = both.sum((1, 2))
+        apart = shares(clusters, np.stack([both[:, 1, 0], both[:, 0, 1]], 1), np.stack([n, n], 1))
+        found, (low, high) = paired(apart, weights, intervals.confidence)
+    else:
+        of = np.stack([first.sum(-1), second.sum(-1)], 1)
+        rates = shares(clusters, np.stack([first[:, 0], second[:, 0]], 1), of)
+        # Claims of two systems go together by their documents only, never wholly, whatever few documents show.
+        rates = replace(rates, correlation=np.clip(rates.correlation, -MOST, MOST) + (1 - MOST) * np.eye(2))
+        found, (low, high) = combine_shares(rates, weights, intervals.confidence)
+    moved = row["bias"] - found[0]
+    return {"bias_low": number(max(low[0] + moved, -1)), "bias_high": number(min(high[0] + moved, 1))}
 
 
 def _check_systems(judged: Judged, groups: Mapping[str, Sequence[str]]) -> None:
@@ -121,6 +170,34 @@ def _check_systems(judged: Judged, groups: Mapping[str, Sequence[str]]) -> None:
         for system in wanted:
             if system not in known:
                 raise UsageError(f"headroom, group {group!r}: unknown system {system!r}{hint(system, known)}")
+
+
+# ----------------------------------------------------------------------------------------------------------- findings
+
+
+def _misjudged(audited: Audited) -> Iterator[Finding]:
+    """Headroom that is surely misjudged, for all systems or a named group of them (VC §3.4)."""
+    rows = [row for row in audited.rows("headroom") if row["level"] == "claim" and row["bias"] is not None]
+    for evaluator, mine in by_evaluator(row for row in rows if row["n_systems"] > 1):
+        sure = [row for row in mine if surely_beyond(row, "bias", 0)]
+        if not sure:
+            continue
+        worst = max(sure, key=lambda row: abs(row["bias"]))
+        groups = list(dict.fromkeys(row["group"] for row in sure if row["group"] != ALL))
+        of = "" if worst["group"] == ALL else f" among {worst['group']} systems"
+        some, every = (list(dict.fromkeys(row["dataset"] for row in each)) for each in (sure, mine))
+        where = of_datasets(some, every)
+        whose = f", for {' and '.join(groups)} systems" if groups else ""
+        yield Finding(
+            "fail",
+            evaluator,
+            worst["dataset"],
+            f"{evaluator} surely misjudges the headroom{where}{whose}: on {worst['dataset']}{of} the least error "
+            "rate is "
+            f"{percent(worst['labelled'])} by the labels and {percent(worst['predicted'])} by its predictions.",
+            evidence_of(worst, "group", "labelled", "predicted", "bias", "bias_low", "bias_high")
+            | {"n_off": len(sure)},
+        )
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -142,8 +219,8 @@ AUDIT = Audit(
         "group": Column(
             "group", "text", "`__all__` or a named group of systems", key=True, values={ALL: "all systems"}
         ),
-        **shared("n", "n_unscored", "n_unlabelled", "reason"),
-        "n_systems": Column("systems", "count", "systems with both rates"),
+        **shared("n", "n_unscored", "n_guessed", "n_unlabelled", "reason"),
+        "n_systems": Column("systems", "count", "systems with labels (where there are none, with predictions)"),
         "labelled": Column("labelled", "percent", _LOWEST, bounds=True, interval=True),
         "labelled_system": Column("labelled system", "text", "whose they are"),
         "predicted": Column("predicted", "percent", _LOWEST, bounds=True, interval=True),
@@ -160,6 +237,15 @@ AUDIT = Audit(
             panels="group",
             labels={"predicted": "lowest error rate (%)"},
             reference="labelled",
+        ),
+    ),
+    checks=(
+        Check(
+            "headroom",
+            "Headroom that is misjudged",
+            "the bias of the least error rate among the systems is clear of 0",
+            _misjudged,
+            {"n_off": Column("off", "count")},
         ),
     ),
 )

@@ -10,11 +10,11 @@ from factaudit.audit.core import counts as nine
 from factaudit.audit.core.declare import Audit, Column, shared
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS, Judged
-from factaudit.audit.core.orders import Correction, compare, errors_of
+from factaudit.audit.core.orders import Correction, compare, labelled_errors, power_of_pairs, predicted_errors
 from factaudit.audit.core.plot import CrossTable
-from factaudit.audit.core.rows import Row, number, ratio
+from factaudit.audit.core.rows import Row, number, ratio, reasons
 from factaudit.audit.quantification import COLUMNS as QUANTIFICATION_COLUMNS
-from factaudit.audit.ranking import OPTIONS, POINTS, SYMBOLS, cases, power_of_pairs
+from factaudit.audit.ranking import PAIR_OPTIONS, POINTS, SYMBOLS, cases
 
 
 def ranking_pairs(
@@ -29,38 +29,47 @@ def ranking_pairs(
 
     A row per dataset, level, pair and evaluator: labelled_order and predicted_order (``<``: system_a has the lower
     error rate; ``=``: no difference at ``alpha``), p_labelled and p_predicted (Holm: adjusted for the pairs of the
-    dataset, level and evaluator), error (the orders differ), major_error (both significant, and opposite), n_a, n_b,
-    the four error rates, power_5 and power_10 (see `power`). Nothing to put an interval on.
+    dataset, level and evaluator), error (the orders differ), major_error (both significant, and opposite), n_a, n_b
+    (labels), the four error rates, power_5 and power_10 (see `power`). system_a is the one with the lower labelled
+    rate. What the labels say is over all of them, scored or not. Nothing to put an interval on.
     """
     rows: list[Row] = []
-    for case in cases(judged, levels, None):
-        n, labelled, predicted = errors_of(case.counts)
+    for case in cases(judged, levels, 0, None):
+        labelled, predicted = labelled_errors(case.counts), predicted_errors(case.counts)
         orders = compare(case.counts, alpha, correction)
         powers = {points: power_of_pairs(case.counts, points / 100, alpha) for points in POINTS}
-        rates = {"labelled_error_rate": ratio(labelled, n), "predicted_error_rate": ratio(predicted, n)}
-        unscored = nine.sizes(case.counts)["n_unscored"]
-        for at, (a, b) in enumerate(zip(*np.triu_indices(len(n), 1), strict=True)):
+        rates = {"labelled_error_rate": ratio(*labelled), "predicted_error_rate": ratio(*predicted)}
+        unscored = nine.sizes(case.counts, case.certain)["n_unscored"]
+        for at, (first, second) in enumerate(zip(*np.triu_indices(len(case.systems), 1), strict=True)):
+            turned = rates["labelled_error_rate"][first] > rates["labelled_error_rate"][second]
+            a, b = (second, first) if turned else (first, second)
             row: Row = {"dataset": case.dataset, "level": case.level}
             row |= {"system_a": case.systems[a], "system_b": case.systems[b], "evaluator": case.evaluator}
-            row |= {"n_a": int(n[a]), "n_b": int(n[b]), "n_unscored": int(unscored[a] + unscored[b])}
+            row |= {"n_a": int(labelled[1][a]), "n_b": int(labelled[1][b])}
+            row |= {"n_unscored": int(unscored[a] + unscored[b])}
             for key, values in rates.items():
                 row |= {f"{key}_a": number(values[a]), f"{key}_b": number(values[b])}
             row |= {f"p_{kind}": number(orders[f"p_{kind}"][at]) for kind in ("labelled", "predicted")}
-            true, said = orders["labelled_order"][at], orders["predicted_order"][at]
-            known = not np.isnan(true)
+            true, said = (orders[f"{kind}_order"][at] * (-1 if turned else 1) for kind in ("labelled", "predicted"))
+            known = not np.isnan(true * said)
             row |= {
-                "labelled_order": SYMBOLS[int(true)] if known else None,
-                "predicted_order": SYMBOLS[int(said)] if known else None,
+                "labelled_order": None if np.isnan(true) else SYMBOLS[int(true)],
+                "predicted_order": None if np.isnan(said) else SYMBOLS[int(said)],
                 "error": bool(true != said) if known else None,
                 "major_error": bool(true * said == -1) if known else None,
             }
             row |= {f"power_{points}": number(values[at]) for points, values in powers.items()}
-            without = [case.systems[s] for s in (a, b) if not n[s]]
-            rows.append(
-                row | {"reason": f"no labelled and scored {case.level}: {', '.join(without)}" if without else None}
-            )
+            why = [
+                f"no labelled {case.level}{scored}: {', '.join(without)}"
+                for scored, n in (("", labelled[1]), (" is scored", predicted[1]))
+                if (without := [case.systems[s] for s in (a, b) if not n[s]])
+            ]
+            rows.append(row | {"reason": reasons(why)})
     rows.sort(key=lambda row: row["dataset"])
     return rows
+
+
+_PAIR = "the pair, the one with the lower labelled error rate first"
 
 
 def _columns() -> Mapping[str, Column]:
@@ -76,9 +85,9 @@ def _columns() -> Mapping[str, Column]:
     tests = "p-values of the two-proportion z-tests (pooled, two-sided)"
     return {
         **shared("dataset", "level", "evaluator"),
-        **{f"system_{side}": Column(f"system {side}", "text", "the pair", key=True) for side in "ab"},
+        **{f"system_{side}": Column(f"system {side}", "text", _PAIR, key=True) for side in "ab"},
         **shared("n_unscored", "reason"),
-        **{f"n_{side}": Column(f"n {side}", "count", "the claims of each") for side in "ab"},
+        **{f"n_{side}": Column(f"n {side}", "count", "the labelled claims of each") for side in "ab"},
         **rates,
         **{f"{kind}_order": Column(f"{kind} order", "text", order) for kind in ("labelled", "predicted")},
         **{f"p_{kind}": Column(f"p {kind}", "p", tests) for kind in ("labelled", "predicted")},
@@ -105,7 +114,7 @@ AUDIT = Audit(
     "tell.",
     text="Where the orders of the section above come from.",
     columns=_columns(),
-    options=OPTIONS,
+    options=PAIR_OPTIONS,
     compute=ranking_pairs,
     counts="margins",
     plots=(

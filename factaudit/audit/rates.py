@@ -8,11 +8,22 @@ import numpy as np
 
 from factaudit.audit.core import counts as nine
 from factaudit.audit.core.caveats import CAVEATS
-from factaudit.audit.core.checks import MAX_GAP, beyond, by_evaluator, by_keys, evidence_of, pair_name
-from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, Glance, Unit, shared
+from factaudit.audit.core.checks import MAX_GAP, by_evaluator, evidence_of, names, of_datasets, pair_name
+from factaudit.audit.core.compared import LIKE_BACC, apart, like_pairs, overall
+from factaudit.audit.core.decisions import (
+    limits_of,
+    range_of,
+    surely_above,
+    surely_below,
+    surely_beyond,
+    surely_within,
+    unsure_share,
+)
+from factaudit.audit.core.declare import Answer, Audit, Audited, Check, Column, Decision, Finding, Glance, Unit, shared
 from factaudit.audit.core.groups import group_by
-from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.mover import combine
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import (
     ALL,
@@ -22,14 +33,11 @@ from factaudit.audit.core.rows import (
     number,
     ratio,
     reasons,
-    repeats,
     without_interval,
 )
-from factaudit.audit.core.words import percent, points, span, with_interval
+from factaudit.audit.core.words import percent, points, with_interval
 
 KEYS = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
-#: What a rate needs at least one labelled and scored claim of.
-_NEEDS = {"tpr": (1,), "fnr": (1,), "tnr": (0,), "fpr": (0,), "bacc": (1, 0), "gap": (1, 0), "ppr": ()}
 _CLASSES = ("unattributable", "attributable")
 
 
@@ -37,31 +45,25 @@ def rates(judged: Judged, *, by: Sequence[str] = ("dataset",), intervals: Interv
     """TPR, TNR, BAcc, PPR and the TPR - TNR gap of each evaluator, over any columns of the claims table.
 
     A row per group of ``by`` and evaluator: the keys of ``by``, evaluator, n (labelled and scored claims; all scored
-    ones where none is both), n_unscored, n_unlabelled, n_attributable, n_unattributable, then tpr, tnr, fpr, fnr, bacc,
-    ppr, gap, each with ``_min`` and ``_max`` (what it could be, whatever the missing predictions) and, with intervals,
-    ``_low`` and ``_high``. Where ``by`` has dataset, a row of dataset ``__macro__`` has the unweighted mean of each
-    figure over the datasets where it is defined.
+    ones where none is labelled), n_unscored, n_guessed, n_unlabelled, n_attributable, n_unattributable, then tpr, tnr,
+    fpr, fnr, bacc, ppr, gap, each with ``_min`` and ``_max`` (what it could be, whatever the missing predictions) and,
+    with intervals, ``_low`` and ``_high``. Where ``by`` has dataset, a row of dataset ``__macro__`` has the unweighted
+    mean of each figure over the datasets where it is defined.
     """
     groups = group_by(judged.claims, by)
     rows: list[tuple[int, Row]] = []
     means: list[Row] = []
     for at, evaluator in enumerate(judged.evaluators):
-        counts = nine.count(groups.codes, len(groups.keys), judged.label, judged.prediction[at])
+        size = len(groups.keys)
+        counts = nine.count(groups.codes, size, judged.label, judged.prediction[at])
+        certain = nine.count(groups.codes, size, judged.label, judged.certain[at])
         over_all = nine.unlabelled(counts)
-        figures: dict[str, np.ndarray] = {}
-        bounds = nine.rate_bounds(counts)
-        for name, values in nine.rates(counts, over_all).items():
-            figures |= {name: values, f"{name}_min": bounds[name][0], f"{name}_max": bounds[name][1]}
-        replicates = None
+        limits = None
         if intervals is not None:
-            drawn = nine.replicates(judged, at, groups.codes, over_all, intervals)
-            replicates = nine.rates(drawn, over_all)
-            for name, values in replicates.items():
-                # A class with one claim is either drawn or not: its rate never varies.
-                few = [counts[:, label, :2].sum(-1) < 2 for label in _NEEDS[name]]
-                values[:, np.any(few, axis=0) if few else np.zeros(len(counts), bool)] = np.nan
-            figures |= low_high(intervals, replicates)
-        sizes = nine.sizes(counts) | {
+            clusters = nine.clusters_of(judged, at, groups.codes, size)
+            limits = nine.rate_limits(clusters, over_all, intervals.confidence)
+        figures = nine.with_ends(nine.rates(counts, over_all), nine.rate_bounds(certain), limits)
+        sizes = nine.sizes(counts, certain) | {
             "n_attributable": counts[:, 1, :2].sum(-1),
             "n_unattributable": counts[:, 0, :2].sum(-1),
         }
@@ -71,7 +73,7 @@ def rates(judged: Judged, *, by: Sequence[str] = ("dataset",), intervals: Interv
             row |= {name: number(values[place]) for name, values in figures.items()}
             rows.append((place, row | {"reason": reasons([*_undefined(counts[place], row), without_interval(row)])}))
         if "dataset" in by:
-            means += _macro(groups.keys, evaluator, sizes, figures, replicates, intervals)
+            means += _macro(groups.keys, evaluator, sizes, figures)
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])] + means
 
 
@@ -80,8 +82,6 @@ def _macro(
     evaluator: str,
     sizes: dict[str, np.ndarray],
     figures: dict[str, np.ndarray],
-    replicates: dict[str, np.ndarray] | None,
-    intervals: Intervals | None,
 ) -> list[Row]:
     """The unweighted means over datasets, for each combination of the other columns."""
     members: dict[tuple[object, ...], list[int]] = {}
@@ -92,11 +92,19 @@ def _macro(
         row: Row = {**keys[places[0]], "dataset": MACRO, "evaluator": evaluator}
         row |= {name: int(values[places].sum()) for name, values in sizes.items()} | {"n_datasets": len(places)}
         row |= {name: number(_mean(values[places])) for name, values in figures.items()}
+        # Where a data set is not scored, it has bounds and no figure: the mean of bounds is over more data sets.
+        for key in KEYS:
+            if row[key] is not None:
+                row[f"{key}_min"] = min(row[f"{key}_min"], row[key])
+                row[f"{key}_max"] = max(row[f"{key}_max"], row[key])
         defined = {key: [place for place in places if not np.isnan(figures[key][place])] for key in KEYS}
-        if intervals is not None and replicates is not None:
-            # A replicate is of use only where the datasets of the mean are all defined in it.
-            drawn = {key: replicates[key][:, defined[key]].mean(1) for key in KEYS if defined[key]}
-            row |= {name: number(value) for name, value in low_high(intervals, drawn).items()}
+        for key in KEYS if "tpr_low" in figures else ():
+            # The data sets are independent.
+            ends = [figures[f"{key}_{end}"][defined[key]] for end in ("low", "high")]
+            weights = np.full(len(defined[key]), 1 / max(1, len(defined[key])))
+            _, (low, high) = combine(figures[key][defined[key]], (ends[0], ends[1]), weights)
+            row |= {f"{key}_low": number(low) if defined[key] else None}
+            row |= {f"{key}_high": number(high) if defined[key] else None}
         lacking = {key: len(places) - len(defined[key]) for key in KEYS}
         undefined = [f"{key} is undefined in {n} of {len(places)} datasets" for key, n in lacking.items() if n]
         rows.append(row | {"reason": reasons([*undefined, without_interval(row)])})
@@ -122,34 +130,36 @@ def _undefined(counts: np.ndarray, row: Row) -> list[str]:
 
 # ----------------------------------------------------------------------------------------------------------- findings
 
-#: Evaluators whose BAccs are no further apart are alike by BAcc.
-LIKE_BACC = 0.02
-
 
 def _gap(audited: Audited) -> Iterator[Finding]:
     """TPR and TNR more than 20 points apart: the evaluator leans to one answer."""
     for evaluator, rows in by_evaluator(audited.per_dataset("rates", "gap")):
-        bad = [row for row in rows if abs(row["gap"]) > MAX_GAP]
-        for row in bad:
-            passes = row["gap"] > 0
+        far = [row for row in rows if abs(row["gap"]) > MAX_GAP]
+        sure = [row for row in far if surely_beyond(row, "gap", MAX_GAP)]
+        if far:
+            worst = max(sure or far, key=lambda row: abs(row["gap"]))
+            passes = worst["gap"] > 0
             worse, better = ("unattributable", "attributable") if passes else ("attributable", "unattributable")
-            low, high = sorted((row["tpr"], row["tnr"]))
+            low, high = sorted((worst["tpr"], worst["tnr"]))
+            where = of_datasets(sure, rows)
+            total = f" Its TPR and TNR are surely over {points(MAX_GAP)} points apart{where}." if where and sure else ""
+            unsure = " (its interval or bounds leave open whether they are over 20 points apart)"
             yield Finding(
-                beyond(row, "gap", MAX_GAP if passes else -MAX_GAP),
+                "fail" if sure else "warn",
                 evaluator,
-                row["dataset"],
-                f"On {row['dataset']}, {evaluator} recognises {percent(high)} of {better} but only "
-                f"{percent(low)} of {worse} claims: check a sample of what it "
-                f"{'passes' if passes else 'rejects'} before you rely on it.",
-                evidence_of(row, "tpr", "tnr", "gap", "gap_low", "gap_high", "n"),
+                worst["dataset"],
+                f"{evaluator} recognises {percent(high)} of {better} but only {percent(low)} of {worse} claims on "
+                f"{worst['dataset']}{'' if sure else unsure}: "
+                f"check a sample of what it {'passes' if passes else 'rejects'} before you rely on it.{total}",
+                evidence_of(worst, "tpr", "tnr", "gap", "gap_low", "gap_high", "n") | {"n_sure": len(sure)},
             )
-        if rows and not bad:
+        elif rows and all(surely_within(row, "gap", MAX_GAP) for row in rows):
             widest = max(rows, key=lambda row: abs(row["gap"]))
             yield Finding(
                 "ok",
                 evaluator,
                 None,
-                f"{evaluator}'s TPR and TNR are at most {points(MAX_GAP)} points apart everywhere "
+                f"{evaluator}'s TPR and TNR are surely within {points(MAX_GAP)} points of each other everywhere "
                 f"(widest: {points(abs(widest['gap']))} on {widest['dataset']}).",
                 evidence_of(widest, "tpr", "tnr", "gap"),
             )
@@ -157,48 +167,33 @@ def _gap(audited: Audited) -> Iterator[Finding]:
 
 def _bacc_tie(audited: Audited) -> Iterator[Finding]:
     """Two evaluators of like BAcc, one of which passes and one of which rejects too much."""
-    for a, b in like_pairs(audited):
-        apart = abs(a["gap"] - b["gap"])
-        if a["gap"] * b["gap"] >= 0 or apart <= MAX_GAP:
-            continue
-        passes, rejects = (a, b) if a["gap"] > 0 else (b, a)
-        yield Finding(
-            "warn",
-            pair_name(a, b),
-            a["dataset"],
-            f"On {a['dataset']}, {a['evaluator']} and {b['evaluator']} have like BAcc ({percent(a['bacc'])} and "
-            f"{percent(b['bacc'])}) but opposite habits: choose {rejects['evaluator']} to catch errors (TNR "
-            f"{percent(rejects['tnr'])}), {passes['evaluator']} to keep good claims (TPR {percent(passes['tpr'])}).",
-            {
-                f"{key}_{side}": row[key]
-                for side, row in (("a", a), ("b", b))
-                for key in ("evaluator", "bacc", "tpr", "tnr")
-            },
-        )
-
-
-def like_pairs(audited: Audited) -> Iterator[tuple[Row, Row]]:
-    """Pairs of rows of `rates` on the same dataset whose BAccs are alike."""
-    for _, rows in by_keys(audited.per_dataset("rates", "bacc"), "dataset"):
-        for at, a in enumerate(rows):
-            for b in rows[at + 1 :]:
-                if abs(a["bacc"] - b["bacc"]) <= LIKE_BACC:
-                    yield a, b
+    rows = {(row["dataset"], row["evaluator"]): row for row in audited.per_dataset("rates", "gap")}
+    found = []
+    pairs = like_pairs(audited)
+    for first, second in pairs:
+        for dataset in dict.fromkeys(dataset for dataset, _ in rows):
+            a, b = rows.get((dataset, first)), rows.get((dataset, second))
+            if a and b and a["gap"] * b["gap"] < 0 and abs(a["gap"] - b["gap"]) > MAX_GAP:
+                sure = surely_beyond(a, "gap", 0) and surely_beyond(b, "gap", 0)
+                found.append((sure, abs(a["gap"] - b["gap"]), a, b))
+    if not found:
+        return
+    sure, _, a, b = max(found, key=lambda each: each[:2])
+    passes, rejects = (a, b) if a["gap"] > 0 else (b, a)
+    told = {pair_name(each[2], each[3]) for each in found}
+    yield Finding(
+        "warn",
+        pair_name(a, b),
+        a["dataset"],
+        f"{a['evaluator']} and {b['evaluator']} have like BAcc but opposite habits on {a['dataset']}: choose "
+        f"{rejects['evaluator']} to catch errors (TNR {percent(rejects['tnr'])} against {percent(passes['tnr'])}), "
+        f"{passes['evaluator']} to keep good claims (TPR {percent(passes['tpr'])} against {percent(rejects['tpr'])})."
+        + (f" So do {len(told)} of {len(pairs)} pairs of like BAcc somewhere." if len(pairs) > 1 else ""),
+        {f"{key}_{side}": row[key] for side, row in (("a", a), ("b", b)) for key in ("bacc", "tpr", "tnr")},
+    )
 
 
 # ---------------------------------------------------------------------------------------------- the report's opening
-
-
-def overall(rows: Sequence[Row]) -> dict[str, Row]:
-    """Each evaluator's one row that stands for all claims: the mean over datasets, else its only row."""
-    found: dict[str, Row] = {}
-    for evaluator in dict.fromkeys(row["evaluator"] for row in rows):
-        mine = [row for row in rows if row["evaluator"] == evaluator and not repeats(row)]
-        choices = [[row for row in mine if row.get("dataset") == total] for total in (MACRO, ALL)]
-        one = next((only[0] for only in [*choices, mine] if len(only) == 1), None)
-        if one is not None:
-            found[evaluator] = one
-    return found
 
 
 def _best(rows: Sequence[Row]) -> list[str]:
@@ -207,7 +202,7 @@ def _best(rows: Sequence[Row]) -> list[str]:
 
 
 def _opening(audited: Audited, evaluator: str | None) -> str:
-    """How good the best evaluator is, whether the next one is clearly worse, and on what it does best and worst."""
+    """How good the best evaluator is, from which ones it can be told, and on what it does best and worst."""
     rows, floors = audited.rows("rates"), audited.floors
     if evaluator is None:
         return (
@@ -217,31 +212,53 @@ def _opening(audited: Audited, evaluator: str | None) -> str:
     of = overall(rows)
     ranked = [of[name] for name in _best(rows)]
     best = of[evaluator]
-    others = [row for row in [r for r in ranked if r["evaluator"] not in floors] or ranked if row is not best]
+    others = [row for row in ranked if row is not best and row["evaluator"] not in floors]
     over = " as the mean over datasets" if best.get("dataset") == MACRO else ""
-    head = (
-        f"{evaluator} has a balanced accuracy of"
-        if not others
-        else (f"{evaluator} has the highest balanced accuracy of these evaluators:")
-    )
-    said = [f"{head} {with_interval(_BACC, best, 'bacc')}{over}.", *_habits(best)]
-    if others:
-        said.append(_second(best, others[0], audited.rows("differences")))
+    figure = _told(best, limits_of(audited).max_unscored)
+    where = "On the same claims " if audited.rows("differences") else ""
+    below = [row["evaluator"] for row in others if apart(audited, best, row["evaluator"])]
+    alike = [row["evaluator"] for row in others if row["evaluator"] not in below]
+    if others and not alike:
+        said = [f"{evaluator} has the highest balanced accuracy of these evaluators: {figure}{over}."]
+        said.append(f"{where}it is surely above {names(below)}." if where else f"It is surely above {names(below)}.")
+    elif alike:
+        told = names([f"{name} ({percent(of[name]['bacc'])})" for name in alike])
+        head = f"{evaluator} has a balanced accuracy of {figure}{over}"
+        said = [f"{head}; {where.lower()}these labels do not tell it from {told}."]
+        if below:
+            said.append(f"It is surely above {names(below)}.")
+    else:
+        said = [f"{evaluator} has a balanced accuracy of {figure}{over}."]
+    said += _habits(audited, best)
     beaten = next((row for row in ranked if row["evaluator"] in floors), None)
-    if beaten is not None and evaluator not in floors and best["bacc"] <= beaten["bacc"]:
-        floor = f"{beaten['evaluator']}, which reads nothing ({percent(beaten['bacc'])})"
-        said.append(f"No evaluator here does better than {floor}.")
+    if beaten is not None and evaluator not in floors and not apart(audited, best, beaten["evaluator"]):
+        said.append(
+            f"No evaluator here is shown to do better than {beaten['evaluator']}, which reads nothing "
+            f"({percent(beaten['bacc'])})."
+        )
     parts = [row for row in rows if row["evaluator"] == evaluator and not is_total(row.get("dataset"))]
     parts = sorted((row for row in parts if row.get("bacc") is not None), key=lambda row: row["bacc"])
     if len({row["dataset"] for row in parts}) == len(parts) > 1:
-        (worst, lowest), (top, highest) = ((row["dataset"], percent(row["bacc"])) for row in (parts[0], parts[-1]))
-        said.append(f"{evaluator} does best on {top} ({highest}) and worst on {worst} ({lowest}).")
+        worst, top = parts[0], parts[-1]
+        ends = range_of(worst, "bacc"), range_of(top, "bacc")
+        if ends[0] is not None and ends[1] is not None and ends[0][1] < ends[1][0]:
+            said.append(
+                f"It is surely better on {top['dataset']} ({percent(top['bacc'])}) than on {worst['dataset']} "
+                f"({percent(worst['bacc'])})."
+            )
     return " ".join(said)
 
 
-def _habits(best: Row) -> list[str]:
-    low = best.get("bacc_low")
-    if best["bacc"] <= 0.5 or (low is not None and low <= 0.5):
+def _told(row: Row, most: float) -> str:
+    """BAcc with its interval; its bounds instead, where much is unscored or guessed."""
+    lacking = (row.get("n_unscored") or 0) + (row.get("n_guessed") or 0)
+    if unsure_share(row) > most and row.get("bacc_min") is not None:
+        return f"{percent(row['bacc_min'])} to {percent(row['bacc_max'])} ({lacking:,} claims are unscored or guessed)"
+    return with_interval(_BACC, row, "bacc")
+
+
+def _habits(audited: Audited, best: Row) -> list[str]:
+    if not surely_above(best, "bacc", 0.5):
         return ["That cannot be told from guessing (50 %): do not rely on it to tell attributable claims from others."]
     if best.get("tpr") is None or best.get("tnr") is None:
         return []
@@ -250,31 +267,39 @@ def _habits(best: Row) -> list[str]:
         f"100 wrongly: it finds {percent(best['tpr'])} of the attributable (TPR) and {percent(best['tnr'])} of the "
         "unattributable ones (TNR)."
     ]
-    gap = best["tpr"] - best["tnr"]
-    if gap >= MAX_GAP:
-        said.append("It leans towards “attributable”: errors slip through, and a predicted error rate tends to be low.")
-    elif gap <= -MAX_GAP:
-        said.append("It leans towards “unattributable”: many of the errors that it reports are none.")
+    mine = [row for row in audited.per_dataset("rates", "ppr") if row["evaluator"] == best["evaluator"]]
+    n = sum(row["n"] for row in mine)
+    errors, others = (sum(row.get(key) or 0 for row in mine) for key in ("n_unattributable", "n_attributable"))
+    if not n or not errors + others or errors + others != n:
+        return said
+    predicted, labelled = sum((1 - row["ppr"]) * row["n"] for row in mine) / n, errors / n
+    of_all = f"it calls {percent(predicted)} of these claims errors, the labels {percent(labelled)}"
+    if surely_above(best, "gap", MAX_GAP):
+        said.append(f"It leans towards “attributable”, so that errors slip through; {of_all}.")
+    elif surely_below(best, "gap", -MAX_GAP):
+        said.append(f"It leans towards “unattributable”, so that good claims are rejected; {of_all}.")
     return said
 
 
-def _second(first: Row, second: Row, differences: Sequence[Row]) -> str:
-    """The runner-up, and whether the claims settle which of the two is better: paired where that was computed."""
-    text = f"{second['evaluator']} follows with {with_interval(_BACC, second, 'bacc')}"
-    pair = {first["evaluator"], second["evaluator"]}
-    for row in differences:
-        same = {row["evaluator_a"], row["evaluator_b"]} == pair and row.get("key") == "bacc"
-        low, high = row.get("difference_low"), row.get("difference_high")
-        if same and row.get("dataset") == first.get("dataset") and low is not None and high is not None:
-            if low <= 0 <= high:
-                return f"{text}; on the same claims the difference is within chance, so neither is shown to be better."
-            low, high = sorted((abs(low), abs(high)))
-            apart = span(Column("", "points", signed=False), low, high)
-            return f"{text}; on the same claims the difference is clear ({apart} points)."
-    low, high = first.get("bacc_low"), second.get("bacc_high")
-    if low is not None and high is not None and low <= high:
-        text += "; their intervals overlap, so which of the two is better is not settled by these claims"
-    return f"{text}."
+def _find_errors(audited: Audited, evaluator: str) -> Answer | None:
+    """May single errors be found with it?"""
+    row, least = overall(audited.rows("rates")).get(evaluator), limits_of(audited).min_rate
+    if row is None or row.get("tpr") is None or row.get("tnr") is None:
+        return None
+    figure = f"TPR {percent(row['tpr'])}, TNR {percent(row['tnr'])}"
+    asked = f"{round(100 * least)} % of either class are asked"
+    rates = {"tpr": "the attributable claims", "tnr": "the errors"}
+    if all(surely_above(row, key, least) for key in rates):
+        return Answer("yes", figure, f"It surely finds more than {round(100 * least)} % of the errors and of the rest.")
+    tuned = overall(audited.rows("discrimination")).get(evaluator, {})
+    if all(surely_above(tuned, f"tuned_{key}", least) for key in rates):
+        found = f"TPR {percent(tuned['tuned_tpr'])}, TNR {percent(tuned['tuned_tnr'])}"
+        return Answer("with a correction", figure, f"With a threshold tuned to each dataset: {found}, surely enough.")
+    short = [key for key in rates if surely_below(row, key, least)]
+    if short:
+        key = min(short, key=lambda each: row[each])
+        return Answer("no", figure, f"It finds {percent(row[key])} of {rates[key]}; {asked}.")
+    return Answer("cannot tell", figure, f"The intervals or bounds do not say whether it is good enough: {asked}.")
 
 
 def _glance_note(row: Row) -> str:
@@ -292,7 +317,7 @@ def _rate(heading: str, what: str, unit: Unit = "percent", shown: bool = True) -
 _BACC = _rate("BAcc", "(TPR + TNR) / 2")
 #: Also of the audits that compute rates of a part of the claims.
 COLUMNS: dict[str, Column] = {
-    **shared("dataset", "evaluator", "n", "n_unscored", "n_unlabelled", "reason"),
+    **shared("dataset", "evaluator", "n", "n_unscored", "n_guessed", "n_unlabelled", "reason"),
     "n_attributable": Column("label 1", "count", "scored claims of each label"),
     "n_unattributable": Column("label 0", "count", "scored claims of each label"),
     "n_datasets": Column("datasets", "count", "how many data sets a mean is over; 1 elsewhere", shown=False),
@@ -339,6 +364,7 @@ AUDIT = Audit(
     ),
     best=_best,
     opening=_opening,
+    decides=(Decision("find single errors", _find_errors),),
     glance=Glance(
         {key: COLUMNS[key] for key in ("bacc", "tpr", "tnr")},
         lambda rows, evaluator: overall(rows).get(evaluator),

@@ -12,14 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from factaudit.audit.core import counts as nine
-from factaudit.audit.core.checks import by_evaluator, by_keys
+from factaudit.audit.core.checks import by_evaluator, of_datasets
+from factaudit.audit.core.decisions import surely_above, surely_below
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.groups import column_codes
-from factaudit.audit.core.intervals import Intervals, low_high
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.jackknife import MIN_CLUSTERS, slope, slope_limits
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.plot import Forest, Lines
 from factaudit.audit.core.rows import Row, number, reasons
-from factaudit.audit.core.slopes import moments, resampled, slope, slope_bounds
+from factaudit.audit.core.slopes import by_document, moments, slope_bounds
 from factaudit.audit.core.words import points
 from factaudit.errors import UsageError
 from factaudit.text.overlap import rouge2_precision
@@ -75,17 +77,16 @@ def surface_bias(judged: Judged, *, bins: int = 5, intervals: Intervals | None =
     rows: list[tuple[int, Row]] = []
     for at, evaluator in enumerate(judged.evaluators):
         counts = nine.count(codes, size, judged.label, judged.prediction[at])
-        figures: dict[str, np.ndarray] = {}
-        bounds = nine.rate_bounds(counts)
-        rates = nine.rates(counts, over_all)
-        for name in _CLASSES:
-            figures |= {name: rates[name], f"{name}_min": bounds[name][0], f"{name}_max": bounds[name][1]}
+        bounds = nine.rate_bounds(nine.count(codes, size, judged.label, judged.certain[at]))
+        limits = {}
         if intervals is not None:
-            drawn = nine.rates(nine.replicates(judged, at, codes, over_all, intervals), over_all)
-            for name, label in _CLASSES.items():
-                # A class with one claim is either drawn or not: its rate never varies.
-                drawn[name][:, counts[:, label, :2].sum(-1) < 2] = np.nan
-            figures |= low_high(intervals, {name: drawn[name] for name in _CLASSES})
+            limits = nine.rate_limits(nine.clusters_of(judged, at, codes, size), over_all, intervals.confidence)
+        rates = nine.rates(counts, over_all)
+        figures = nine.with_ends(
+            {name: rates[name] for name in _CLASSES},
+            bounds,
+            {name: limits[name] for name in limits if name in _CLASSES},
+        )
         for place in range(size):
             task, position = divmod(place, bins)
             scored_of = counts[place, :2, :2].sum(-1)
@@ -123,11 +124,17 @@ def surface_trend(judged: Judged, *, intervals: Intervals | None = None) -> list
         task, lost = overlap.split(judged.label == label)
         size = len(overlap.tasks)
         sums = moments(judged, task, overlap.r2, label, size)
+        slopes = slope(sums)
         low, high = slope_bounds(judged, task, overlap.r2, label, size)
-        figures = {"slope": slope(sums), "slope_min": low, "slope_max": high}
+        # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
+        figures = {"slope": slopes, "slope_min": np.fmin(low, slopes), "slope_max": np.fmax(high, slopes)}
         if intervals is not None:
-            drawn = resampled(judged, task, overlap.r2, label, size, intervals)
-            figures |= low_high(intervals, {"slope": slope(drawn)})
+            ends = [
+                slope_limits(by_document(judged, task, overlap.r2, label, at, size), intervals.confidence)
+                for at in range(len(judged.evaluators))
+            ]
+            for at, end in enumerate(("slope_low", "slope_high")):
+                figures[end] = np.array([each[at] for each in ends])
         for at, evaluator in enumerate(judged.evaluators):
             unscored = np.bincount(task[(task >= 0) & (judged.prediction[at] < 0)], minlength=size)
             for place, name in enumerate(overlap.tasks):
@@ -185,7 +192,9 @@ def _bin_reason(row: Row, counts: np.ndarray) -> str | None:
 
 def _trend_reason(row: Row) -> str | None:
     if row["slope"] is not None:
-        return None
+        if row.get("slope_low", 0) is not None:
+            return None
+        return f"no interval for slope: fewer than {MIN_CLUSTERS} clusters, or all predictions right or all wrong"
     if row["n"] == 0:
         return f"no {_NAMES[row['rate']]} claim with a ROUGE-2 precision is scored"
     return "all claims have the same ROUGE-2 precision" if row["n"] > 1 else "a single claim has no slope"
@@ -198,43 +207,35 @@ def _leaning(audited: Audited) -> Iterator[Finding]:
     """TPR that rises, TNR that falls with word overlap."""
     rows = [row for row in audited.rows("surface_trend") if row["slope"] is not None]
     for evaluator, mine in by_evaluator(rows):
-        leans = False
-        for (task,), group in by_keys(mine, "task"):
-            slopes = {row["rate"]: row for row in group}
-            sure = {
-                rate: row
-                for rate, row in slopes.items()
-                if row.get("slope_low") is not None
-                and (row["slope_low"] > 0 if rate == "tpr" else row["slope_high"] < 0)
-            }
-            if not sure:
-                continue
-            leans = True
-            how = {
-                "tpr": "misses attributable claims in other words (TPR {} points for every tenth of overlap)",
-                "tnr": "passes unattributable claims in the document's words (TNR {})",
-            }
-            said = " and ".join(how[rate].format(points(row["slope"] / 10, sign=True)) for rate, row in sure.items())
-            yield Finding(
-                "fail" if len(sure) == 2 else "warn",
-                evaluator,
-                task,
-                f"On {task}, {evaluator} leans on word overlap: it {said}; distrust it on paraphrases and near copies.",
-                {"task": task}
-                | {
-                    f"{rate}_{key}": row[key]
-                    for rate, row in sure.items()
-                    for key in ("slope", "slope_low", "slope_high")
-                },
-            )
-        if not leans and any("slope_low" in row for row in mine):
-            yield Finding(
-                "ok",
-                evaluator,
-                None,
-                f"{evaluator} shows no clear lean on word overlap.",
-                {"n_trends": len(mine)},
-            )
+        tasks = list(dict.fromkeys(row["task"] for row in mine))
+        sure: dict[str, dict[str, Row]] = {}
+        for row in mine:
+            rises = row["rate"] == "tpr"
+            if surely_above(row, "slope", 0) if rises else surely_below(row, "slope", 0):
+                sure.setdefault(row["task"], {})[row["rate"]] = row
+        if not sure:
+            continue
+        task = max(sure, key=lambda each: (len(sure[each]), sum(abs(row["slope"]) for row in sure[each].values())))
+        how = {
+            "tpr": "misses attributable claims in other words (TPR {} points for every tenth of overlap)",
+            "tnr": "passes unattributable claims in the document's words (TNR {})",
+        }
+        said = " and ".join(how[rate].format(points(r["slope"] / 10, sign=True)) for rate, r in sure[task].items())
+        where = of_datasets(list(sure), tasks, "task")
+        yield Finding(
+            "fail" if len(sure[task]) == 2 else "warn",
+            evaluator,
+            task,
+            f"{evaluator} surely leans on word overlap{where}: on {task} it {said}; distrust it on paraphrases and "
+            "near "
+            "copies.",
+            {"n_tasks": len(sure)}
+            | {
+                f"{rate}_{key}": row[key]
+                for rate, row in sure[task].items()
+                for key in ("slope", "slope_low", "slope_high")
+            },
+        )
 
 
 # --------------------------------------------------------------------------------------------------------- declaration

@@ -31,7 +31,22 @@ if TYPE_CHECKING:
     show_default=True,
     help="Bootstrap replicates; 0 for no intervals.",
 )
-def audit(files: tuple[Path, ...], out: Path, mapping: Mapping, title: str, seed: int, replicates: int) -> None:
+@click.option(
+    "--limit",
+    "limits",
+    multiple=True,
+    metavar="NAME=SHARE",
+    help="What is asked of an evaluator: min_rate, max_bias, max_misordered, min_orderable, max_unscored.",
+)
+def audit(
+    files: tuple[Path, ...],
+    out: Path,
+    mapping: Mapping,
+    title: str,
+    seed: int,
+    replicates: int,
+    limits: tuple[str, ...],
+) -> None:
     """Audit verdicts against labelled claims: every audit, all figures and the report, without a YAML.
 
     One file may hold both. Files whose columns are not ours are read as what they seem to be, which is told;
@@ -44,6 +59,7 @@ def audit(files: tuple[Path, ...], out: Path, mapping: Mapping, title: str, seed
     from factaudit.tables.counts import is_counts
 
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates}
+    given["decisions"] = dict(_limit(text) for text in limits)
     if len(files) == 1 and is_counts(read_any(files[0])):
         given["counts"] = str(files[0].resolve())
     else:
@@ -52,6 +68,17 @@ def audit(files: tuple[Path, ...], out: Path, mapping: Mapping, title: str, seed
         given["mapping"] = mapping.model_dump(exclude_defaults=True, mode="json")
     experiment = Experiment(**given)
     show_results(run_experiment(experiment, out, say=say))
+
+
+def _limit(text: str) -> tuple[str, float]:
+    """``max_bias=0.03``."""
+    from factaudit.audit.core.decisions import Limits
+
+    name, _, value = text.partition("=")
+    try:
+        return name, Limits.of({name: float(value)}).given()[name]
+    except ValueError:
+        raise click.BadParameter(f"expected NAME=SHARE, found {text!r}", param_hint="--limit") from None
 
 
 @click.command(
@@ -71,6 +98,7 @@ def adjust(
     import pandas as pd
 
     from factaudit.audit.core.adjust import adjust as adjust_rates
+    from factaudit.audit.core.intervals import Intervals
     from factaudit.files import spare
     from factaudit.tables import read_claims, read_verdicts, suffix, write_table
 
@@ -79,7 +107,9 @@ def adjust(
     spare([claims, *verdicts], out)
     table = read_claims(claims)
     rows = pd.DataFrame(
-        adjust_rates(table, read_verdicts(*verdicts, claims=table), evaluator, calibrate, levels=(level,))
+        adjust_rates(
+            table, read_verdicts(*verdicts, claims=table), evaluator, calibrate, levels=(level,), intervals=Intervals()
+        )
     )
     if out is not None:
         write_table(rows, out)

@@ -22,9 +22,17 @@ if TYPE_CHECKING:
 
 def show_results(results: Results) -> None:
     """The report's opening, and how many findings there are; a `FactauditError` where every verdict failed."""
-    from factaudit.report.summary import lead
+    from factaudit.report.summary import decisions, lead
 
-    for paragraph in lead(results.to_dict()):
+    content = results.to_dict()
+    first, *rest = lead(content) or [""]
+    table = decisions(content)
+    told = [first] if first else []
+    if table is not None:
+        for line in table.rows:
+            uses = [f"{task}: {cell.text}" for task, cell in zip(table.columns[1:], line[1:], strict=True)]
+            told.append(f"{line[0].text}: may it be used to … {'; '.join(uses)}")
+    for paragraph in [*told, *rest]:
         say()
         say(click.wrap_text(paragraph, width=100))
     counts = Counter(finding["severity"] for finding in results.findings)
@@ -42,14 +50,28 @@ def fail_without_predictions(results: Results) -> None:
 
 
 def show_adjusted(rows: pd.DataFrame) -> None:
-    """The rows of `factaudit.audit.adjustment.adjust` as a table, and below it why some figures are missing."""
+    """The rows of `factaudit.audit.core.adjust.adjust` as a table; below it what they rest on, and what is missing."""
     columns = ["dataset", "evaluator", "method", "threshold", "system", "n"]
     rates = ["predicted_error_rate", "adjusted_error_rate", "labelled_error_rate"]
     shown = rows[columns + rates].copy()
     for column in rates:
         shown[column] = [_figure(100 * rate, "{:.1f} %") for rate in rows[column].astype("float64")]
+    if "adjusted_error_rate_low" in rows:
+        ends = (rows[f"adjusted_error_rate_{end}"].astype("float64") for end in ("low", "high"))
+        shown.insert(
+            8, "interval", [_figure(100 * low, f"{{:.1f}}–{100 * high:.1f}") for low, high in zip(*ends, strict=True)]
+        )
     shown["threshold"] = [_figure(threshold, "{:.3g}") for threshold in rows["threshold"].astype("float64")]
     say(shown.to_string(index=False))
+    for (dataset, evaluator), of in rows.groupby(["dataset", "evaluator"], sort=False):
+        tests = [
+            f"{rate.upper()} p = {of[f'{rate}_p'].iloc[0]:.3f} (could miss one system "
+            f"{100 * of[f'{rate}_missable'].iloc[0]:.0f} points off)"
+            for rate in ("tpr", "tnr")
+            if of[f"{rate}_p"].notna().iloc[0]
+        ]
+        said = "; ".join(tests) or "not tested: too few labelled systems"
+        say(f"{dataset}, {evaluator}: does it judge all systems alike, as a correction supposes? {said}")
     for reason in rows["reason"].dropna().unique():
         say(f"–: {reason}")
 

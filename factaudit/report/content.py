@@ -15,7 +15,7 @@ from factaudit.audit.core.declare import Audit, columns_of, in_order
 from factaudit.audit.core.rows import Row, repeats
 from factaudit.audit.core.words import count
 from factaudit.report.pictures import Picture, defined, pictures
-from factaudit.report.summary import Warned, checks, glance, lead
+from factaudit.report.summary import Warned, above, checks, decisions, glance, lead
 from factaudit.report.tables import Table, plain_table, result_table
 
 
@@ -36,9 +36,13 @@ class Document:
 
     title: str
     lead: list[str]
+    #: What each evaluator may be used for, then its figures.
+    decisions: Table | None
     glance: Table | None
     #: What to warn of, by check; and the findings that are well.
     checks: list[Warned]
+    #: Of each check, how many of its findings stand above the fold.
+    above: list[int]
     well: list[Row]
     sections: list[Section]
     signature: str
@@ -58,8 +62,10 @@ def build(results: Mapping[str, Any], run_dir: Path) -> Document:
     return Document(
         title=about.get("title") or "Evaluators compared",
         lead=lead(results),
+        decisions=decisions(results),
         glance=glance(results),
         checks=warnings,
+        above=above(warnings),
         well=well,
         sections=[section for section in sections if section.text or section.tables or section.pictures],
         signature=results["signature"],

@@ -13,21 +13,23 @@ from factaudit.report.tables import Cell, Table
 
 #: A Markdown table shows so many rows; its CSV has all.
 MAX_ROWS = 50
-#: And so many findings of one check.
-MAX_FINDINGS = 5
 
 
 def to_markdown(document: Document) -> str:
     """The whole document; figures by relative path, all text escaped."""
-    parts = [f"# {escape(document.title)}", *map(escape, document.lead)]
+    parts = [f"# {escape(document.title)}", *map(escape, document.lead[:1])]
+    if document.decisions:
+        parts.append(_table(document.decisions))
+    parts += map(escape, document.lead[1:])
     if document.glance:
         parts.append(_table(document.glance))
     if document.checks or document.well:
         parts.append("## Findings")
-        for check in document.checks:
-            parts.append(f"### {escape(check.title)} ({check.counts()})")
-            parts.append("\n".join(_finding(each) for each in check.findings[:MAX_FINDINGS]))
-        more = sum(max(0, len(check.findings) - MAX_FINDINGS) for check in document.checks)
+        for check, shown in zip(document.checks, document.above, strict=True):
+            if shown:
+                parts.append(f"### {escape(check.title)} ({check.counts()})")
+                parts.append("\n".join(_finding(each) for each in check.findings[:shown]))
+        more = sum(len(check.findings) for check in document.checks) - sum(document.above)
         more_text = f"{more:,} more warnings and " if more else ""
         parts.append(f"{more_text}{len(document.well):,} checks without a warning: [findings](tables/findings.csv)")
     for section in document.sections:

@@ -5,14 +5,15 @@ What is said of figures comes from the audits' declarations.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from factaudit.audit import declared
+from factaudit.audit.core.decisions import limits_of
 from factaudit.audit.core.declare import Audited, Column
 from factaudit.audit.core.rows import Row
-from factaudit.audit.core.words import UNDEFINED, count, figure, heading, percent, span
+from factaudit.audit.core.words import UNDEFINED, count, figure, heading, percent, points, span
 from factaudit.report.tables import Cell, Table, beside
 
 #: From the gravest to the least.
@@ -78,6 +79,36 @@ def _about(about: Mapping[str, Any]) -> str:
     return f"{text}, {which}: {percent(attributable / labelled)} of the labels say attributable."
 
 
+def decisions(results: Mapping[str, Any]) -> Table | None:
+    """May each evaluator be used for each task? A line per evaluator, a column per task, with figure and sentence."""
+    audited = Audited(results["audits"], results["about"])
+    tasks = [one for name, audit in declared().items() if audited.rows(name) for one in audit.decides]
+    given = [row["name"] for row in results["about"].get("evaluators") or []]
+    names = [name for name in dict.fromkeys([*best_first(audited), *given]) if name not in audited.floors]
+    answers = {(name, one.task): one.answer(audited, name) for name in names for one in tasks}
+    tasks = [one for one in tasks if any(answers[name, one.task] is not None for name in names)]
+    names = [name for name in names if any(answers[name, one.task] is not None for one in tasks)]
+    if not names or not tasks:
+        return None
+    body = []
+    for name in names:
+        cells = [Cell(name)]
+        for one in tasks:
+            answer = answers[name, one.task]
+            cells.append(Cell(UNDEFINED) if answer is None else Cell(answer.may, [answer.figure, answer.sentence]))
+        body.append(cells)
+    limits = limits_of(audited)
+    caption = (
+        f"May it be used to …? By these limits, which can be set: TPR and TNR over {percent(limits.min_rate)} for "
+        "single "
+        f"errors, every system's error rate within {points(limits.max_bias)} points, at most "
+        f"{percent(limits.max_misordered)} of the pairs of systems misordered where the labels order at least "
+        f"{percent(limits.min_orderable)}. “Cannot tell”: these labels do not say."
+    )
+    columns = ["evaluator", *(one.task for one in tasks)]
+    return Table(caption, columns, [False] * len(columns), body, len(body))
+
+
 def glance(results: Mapping[str, Any]) -> Table | None:
     """One line per evaluator: what to know before trusting it."""
     audited = Audited(results["audits"], results["about"])
@@ -128,6 +159,22 @@ class Warned:
         """``3 fail, 1 warn``."""
         severities = [each.get("severity") for each in self.findings]
         return ", ".join(f"{severities.count(one)} {one}" for one in SEVERITIES if one in severities)
+
+
+#: So many findings stand above the fold, the gravest ones; the others are folded.
+ABOVE = 12
+
+
+def above(groups: Sequence[Warned], most: int = ABOVE) -> list[int]:
+    """How many findings of each check stand above the fold: of every check the gravest, then the next gravest."""
+    shown = [0] * len(groups)
+    for severity in SEVERITIES:
+        for depth in range(max((len(each.findings) for each in groups), default=0)):
+            for at, each in enumerate(groups):
+                fits = len(each.findings) > depth == shown[at] and sum(shown) < most
+                if fits and each.findings[depth].get("severity") == severity:
+                    shown[at] += 1
+    return shown
 
 
 def checks(results: Mapping[str, Any]) -> tuple[list[Warned], list[Row]]:

@@ -16,15 +16,17 @@ import numpy as np
 from regimes import REGIMES, Regime
 
 from factaudit.audit.core.agreement import iou_limits, kappa_limits
+from factaudit.audit.core.calibration import adjusted_counts
 from factaudit.audit.core.curves import Scored
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.jackknife import slope_limits
 from factaudit.audit.core.mover import combine, combine_shares, lowest, paired
+from factaudit.audit.core.orders import kendall_tau, pearson_r
 from factaudit.audit.core.pairs import fisher_limits, tau_limits
 from factaudit.audit.core.permutation import studentised_p
 from factaudit.audit.core.rows import ratio
 from factaudit.audit.core.shares import Clusters, Limits, shares
 from factaudit.audit.core.transfer import homogeneity
-from factaudit.audit.ranking import kendall_tau, pearson_r
 
 LEVEL = 0.95
 #: Data sets in a mean over data sets.
@@ -167,6 +169,35 @@ def of_orders(regime: Regime, drawn: np.ndarray, random: np.random.Generator) ->
     return {"tau": np.array(found)}
 
 
+def of_corrections(regime: Regime, drawn: np.ndarray, random: np.random.Generator) -> Covered:
+    """The adjusted count of the first system by a calibration on the last one, where that is not refused.
+
+    What should be held is what the correction makes of true rates: whether TPR and TNR transfer is another question.
+    """
+    tables = regime.truth[:, :, :2].sum(-1)
+    predicted = tables[0, :, 0].sum() / tables[0].sum()
+    truth = float(adjusted_counts(np.array(predicted), tables[-1]))
+    if np.isnan(truth) or regime.own:
+        return {}
+    weights = random.multinomial(regime.docs, np.full(regime.docs, 1 / regime.docs), size=400).astype(float)
+    intervals = Intervals(replicates=400)
+    found = []
+    for each in drawn[:500, :, :, :, :2].sum(-1).astype(float):
+        calibration, target = each[:, -1], each[:, 0].sum(1)
+        counts = calibration.reshape(-1, 4)
+        clusters = Clusters(np.zeros(len(counts), dtype=np.int64), np.ones(len(counts), dtype=np.int64), counts, 1)
+        of = np.stack([counts[:, :2].sum(1), counts[:, 2:].sum(1)], 1)
+        rates = shares(clusters, np.stack([counts[:, 0], counts[:, 2]], 1), of)
+        if not combine_shares(rates, np.array([1.0, -1.0]), LEVEL)[1][0][0] > 0:
+            continue  # refused
+        said = weights @ target
+        again = adjusted_counts(said[:, 0] / said.sum(1), (weights @ counts).reshape(-1, 2, 2))
+        point = float(adjusted_counts(target.sum(0)[0] / target.sum(), counts.sum(0).reshape(2, 2)))
+        low, high = intervals.ends(again, regime.docs)
+        found.append(min(low, point) <= truth <= max(high, point))
+    return {"adjusted count": np.array(found)} if len(found) > 100 else {}
+
+
 def of_correlation(random: np.random.Generator, replicates: int) -> Covered:
     """Pearson's r of 6 systems that are themselves a sample, as Fisher's z supposes; 200 labels each."""
 
@@ -256,7 +287,8 @@ def coverage(regime: Regime, replicates: int, seed: int = 5) -> Covered:
     random = np.random.default_rng(seed)
     drawn = regime.draw(random, replicates)
     found = of_evaluators(regime, drawn) | of_systems(regime, drawn) | of_tests(regime, drawn, random)
-    found |= of_orders(regime, drawn, random) | of_correlation(random, replicates)
+    found |= of_orders(regime, drawn, random) | of_corrections(regime, drawn, random)
+    found |= of_correlation(random, replicates)
     return found | of_scores(regime, random, replicates)
 
 

@@ -10,16 +10,18 @@ import pandas as pd
 from factaudit.audit.core.calibration import (
     METHODS,
     Case,
-    Ranked,
-    adjusted_counts,
-    labelled_claims,
+    ends_of,
+    estimates_of,
+    labelled_rates,
     no_threshold,
-    table_of,
+    resampled,
     unidentifiable,
 )
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.rows import Row, number, ratio, reasons
+from factaudit.audit.core.rows import Row, number, reasons, without_interval
 from factaudit.audit.quantification import by_system
+from factaudit.audit.transfer import transfer
 from factaudit.errors import UsageError, hint
 
 
@@ -31,12 +33,16 @@ def adjust(
     *,
     levels: Sequence[str] = ("claim",),
     methods: Sequence[str] = METHODS,
+    intervals: Intervals | None = None,
 ) -> list[Row]:
     """Calibrate on one labelled system and correct the predicted error rates of the others, labelled or not.
 
     A row per dataset (where ``calibrate`` has claims), level, evaluator (all, or the one named), method and other
-    system: threshold, n (its scored claims), n_unscored, predicted_error_rate (as predicted), adjusted_error_rate,
-    labelled_error_rate and bias (= adjusted - labelled) where its scored claims have labels (over those), reason.
+    system: threshold, n (its scored claims; those with labels where it has any), n_unscored, predicted_error_rate (as
+    predicted), adjusted_error_rate, labelled_error_rate (of all its labels) and bias (= adjusted - labelled), reason.
+    With intervals ``_low`` and ``_high`` of the adjusted rate and the bias: whole clusters are resampled, calibration
+    and correction made again. Beside them the *transfer test* of `factaudit.audit.transfer` over the dataset's labelled
+    systems, as ``tpr_p``, ``tpr_missable`` and the same of TNR: a correction supposes that both rates are equal.
     Raises `UsageError` for an unknown evaluator or system, or where no dataset has another system.
     """
     judged = Judged.join(claims, verdicts)
@@ -48,6 +54,9 @@ def adjust(
     for method in methods:
         if method not in METHODS:
             raise UsageError(f"unknown method {method!r}{hint(method, METHODS)}")
+    tests = {
+        (row["dataset"], row["level"], row["evaluator"], row["rate"]): row for row in transfer(judged, levels=levels)
+    }
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         units, systems = judged.at(level), by_system(judged, level)
@@ -55,12 +64,15 @@ def adjust(
             dataset = systems.keys[place]["dataset"]
             others = [(o, k["system"]) for o, k in enumerate(systems.keys) if k["dataset"] == dataset and o != place]
             for at in [e for e, name in enumerate(judged.evaluators) if evaluator in (None, name)]:
-                case = Case.of(units, at, *labelled_claims(units, systems.codes, [place]), 1)
+                about: Row = {"dataset": dataset, "level": level, "evaluator": judged.evaluators[at]}
+                held: Row = {}
+                for rate in ("tpr", "tnr"):
+                    test = tests.get((dataset, level, judged.evaluators[at], rate), {})
+                    held |= {f"{rate}_p": test.get("p"), f"{rate}_missable": test.get("missable")}
                 for other, system in others:
-                    row: Row = {"dataset": dataset, "level": level, "evaluator": judged.evaluators[at]}
-                    row |= {"calibration_system": calibrate, "system": system}
-                    claims_of = np.flatnonzero(systems.codes == other)
-                    rows += [row | _corrected(units, at, claims_of, case, method) for method in methods]
+                    case = _case(units, systems.codes, at, place, other)
+                    row = about | {"calibration_system": calibrate, "system": system}
+                    rows += [row | found | held for found in _corrected(case, methods, dataset, intervals)]
     if not rows:
         raise UsageError(
             f"nothing to correct: {calibrate!r} shares no dataset with another system ({', '.join(levels)})"
@@ -68,38 +80,40 @@ def adjust(
     return rows
 
 
-def _corrected(units: Judged, evaluator: int, rows: np.ndarray, calibration: Case, method: str) -> Row:
-    """One line of `adjust`: the error rate of one system, ``rows`` of ``units``, after a calibration."""
-    label, prediction, score = units.label[rows], units.prediction[evaluator, rows], units.score[evaluator, rows]
-    usable = ~np.isnan(score) if method in METHODS[2:] else prediction >= 0
-    # As in every audit: the labelled ones where there are any, so that the bias is of the same claims.
-    population = label >= 0 if (usable & (label >= 0)).any() else np.ones(len(rows), dtype=bool)
-    used = usable & population
-    predicted = ratio((prediction[used] == 0).sum(), (prediction[used] >= 0).sum())
-    ones = np.ones((1, len(calibration.label)))
-    threshold, adjusted = np.array(np.nan), predicted
-    why = unidentifiable(calibration, 0, method)
-    if method in METHODS[2:]:
-        threshold = Ranked.of(calibration, 0, ones).tune(method)[0]
-        adjusted = ratio((score[used] <= threshold).sum(), 0 if why else used.sum())
-    elif method == "adjusted_counts":
-        adjusted = adjusted_counts(predicted, table_of(calibration, ones)[0, 0])
-    labelled = ratio((label[used] == 0).sum(), (label[used] >= 0).sum())
-    return {
-        "method": method,
-        "threshold": number(threshold),
-        "n": int(used.sum()),
-        "n_unscored": int((population & ~usable).sum()),
-        "predicted_error_rate": number(predicted),
-        "adjusted_error_rate": number(adjusted),
-        "labelled_error_rate": number(labelled),
-        "bias": number(adjusted - labelled),
-        "reason": reasons(
-            [
-                f"calibration system: {why}" if why else "",
-                "" if used.any() else "no claim that the method can use",
-                "no label" if used.any() and np.isnan(labelled) else "",
-                no_threshold(method),
-            ]
-        ),
-    }
+def _case(units: Judged, codes: np.ndarray, evaluator: int, calibration: int, other: int) -> Case:
+    """The labelled claims of the calibration system (0), and those of the other (1): the labelled ones, if any."""
+    mine = np.flatnonzero((codes == calibration) & (units.label >= 0))
+    rest = np.flatnonzero(codes == other)
+    labelled = rest[units.label[rest] >= 0]
+    rest = labelled if len(labelled) else rest
+    system = np.repeat([0, 1], [len(mine), len(rest)])
+    return Case.of(units, evaluator, np.concatenate([mine, rest]), system, 2)
+
+
+def _corrected(case: Case, methods: Sequence[str], dataset: str, intervals: Intervals | None) -> list[Row]:
+    """The error rate of system 1 after a calibration on system 0, by each method."""
+    ones = np.ones((1, len(case.label)))
+    labelled = labelled_rates(case, ones)[0, 1]
+    found = estimates_of(case, ones, ["none", *methods])
+    drawn = resampled(case, methods, dataset, intervals)
+    rows = []
+    for method in methods:
+        why = unidentifiable(case, 0, method)
+        (estimates, threshold), mine = found[method], case.system == 1
+        used = mine & case.usable(method)
+        adjusted = np.nan if why or not used.any() else estimates[0, 0, 1]
+        row: Row = {"method": method, "threshold": number(threshold[0, 0])}
+        row |= {"n": int(used.sum()), "n_unscored": int(mine.sum() - used.sum())}
+        row |= {"predicted_error_rate": number(found["none"][0][0, 0, 1]), "adjusted_error_rate": number(adjusted)}
+        row |= {"labelled_error_rate": number(labelled), "bias": number(adjusted - labelled)}
+        if intervals is not None:
+            row |= ends_of(intervals, drawn, method, [0], 1, row)
+        reason = [
+            f"calibration system: {why}" if why else "",
+            "" if used.any() else "no claim that the method can use",
+            "no label" if used.any() and np.isnan(labelled) else "",
+            no_threshold(method),
+            without_interval(row),
+        ]
+        rows.append(row | {"reason": reasons(reason)})
+    return rows

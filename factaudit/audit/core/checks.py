@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from factaudit.audit.core.declare import Severity
@@ -42,3 +42,14 @@ def beyond(row: Row, key: str, limit: float, below: bool = False) -> Severity:
 def evidence_of(row: Row, *keys: str) -> Row:
     """Some figures of a row, those that it has."""
     return {key: row[key] for key in keys if key in row}
+
+
+def of_datasets(some: Sequence[Any], every: Sequence[Any], noun: str = "dataset") -> str:
+    """`` on 9 of 14 datasets``, with the space before it; "" where there is but one."""
+    return "" if len(every) < 2 else f" on {len(some)} of {len(every)} {noun}s"
+
+
+def names(items: Sequence[str], most: int = 4) -> str:
+    """``a, b and 3 more``."""
+    shown = ", ".join(items[:most])
+    return shown if len(items) <= most else f"{shown} and {len(items) - most} more"

@@ -3,21 +3,24 @@
 An array of counts has shape (..., 3, 3), indexed ``[..., label, prediction]`` with 0, 1 and -1 as in `Judged`: the last
 row is what isn't labelled, the last column what is unscored.
 
-Figures are over what is labelled and scored. Where nothing of a group is, those that need no label (the predicted
-error rate) are over all that is scored. Bounds say what the figures could have been, had every claim been scored: the
-labelled ones, or all where none is labelled.
+Figures of the labels alone are over all labels, whatever an evaluator scored. Figures that need a prediction are over
+what is labelled and scored; of a group without any label, those that need none (the predicted error rate) are over all
+that is scored. Bounds say what the figures could have been, had every claim been scored by a reply that states a
+verdict: they are of counts without guessed predictions (`Judged.certain`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.mover import combine_shares, paired
 from factaudit.audit.core.rows import ratio
+from factaudit.audit.core.shares import Clusters, Limits, Shares, by_cluster, shares
 
 Figures = dict[str, np.ndarray]
-Bounds = dict[str, tuple[np.ndarray, np.ndarray]]
+#: Of each figure the two ends of its bounds, or of its interval.
+Ends = dict[str, Limits]
 
 #: The number of cells: 3 labels x 3 predictions.
 CELLS = 9
@@ -48,27 +51,25 @@ def count(codes: np.ndarray, n_groups: int, label: np.ndarray, prediction: np.nd
 
 
 def unlabelled(counts: np.ndarray) -> np.ndarray:
-    """bool (...): no claim of the group is both labelled and scored, so its shares are over all that is scored."""
-    return counts[..., :2, :2].sum((-1, -2)) == 0
+    """bool (...): no claim of the group is labelled, so its shares are over all that is scored."""
+    return counts[..., :2, :].sum((-1, -2)) == 0
 
 
-def replicates(
-    units: Judged, evaluator: int, codes: np.ndarray, over_all: np.ndarray, intervals: Intervals
-) -> np.ndarray:
-    """float64 (replicates, groups, 3, 3): the counts of what the groups' figures are over, resampled by cluster."""
-    prediction = units.prediction[evaluator]
-    used = codes
-    if len(over_all):
-        used = np.where((prediction >= 0) & ((units.label >= 0) | over_all[codes]), codes, -1)
-    drawn = intervals.counts(units, used, len(over_all), cells(units.label, prediction), CELLS)
-    return drawn.reshape(*drawn.shape[:2], 3, 3)
+def clusters_of(units: Judged, evaluator: int, codes: np.ndarray, n_groups: int) -> Clusters:
+    """The nine counts of each cluster of each group (k, 9), for `rate_limits` and `error_rate_limits`."""
+    return by_cluster(units, codes, n_groups, cells(units.label, units.prediction[evaluator]), CELLS)
 
 
-def sizes(counts: np.ndarray) -> dict[str, np.ndarray]:
-    """``n`` that the figures are over, ``n_unscored`` that they lack, and ``n_unlabelled`` of all claims."""
+def sizes(counts: np.ndarray, certain: np.ndarray) -> dict[str, np.ndarray]:
+    """``n`` predictions, ``n_unscored`` that are missing, ``n_guessed`` of n, and ``n_unlabelled`` of all claims.
+
+    certain: the counts without guessed predictions.
+    """
+    unscored = _population(counts)[..., -1]
     return {
         "n": _scored(counts, unlabelled(counts)).sum(-1),
-        "n_unscored": _population(counts)[..., -1],
+        "n_unscored": unscored,
+        "n_guessed": _population(certain)[..., -1] - unscored,
         "n_unlabelled": counts[..., -1, :].sum(-1),
     }
 
@@ -76,8 +77,7 @@ def sizes(counts: np.ndarray) -> dict[str, np.ndarray]:
 def rates(counts: np.ndarray, over_all: np.ndarray) -> Figures:
     """tpr, tnr, fpr, fnr, bacc, ppr and gap (= tpr - tnr), NaN where undefined.
 
-    over_all: bool, where ppr is over all that is scored (`unlabelled` of the observed counts; a resampled group is
-    treated as the observed one).
+    over_all: bool, where ppr is over all that is scored (`unlabelled`).
     """
     tpr = ratio(counts[..., 1, 1], counts[..., 1, :2].sum(-1))
     tnr = ratio(counts[..., 0, 0], counts[..., 0, :2].sum(-1))
@@ -93,7 +93,7 @@ def rates(counts: np.ndarray, over_all: np.ndarray) -> Figures:
     }
 
 
-def rate_bounds(counts: np.ndarray) -> Bounds:
+def rate_bounds(counts: np.ndarray) -> Ends:
     """The least and greatest value of each of `rates` over all ways to score what is unscored."""
     tpr = _share(counts[..., 1, :], 1)
     tnr = _share(counts[..., 0, :], 0)
@@ -108,23 +108,38 @@ def rate_bounds(counts: np.ndarray) -> Bounds:
     }
 
 
-def error_rates(counts: np.ndarray, over_all: np.ndarray) -> Figures:
-    """labelled_error_rate, predicted_error_rate and bias (= predicted - labelled), NaN where undefined.
+def rate_limits(clusters: Clusters, over_all: np.ndarray, confidence: float) -> Ends:
+    """The interval of each of `rates`."""
+    counts = clusters.counts.reshape(-1, 3, 3)
+    of = counts[:, :2, :2].sum(-1)
+    found = shares(clusters, np.stack([counts[:, 1, 1], counts[:, 0, 0]], 1), np.stack([of[:, 1], of[:, 0]], 1))
+    low, high = found.limits(confidence)
+    scored = _scored(counts, over_all[clusters.group])
+    ppr = shares(clusters, scored[:, 1:], scored.sum(-1, keepdims=True)).limits(confidence)
+    return {
+        "tpr": (low[:, 0], high[:, 0]),
+        "tnr": (low[:, 1], high[:, 1]),
+        "fpr": (1 - high[:, 1], 1 - low[:, 1]),
+        "fnr": (1 - high[:, 0], 1 - low[:, 0]),
+        "bacc": combine_shares(found, np.array([0.5, 0.5]), confidence)[1],
+        "ppr": (ppr[0][:, 0], ppr[1][:, 0]),
+        "gap": combine_shares(found, np.array([1.0, -1.0]), confidence)[1],
+    }
 
-    over_all: as in `rates`, for the predicted error rate.
+
+def error_rates(counts: np.ndarray, over_all: np.ndarray) -> Figures:
+    """labelled_error_rate (over all labels), predicted_error_rate and bias (= predicted - labelled).
+
+    NaN where undefined. over_all: as in `rates`, for the predicted error rate.
     """
-    both = counts[..., :2, :2]
-    labelled = ratio(both[..., 0, :].sum(-1), both.sum((-1, -2)))
+    labelled = ratio(counts[..., 0, :].sum(-1), counts[..., :2, :].sum((-1, -2)))
     scored = _scored(counts, over_all)
     predicted = ratio(scored[..., 0], scored.sum(-1))
     return {"labelled_error_rate": labelled, "predicted_error_rate": predicted, "bias": predicted - labelled}
 
 
-def error_rate_bounds(counts: np.ndarray) -> Bounds:
-    """The least and greatest value of each of `error_rates` over all ways to score what is unscored.
-
-    The labelled error rate is then over all labelled claims: its two bounds are equal.
-    """
+def error_rate_bounds(counts: np.ndarray) -> Ends:
+    """The least and greatest value of each of `error_rates` over all ways to score what is unscored."""
     labelled = ratio(counts[..., 0, :].sum(-1), counts[..., :2, :].sum((-1, -2)))
     low, high = _share(_population(counts), 0)
     return {
@@ -132,6 +147,47 @@ def error_rate_bounds(counts: np.ndarray) -> Bounds:
         "predicted_error_rate": (low, high),
         "bias": (low - labelled, high - labelled),
     }
+
+
+def error_rate_shares(clusters: Clusters, over_all: np.ndarray) -> Shares:
+    """The labelled and the predicted error rate of each group, as shares: (G, 2)."""
+    counts = clusters.counts.reshape(-1, 3, 3)
+    scored = _scored(counts, over_all[clusters.group])
+    return shares(
+        clusters,
+        np.stack([counts[:, 0].sum(-1), scored[:, 0]], 1),
+        np.stack([counts[:, :2].sum((-1, -2)), scored.sum(-1)], 1),
+    )
+
+
+def error_rate_limits(clusters: Clusters, over_all: np.ndarray, confidence: float) -> Ends:
+    """The interval of each of `error_rates`.
+
+    Bias is the difference of two shares of discordant claims, of what is labelled and scored; where labelled claims
+    are unscored, its interval is moved to the bias over all labels.
+    """
+    rates = error_rate_shares(clusters, over_all)
+    both = clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
+    n = both.sum((-1, -2))
+    low, high = rates.limits(confidence)
+    apart = shares(clusters, np.stack([both[:, 1, 0], both[:, 0, 1]], 1), np.stack([n, n], 1))
+    difference, (below, above) = paired(apart, np.array([1.0, -1.0]), confidence)
+    moved = rates.point[:, 1] - rates.point[:, 0] - difference
+    return {
+        "labelled_error_rate": (low[:, 0], high[:, 0]),
+        "predicted_error_rate": (low[:, 1], high[:, 1]),
+        "bias": (np.maximum(below + moved, -1), np.minimum(above + moved, 1)),
+    }
+
+
+def with_ends(figures: Figures, bounds: Ends, limits: Ends | None) -> Figures:
+    """Figures with ``_min`` and ``_max`` beside them and, where there are intervals, ``_low`` and ``_high``."""
+    found: Figures = {}
+    for key, values in figures.items():
+        found |= {key: values, f"{key}_min": bounds[key][0], f"{key}_max": bounds[key][1]}
+    for key, (low, high) in (limits or {}).items():
+        found |= {f"{key}_low": low, f"{key}_high": high}
+    return found
 
 
 def _scored(counts: np.ndarray, over_all: np.ndarray) -> np.ndarray:

@@ -79,6 +79,12 @@ SHARED: dict[str, Column] = {
         )
         for name, heading in (("n", "n"), ("n_unscored", "unscored"))
     },
+    "n_guessed": Column(
+        "guessed",
+        "count",
+        "of n: predictions read into a reply that does not state one; bounds count them as unscored",
+        shown="any",
+    ),
     "n_unlabelled": Column("unlabelled", "count", "claims without a label: outside of what needs one", shown="any"),
     "reason": Column(
         "reason",
@@ -116,7 +122,7 @@ class Audited:
         for row in self.rows(audit):
             # The columns of ``by`` come first, dataset before all; then one of the audit's own.
             unsplit = list(row)[1] in ("evaluator", "evaluator_a", "level")
-            if unsplit and row["dataset"] != MACRO and (figure is None or row[figure] is not None):
+            if unsplit and row["dataset"] != MACRO and (figure is None or row.get(figure) is not None):
                 yield row
 
     @property

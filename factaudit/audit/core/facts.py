@@ -59,8 +59,9 @@ class Scores:
     """What one evaluator says of F facts and R responses.
 
     prediction: int8 (F,), -1: unscored. fact_score: float64 (F,), NaN: none. figures: of each response score,
-    init_score, score (with the length penalty), and their least and greatest over what is unscored or guessed: float64
-    (R,), NaN where there is no fact, or nothing was asked. n_facts, n_supported, n_unscored, n_unparsed: int64 (R,).
+    init_score, score (with the length penalty), and their least and greatest over what is unscored or guessed;
+    same_facts and same_facts_human, of the facts that both people and the evaluator judged: float64 (R,), NaN where
+    there is no such fact, or nothing was asked. n_facts, n_supported, n_unscored, n_unparsed: int64 (R,).
     """
 
     prediction: np.ndarray
@@ -158,6 +159,10 @@ def scores_of(facts: Facts, judged: Judged, evaluator: int, gamma: float) -> Sco
         "init_score_min": ratio(count(any_of(sure)), n_facts),
         "init_score_max": ratio(count(any_of(sure | unsure)), n_facts),
     }
+    # Like for like: of the facts that people labelled and the evaluator scored, both shares.
+    both = (facts.label >= 0) & (prediction != MISSING)
+    shares["same_facts"] = ratio(count(both & (prediction == 1)), count(both))
+    shares["same_facts_human"] = ratio(count(both & (facts.label == 1)), count(both))
     factor = np.array([penalty(number, gamma) for number in n_facts.tolist()])
     figures = {name.removeprefix("init_"): factor * values for name, values in shares.items()} | shares
     unparsed = count(any_of(status == _UNPARSED))

@@ -1,4 +1,4 @@
-"""Intervals by a cluster bootstrap that reads sufficient statistics, never rows.
+"""What has no interval in closed form: a cluster bootstrap that reads sufficient statistics, never rows.
 
 Claims of one response, and responses about one document, are not independent: whole clusters are resampled (with
 replacement, within each dataset), as in Koehn 2004 and sacrebleu for test sets, and every figure is computed again from
@@ -7,11 +7,12 @@ the sums of per-cluster counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy.special import ndtr, stdtrit
 
 from factaudit.audit.core.judged import Judged
 from factaudit.errors import UsageError
@@ -98,9 +99,16 @@ class Intervals:
             kind += len(times) * np.arange(length)[:, None]
             yield np.bincount(kind.ravel(), minlength=length * len(times)).reshape(length, -1).astype(np.float64)
 
-    def ends(self, replicates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The percentile interval along the first axis; NaN where more than half of the replicates are undefined."""
+    def ends(self, replicates: np.ndarray, n_clusters: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The percentile interval along the first axis; NaN where more than half of the replicates are undefined.
+
+        With n_clusters it is expanded for few of them (Hesterberg 2015: the tails of Student's t, and of the standard
+        error with n - 1).
+        """
         tail = (1 - self.confidence) / 2
+        if n_clusters is not None:
+            t = stdtrit(max(n_clusters - 1, 1), 1 - tail)
+            tail = float(ndtr(-t * np.sqrt(n_clusters / max(n_clusters - 1, 1))))
         undefined = np.isnan(replicates).mean(0) > 0.5
         filled = np.where(undefined, 0.0, replicates)
         quantile = np.nanquantile if np.isnan(filled).any() else np.quantile
@@ -136,11 +144,3 @@ def _clusters_of(groups: np.ndarray, clusters: np.ndarray, n_groups: int) -> np.
     size = int(clusters.max(initial=-1)) + 1
     pairs = pd.unique(groups[inside].astype(np.int64) * size + clusters[inside])
     return np.bincount(pairs // max(size, 1), minlength=n_groups)
-
-
-def low_high(intervals: Intervals, replicates: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """``<key>_low`` and ``<key>_high`` of several figures, each (replicates, ...) -> (...)."""
-    found = {}
-    for key, values in replicates.items():
-        found[f"{key}_low"], found[f"{key}_high"] = intervals.ends(values)
-    return found

@@ -10,14 +10,14 @@ from factaudit.audit.core.shares import Clusters, Limits, quantile
 #: A jackknife of fewer clusters says too little of how sure it is itself.
 MIN_CLUSTERS = 15
 #: A spread of x under this share of its mean square is rounding, not a spread.
-_NO_SPREAD = 1e-9
+NO_SPREAD = 1e-9
 
 
 def slope(sums: np.ndarray) -> np.ndarray:
     """The least squares slope of (..., 5) sums of 1, x, y, xy, xx; NaN where all x are equal."""
     n, x, y, xy, xx = np.moveaxis(sums, -1, 0)
     spread = n * xx - x * x
-    return ratio(n * xy - x * y, np.where(spread > _NO_SPREAD * n * xx, spread, 0.0))
+    return ratio(n * xy - x * y, np.where(spread > NO_SPREAD * n * xx, spread, 0.0))
 
 
 def slope_limits(clusters: Clusters, confidence: float) -> Limits:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -72,11 +73,23 @@ class Judged:
         repeats = _repeats(claims, again, evaluators, prediction) if len(again) else None
         return cls(claims, evaluators, label, prediction, score, status, silent, repeats)
 
+    @cached_property
+    def certain(self) -> np.ndarray:
+        """int8 (E, n): `prediction` without what was guessed, a reply that states no verdict and was read as one."""
+        return np.where(self.status > STATUSES.index("ok"), MISSING, self.prediction).astype(np.int8)
+
     def check_evaluators(self, names: Iterable[str]) -> None:
         """Raise `UsageError` for a name that no verdict has."""
         for name in names:
             if name not in self.evaluators:
                 raise UsageError(f"no verdicts of {name!r}{hint(name, self.evaluators)}")
+
+    def pairs(self, wanted: Mapping[str, str] | None) -> list[tuple[int, int]]:
+        """Places of the pairs of evaluators that are wanted, each to its other one; None: every two."""
+        if wanted is None:
+            return list(combinations(range(len(self.evaluators)), 2))
+        self.check_evaluators(name for pair in wanted.items() for name in pair)
+        return [(self.evaluators.index(a), self.evaluators.index(b)) for a, b in wanted.items()]
 
     def at(self, level: str) -> Judged:
         """The claims themselves, or their responses (see `responses`)."""
@@ -92,21 +105,24 @@ class Judged:
         its claims' (NaN where a claim has none), so that ``score > t`` says of the response what it says of all its
         claims. A response is a (dataset, system, response_id); claims without a response_id belong to none. Its
         ``claims`` has dataset, system, response_id and doc_id (null where the claims name several); its ``status`` is
-        -1: a response has no verdict of its own.
+        -1, for a response has no verdict of its own, or ``unparsed`` where its prediction rests on a guessed one.
         """
         rows, starts = self._response_rows
         label, prediction = self.label[rows], self.prediction[:, rows]
+        status = np.full((len(self.evaluators), len(starts)), MISSING, dtype=np.int8)
         claims = self.claims[["dataset", "system", "response_id", "doc_id"]].iloc[rows[starts]].reset_index(drop=True)
         first, last = self.response_ends(column_codes(self.claims, "doc_id")[0])
         claims["doc_id"] = claims["doc_id"].where(first == last)
         empty = not len(rows)
+        if not empty:
+            status[_all(self.certain[:, rows], starts) != _all(prediction, starts)] = STATUSES.index("unparsed")
         return Judged(
             claims=claims,
             evaluators=self.evaluators,
             label=label if empty else _all(label, starts),
             prediction=prediction if empty else _all(prediction, starts),
             score=self.score[:, rows] if empty else np.minimum.reduceat(self.score[:, rows], starts, axis=-1),
-            status=np.full((len(self.evaluators), len(starts)), MISSING, dtype=np.int8),
+            status=status,
         )
 
     def response_ends(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

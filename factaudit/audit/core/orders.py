@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from factaudit.audit.core.rows import ratio
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.pairs import fisher_limits, p_worse, soft_pairwise_accuracy, tau_limits
+from factaudit.audit.core.rows import Row, number, ratio
 from factaudit.errors import UsageError
+
+#: An order in the names of counts: a's error rate is significantly lower than b's, neither, higher.
+ORDERS = {-1: "lt", 0: "eq", 1: "gt"}
+#: A pair counts as detectable where its labels would show a true difference this often.
+POWER = 0.8
 
 Correction = Literal["none", "holm"]
 
@@ -72,10 +80,10 @@ def compare(counts: np.ndarray, alpha: float = 0.05, correction: Correction = "n
     """p_labelled, p_predicted, labelled_order and predicted_order (-1, 0, 1; NaN where undefined) of all pairs.
 
     counts: (..., S, 3, 3) per system, as in `factaudit.audit.core.counts`. Gives (..., S (S - 1) / 2), pairs a < b.
+    The labelled order is that of all labels, whatever the evaluator scored.
     """
-    n, labelled, predicted = errors_of(counts)
     found = {}
-    for kind, errors in (("labelled", labelled), ("predicted", predicted)):
+    for kind, (errors, n) in {"labelled": labelled_errors(counts), "predicted": predicted_errors(counts)}.items():
         found[f"p_{kind}"], found[f"{kind}_order"] = orders(errors, n, alpha, correction)
     return found
 
@@ -98,7 +106,133 @@ def orders(
     return p, np.where(np.isnan(p), np.nan, order)
 
 
-def errors_of(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(..., S) numbers of labelled and scored claims, of labelled and of predicted errors among them."""
+def labelled_errors(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(..., S) numbers of labelled errors, and of labels."""
+    return counts[..., 0, :].sum(-1), counts[..., :2, :].sum((-1, -2))
+
+
+def predicted_errors(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(..., S) numbers of predicted errors, and of predictions, among what is labelled and scored."""
     both = counts[..., :2, :2]
-    return both.sum((-1, -2)), both[..., 0, :].sum(-1), both[..., 0].sum(-1)
+    return both[..., 0].sum(-1), both.sum((-1, -2))
+
+
+def power_of_pairs(counts: np.ndarray, difference: float, alpha: float) -> np.ndarray:
+    """How probably the labels of each pair of systems would show a true difference."""
+    errors, n = labelled_errors(counts)
+    a, b = np.triu_indices(len(n), 1)
+    return power(ratio(errors[a] + errors[b], n[a] + n[b]), difference, n[a], n[b], alpha)
+
+
+def detectable_difference(counts: np.ndarray, alpha: float) -> float | None:
+    """The least difference (in steps of half a point) that at least half of the pairs' labels would show."""
+    if len(counts) < 2:
+        return None
+    for step in range(1, 200):
+        if (power_of_pairs(counts, step / 200, alpha) >= POWER).mean() >= 0.5:
+            return step / 200
+    return 1.0
+
+
+_BOUNDS = ("error_rate_min", "error_rate_max", "major_error_rate_min", "major_error_rate_max")
+
+
+def error_bounds(
+    certain: np.ndarray, labelled: np.ndarray, predicted: np.ndarray, alpha: float, correction: Correction
+) -> Row:
+    """What the shares of wrong orders could be, each pair on its own, had every labelled claim been scored.
+
+    labelled, predicted: the orders of the pairs. The predicted one, from fewer claims than are labelled, may be.
+    """
+    if len(certain) < 2 or correction != "none":
+        return dict.fromkeys(_BOUNDS)
+    of_labelled = certain[:, :2]
+    n = of_labelled.sum((-1, -2))
+    a, b = np.triu_indices(len(n), 1)
+    least, most = of_labelled[..., 0].sum(-1), (of_labelled[..., 0] + of_labelled[..., -1]).sum(-1)
+    # z rises with a's errors and falls with b's, so the two corners hold every order in between.
+    corners = []
+    for first, second in ((least, most), (most, least)):
+        p = proportion_test(first[a], n[a], second[b], n[b])
+        corners.append(np.where(p < alpha, np.sign(first[a] / n[a] - second[b] / n[b]), 0.0))
+    low, high = np.minimum(corners[0], predicted), np.maximum(corners[1], predicted)
+    return {
+        "error_rate_min": float(((labelled < low) | (labelled > high)).mean()),
+        "error_rate_max": float(((low != labelled) | (high != labelled)).mean()),
+        "major_error_rate_min": float(((labelled * low == -1) & (labelled * high == -1)).mean()),
+        "major_error_rate_max": float(((labelled * low == -1) | (labelled * high == -1)).mean()),
+    }
+
+
+# --- the figures of one dataset's systems, counts (S, 3, 3) ---
+
+
+def shares_of_pairs(labelled: np.ndarray, predicted: np.ndarray) -> Row:
+    if not len(labelled):
+        return dict.fromkeys(("error_rate", "major_error_rate", "orderable"))
+    return {
+        "error_rate": float((labelled != predicted).mean()),
+        "major_error_rate": float((labelled * predicted == -1).mean()),
+        "orderable": float((labelled != 0).mean()),
+    }
+
+
+def soft(counts: np.ndarray) -> Row:
+    if len(counts) < 2:
+        return dict.fromkeys(("soft_accuracy", "soft_accuracy_constant"))
+    labelled, predicted = p_worse(*labelled_errors(counts)), p_worse(*predicted_errors(counts))
+    return {
+        "soft_accuracy": float(soft_pairwise_accuracy(labelled, predicted)),
+        "soft_accuracy_constant": float(soft_pairwise_accuracy(labelled, np.full(len(labelled), 0.5))),
+    }
+
+
+def correlations(counts: np.ndarray, drawn: np.ndarray | None, min_systems: int, intervals: Intervals | None) -> Row:
+    row: Row = {"kendall_tau": None, "pearson_r": None}
+    if intervals is not None:
+        row |= dict.fromkeys(f"{key}_{end}" for key in list(row) for end in ("low", "high"))
+    if len(counts) < min_systems:
+        return row
+    x, y = ratio(*labelled_errors(counts)), ratio(*predicted_errors(counts))
+    tau, r = number(kendall_tau(x, y)), number(pearson_r(x, y))
+    row |= {"kendall_tau": tau, "pearson_r": r}
+    if intervals is None or drawn is None or tau is None or r is None or np.isnan(drawn).any():
+        return row
+    found = [ratio(*errors(drawn)) for errors in (labelled_errors, predicted_errors)]
+    whole = ~np.isnan(found).any((0, 2))  # a replicate without a claim of one system says nothing of its order
+    low, high = tau_limits(found[0][whole], found[1][whole], intervals.confidence)
+    row |= {"kendall_tau_low": min(low, tau), "kendall_tau_high": max(high, tau)}
+    ends = fisher_limits(np.array(r), np.array(len(counts)), intervals.confidence)
+    return row | {"pearson_r_low": number(ends[0]), "pearson_r_high": number(ends[1])}
+
+
+def confusion(counts: np.ndarray, labelled: np.ndarray, predicted: np.ndarray) -> Row:
+    rates = ratio(*labelled_errors(counts))
+    a, b = np.triu_indices(len(counts), 1)
+    turn = np.where(rates[a] > rates[b], -1, 1)
+    return {
+        f"labelled_{ORDERS[true]}_predicted_{ORDERS[said]}": int(
+            ((labelled * turn == true) & (predicted * turn == said)).sum()
+        )
+        for true in ORDERS
+        for said in ORDERS
+    }
+
+
+def pair_counts(rows: Sequence[Row]) -> dict[str, int]:
+    """Numbers of pairs: all, wrong, turned round, wrong for a constant, whose labels would show 10 points."""
+
+    def total(key: str, other: str = "") -> int:
+        values = [(row[key] if row.get(key) is not None else row.get(other)) or 0 for row in rows]
+        return sum(round(value * row["n_pairs"]) for value, row in zip(values, rows, strict=True))
+
+    return {
+        "pairs": sum(row["n_pairs"] for row in rows),
+        "wrong": total("error_rate"),
+        "wrong_min": total("error_rate_min", "error_rate"),
+        "wrong_max": total("error_rate_max", "error_rate"),
+        "major": total("major_error_rate"),
+        "major_min": total("major_error_rate_min", "major_error_rate"),
+        "constant": total("orderable"),
+        "able": total("detectable_10"),
+    }

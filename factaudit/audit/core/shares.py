@@ -44,9 +44,11 @@ class Clusters:
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Sums over the clusters of each group: (k,) or (k, ...) -> (G, ...)."""
-        flat = values.reshape(len(values), -1)
-        sums = [np.bincount(self.group, column * self.times, self.n_groups) for column in flat.T]
-        return np.stack(sums, axis=-1).reshape(self.n_groups, *values.shape[1:])
+        flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
+        sums = np.zeros((self.n_groups, flat.shape[1]))
+        for at, column in enumerate(flat.T):
+            sums[:, at] = np.bincount(self.group, column * self.times, self.n_groups)
+        return sums.reshape(self.n_groups, *values.shape[1:])
 
 
 def by_cluster(judged: Judged, groups: np.ndarray, n_groups: int, codes: np.ndarray, n_codes: int) -> Clusters:
@@ -59,7 +61,7 @@ def by_cluster(judged: Judged, groups: np.ndarray, n_groups: int, codes: np.ndar
         kinds = np.flatnonzero(times)
         return Clusters(kinds // n_codes, times[kinds], np.eye(n_codes, dtype=np.int64)[kinds % n_codes], n_groups)
     pairs, place = np.unique(group * size + cluster, return_inverse=True)
-    counts = np.bincount(place * n_codes + code, minlength=len(pairs) * n_codes).reshape(-1, n_codes)
+    counts = np.bincount(place * n_codes + code, minlength=len(pairs) * n_codes).reshape(len(pairs), n_codes)
     return Clusters(pairs // max(size, 1), np.ones(len(pairs), dtype=np.int64), counts, n_groups)
 
 

@@ -256,5 +256,5 @@ def adjusted(fits: Mapping[str, Fit], system: str, errors: int) -> tuple[float, 
     others = [each for name, each in fits.items() if name != system]
     rates = np.array([each.errors[CALIBRATED] / each.n for each in others])
     true = np.array([each.errors[LABELLED] / each.n for each in others])
-    left = np.abs(adjusted_counts(rates, table) - true)
+    left = np.abs(adjusted_counts(rates, table, refuse=False) - true)
     return float(left.mean()), float(left.max())

@@ -94,10 +94,19 @@ def save_figure(figure: Figure, stem: Path, title: str) -> list[Path]:
         {"Title": title, "Software": "factaudit"},
     ]
     with matplotlib.rc_context(_STYLE):
+        _settle(figure)
         for path, about in zip(paths, metadata, strict=True):
             with atomic(path) as temporary:
                 figure.savefig(temporary, dpi=200, metadata=about, facecolor="white")
     return paths
+
+
+def _settle(figure: Figure) -> None:
+    """Lay the figure out once, at rounded places: the last bits of a layout differ from run to run."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position(tuple(round(length, 6) for length in axes.get_position(original=True).bounds))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,131 @@
+"""The decision table: what an evaluator may be used for, and when these labels cannot tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from audit_tables import judged
+
+from factaudit.audit import declared
+from factaudit.audit.core.decisions import Limits, range_of, surely_within, unsure_share
+from factaudit.audit.core.declare import Answer, Audited
+from factaudit.audit.core.intervals import Intervals
+from factaudit.errors import UsageError
+from factaudit.report.summary import decisions
+
+Row = dict[str, Any]
+INTERVALS = Intervals(replicates=100, seed=0)
+AUDITS = ("rates", "differences", "quantification", "ranking", "discrimination", "transfer", "adjusted_bias")
+
+
+def claims(errors: dict[str, float], n: int = 1000, tpr: float = 0.98, tnr: float = 0.98, **names: Any) -> list[Row]:
+    """Of each system n claims with these error rates, and e that is right so often; shuffled evenly over documents."""
+    rows = []
+    for system, rate in errors.items():
+        for at in range(n):
+            label = int(at >= rate * n)
+            first, size = (rate * n, n - rate * n) if label else (0, rate * n)
+            right = (at - first + 0.5) / max(size, 1) < (tpr if label else tnr)
+            rows.append({"system": system, "label": label, "e": float(label if right else 1 - label)} | names)
+    return rows
+
+
+def results(rows: list[Row], *evaluators: str, about: Row | None = None) -> Row:
+    table = judged(rows, *evaluators)
+    found = {}
+    for name in AUDITS:
+        compute = declared()[name].compute
+        assert compute is not None
+        found[name] = compute(table, intervals=INTERVALS)
+    told = [{"name": name} for name in evaluators]
+    return {"audits": found, "about": {"evaluators": told, **(about or {})}, "findings": []}
+
+
+def answers(of: Row, evaluator: str = "e") -> dict[str, Answer]:
+    audited = Audited(of["audits"], of["about"])
+    tasks = [one for audit in declared().values() for one in audit.decides]
+    return {one.task: found for one in tasks if (found := one.answer(audited, evaluator)) is not None}
+
+
+SYSTEMS = {"a": 0.05, "b": 0.2, "c": 0.4, "d": 0.6}
+
+
+def test_a_good_evaluator_may_be_used():
+    found = answers(results(claims(SYSTEMS), "e"))
+    assert {task: each.may for task, each in found.items()} == {
+        "find single errors": "yes",
+        "report a system's error rate": "yes",
+        "rank systems": "yes",
+    }
+    assert "a constant: 6" in found["rank systems"].figure
+
+
+def test_few_labels_cannot_tell():
+    found = answers(results(claims(dict.fromkeys("abcd", 0.2), n=15), "e"))
+    assert {each.may for each in found.values()} == {"cannot tell"}
+    assert found["rank systems"].sentence.startswith("The labels order 0 of 6 pairs")
+
+
+def test_a_bad_evaluator_may_not_be_used():
+    found = answers(results(claims(SYSTEMS, tpr=0.6, tnr=0.55), "e"))
+    assert found["find single errors"].may == found["report a system's error rate"].may == "no"
+    assert "It finds 55.0 % of the errors" in found["find single errors"].sentence
+
+
+def test_unscored_claims_can_leave_it_open():
+    rows = claims(SYSTEMS)
+    rows += [{"system": system, "label": 1, "e": None} for system in SYSTEMS for _ in range(700)]
+    found = answers(results(rows, "e"))
+    assert found["find single errors"].may == found["report a system's error rate"].may == "cannot tell"
+
+
+def test_a_shifted_score_is_good_with_a_threshold():
+    rows = [row | {"e": 0.6 + 0.3 * row["e"], "doc_id": str(at // 5)} for at, row in enumerate(claims(SYSTEMS))]
+    found = answers(results(rows, "e"))
+    assert found["find single errors"].may == "with a correction"
+    assert "TPR 98.0 %, TNR 98.0 %" in found["find single errors"].sentence
+
+
+def test_a_correction_is_offered_only_where_it_transfers():
+    alike = answers(results(claims(SYSTEMS, n=4000, tpr=0.85, tnr=0.9), "e"))["report a system's error rate"]
+    assert alike.may == "with a correction"
+    assert alike.sentence.startswith("After ")
+    differing = claims({"a": 0.05, "b": 0.2}, n=4000, tpr=0.85, tnr=0.9)
+    differing += claims({"c": 0.4, "d": 0.6}, n=4000, tpr=0.6, tnr=0.9)
+    assert answers(results(differing, "e"))["report a system's error rate"].may == "no"
+
+
+def test_evaluators_that_are_not_told_apart():
+    rows = [row | {"f": row["e"], "g": float(1 - row["label"])} for row in claims(SYSTEMS)]
+    of = results(rows, "e", "f", "g")
+    same = answers(of)["compare with another evaluator"]
+    assert (same.may, same.figure) == ("yes", "told from 1 of 2 others")
+    assert same.sentence == "But not with f: these labels do not tell the BAccs apart."
+    table = decisions(of)
+    assert table is not None
+    assert table.columns[0] == "evaluator"
+    assert [line[0].text for line in table.rows] == ["e", "f", "g"]
+    assert all(cell.text == "–" or len(cell.notes) == 2 for line in table.rows for cell in line[1:])
+
+
+def test_limits_can_be_set_and_are_checked():
+    rows = claims(SYSTEMS, tpr=0.9, tnr=0.9)
+    assert answers(results(rows, "e"))["find single errors"].may == "yes"
+    strict = results(rows, "e", about={"limits": Limits.of({"min_rate": 0.95}).given()})
+    assert answers(strict)["find single errors"].may == "no"
+    table = decisions(strict)
+    assert table is not None
+    assert "TPR and TNR over 95.0 %" in table.caption
+    with pytest.raises(UsageError, match="unknown limit 'max_biass'"):
+        Limits.of({"max_biass": 0.1})
+    with pytest.raises(UsageError, match="expected max_bias between 0 and 1, found 5"):
+        Limits.of({"max_bias": 5})
+
+
+def test_a_range_has_the_interval_and_the_bounds_in_it():
+    row = {"x": 0.5, "x_low": 0.4, "x_high": 0.6, "x_min": 0.45, "x_max": 0.7}
+    assert range_of(row, "x") == (pytest.approx(0.35), pytest.approx(0.8))
+    assert range_of({"x": 0.5}, "x") is None
+    assert not surely_within({"x": 0.0}, "x", 1)
+    assert unsure_share({"n": 80, "n_unscored": 20, "n_guessed": 5}) == 0.25
