@@ -36,6 +36,7 @@ ROW = st.fixed_dictionaries(
         "system": st.sampled_from(["a", "b", "c", None]),
         "response_id": st.sampled_from(["1", "2", None]),
         "doc_id": st.sampled_from(["p", "q", None]),
+        "pair_of": st.sampled_from(["c0", "c1", None]),
         "claim": st.sampled_from(["the cat sat on the mat", "a dog ran", "word"]),
         "doc": st.sampled_from(["the cat sat on the mat . a dog barked .", "a dog ran away", None]),
         "label": st.sampled_from([0, 1, None]),
@@ -207,6 +208,8 @@ def test_a_guess_counts_as_unscored_in_the_bounds(rows, guessed):
         as_is, as_guess, as_nothing = (audit(Judged.join(claims, each)) for each in (verdicts, read, none))
         for plain, guess, nothing in zip(as_is, as_guess, as_nothing, strict=True):
             assert {k: v for k, v in guess.items() if k in figures(plain)} == {k: plain[k] for k in figures(plain)}
+            if plain["dataset"] == "__macro__":
+                continue  # a mean over fewer datasets, where one is left without a figure, widens its own bounds
             for key in [key for key in guess if key.endswith(("_min", "_max"))]:
                 if guess[key.rpartition("_")[0]] is not None and nothing[key] is not None:
                     assert guess[key] == pytest.approx(nothing[key]), (audit, key, guess, nothing)
@@ -260,6 +263,7 @@ def of(n: int = 12, **columns: Any) -> list[Row]:
     rows = []
     for i in range(n):
         row: Row = {"system": "ab"[i % 2], "response_id": str(i // 4), "doc_id": str(i // 2), "label": i % 3 % 2}
+        row |= {"pair_of": "c1" if i == 3 else None}
         row |= {"claim": f"the cat number {i} sat here", "doc": "the cat number 3 sat here . dogs sat here ."}
         row |= {"e": i % 2, "f": (i + 0.5) / n, "chunked-f": i / n}
         rows.append(row | {key: value(i) if callable(value) else value for key, value in columns.items()})
@@ -275,7 +279,7 @@ DEGENERATE = {
     "all claims unscored": of(e=None, f=None, **{"chunked-f": None}),
     "one evaluator unscored": of(e=None),
     "TNR = FNR": [
-        {"system": s, "label": label, "e": e, "f": float(e), "chunked-f": float(e)}
+        {"pair_of": None, "system": s, "label": label, "e": e, "f": float(e), "chunked-f": float(e)}
         for s in "ab"
         for label in (0, 1)
         for e in (0, 1)
@@ -305,8 +309,8 @@ def test_all_unscored_is_undefined_and_never_0():
     audits = run(judged(DEGENERATE["all claims unscored"], *EVALUATORS))
     for name in ("rates", "consistency", "differences", "quantification", "headroom", "ranking"):
         for row in audits[name]:
-            # shares of orders that no data can show don't depend on predictions
-            assert not [key for key in figures(row) if not key.startswith("detectable")], (name, row)
+            # What the labels say does not depend on predictions, nor do shares of orders that no data can show.
+            assert not [key for key in figures(row) if not key.startswith(("detectable", "labelled"))], (name, row)
     found = findings(audits)
     assert {f["evaluator"] for f in found if f["id"] == "unscored" and f["severity"] == "fail"} == set(EVALUATORS)
 

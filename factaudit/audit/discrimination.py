@@ -61,10 +61,13 @@ def discrimination(judged: Judged, *, folds: int = 5, intervals: Intervals | Non
             row["error_rate"] = float((judged.label[mine] == 0).mean()) if len(mine) else None
             for key, curve in curves.items():
                 row[key] = number(curve.point[place])
-                row |= {f"{key}_{end}": number(of[key].point[place]) for end, of in (("min", least), ("max", most))}
+                ends = [float(of[key].point[place]) for of in (least, most)]
+                # Average precision with more errors can be higher though they all come last.
+                row[f"{key}_min"] = number(np.fmin(ends[0], curve.point[place]))
+                row[f"{key}_max"] = number(np.fmax(ends[1], curve.point[place]))
                 if intervals is not None:
-                    ends = curve.limits(intervals.confidence)
-                    row |= {f"{key}_low": number(ends[0][place]), f"{key}_high": number(ends[1][place])}
+                    low, high = curve.limits(intervals.confidence)
+                    row |= {f"{key}_low": number(low[place]), f"{key}_high": number(high[place])}
             row |= _at(judged, mine, judged.prediction[at, mine], missing, ("bacc",), "", intervals)
             row |= _tuned(judged, at, mine, missing, folds, intervals)
             rows.append(row | {"reason": _reason(judged, mine, row)})
@@ -107,8 +110,10 @@ def _tuned(
         found = tune_threshold(
             judged.label[mine], judged.score[at, mine], judged.clusters[mine], folds=folds, seed=seed
         )
-        if found is not None:
+        if found is not None and (found.prediction >= 0).all():  # else some documents hold a class alone
             threshold, prediction = found.threshold, found.prediction
+    if (prediction < 0).any():  # nothing was tried, so nothing is known of what is missing either
+        tried, missing, prediction = tried[:0], missing[:0], prediction[:0]
     row: Row = {"tuned": how, "tuned_threshold": threshold}
     return row | _at(judged, tried, prediction, missing, ("tpr", "tnr", "bacc"), "tuned_", intervals)
 

@@ -37,7 +37,7 @@ def headroom(
     groups: named groups of systems, ``{"small": ["7b", "13b"], "large": ["70b"]}``; ``__all__`` is always there. A
     group of whose systems a dataset has none gets no row there. Raises `UsageError` for an unknown system.
 
-    A row per dataset, level, group and evaluator: n_systems (with labels; where no system has any, with predictions), n
+    A row per dataset, level, group and evaluator: n_systems (with labels; all where no system has any), n
     and n_unscored (sums over systems), labelled, predicted and bias (= predicted - labelled) with bounds and, with
     intervals, ``_low`` and ``_high``; labelled_system and predicted_system that reach them (the first by name among
     equals). labelled is over all labels of all systems; predicted over what is scored of these. Where a labelled system
@@ -67,8 +67,7 @@ def headroom(
                     if wanted is not None and not members:
                         continue
                     row: Row = {"dataset": dataset, "level": level, "group": group, "evaluator": evaluator}
-                    used = [place for place in members if not over_all[place]]
-                    used = used or [p for p in members if not np.isnan(figures["predicted_error_rate"][p])]
+                    used = [place for place in members if not over_all[place]] or members
                     names = [systems.keys[place]["system"] for place in used]
                     row |= _lowest({key: values[used] for key, values in figures.items()}, names)
                     row |= _bounds({key: (low[used], high[used]) for key, (low, high) in bounds.items()})
