@@ -160,7 +160,7 @@ def counted(callers: Iterable[tuple[str, Any]], path: Path, max_cost: float | No
     Args:
         callers: names, and what may count calls (``usage``) and heed a limit (``budget``); what does neither is left
             out.
-        path: where cached calls and the models' names are kept from run to run; the ledger stands beside it.
+        path: where cached calls are kept from run to run; the ledger stands beside it.
         max_cost: US dollars that all the callers may spend together, in all runs into this folder; None leaves the
             callers' own limits.
     """
@@ -196,13 +196,10 @@ def counted(callers: Iterable[tuple[str, Any]], path: Path, max_cost: float | No
         paid = ledger.accounts()
         after: dict[str, Row] = dict(before)
         for account, (name, caller, cached) in counting.items():
-            kept = before.get(account, {"cached_calls": 0, "served": {}})
-            served = Counter(kept["served"]) + caller.usage.served
-            after[account] = {
-                "cached_calls": kept["cached_calls"] + caller.usage.cached_calls - cached,
-                "served": dict(served),
-            }
-            told = {"cached_calls": after[account]["cached_calls"], "served": ", ".join(sorted(served)) or None}
+            cached_calls = before.get(account, {"cached_calls": 0})["cached_calls"] + caller.usage.cached_calls - cached
+            after[account] = {"cached_calls": cached_calls}
+            served = sorted({*ledger.served(account), *caller.usage.served})
+            told = {"cached_calls": cached_calls, "served": ", ".join(served) or None}
             rows.append({"evaluator": name, **paid.get(account, no_calls()), **told})
         for (usage, budget, account), (_, caller) in zip(earlier, named, strict=True):
             usage.account = account

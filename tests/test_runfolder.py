@@ -96,6 +96,7 @@ def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path: Path) 
         "import os, sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
         "from test_runfolder import Caller, counted\n"
         "caller = Caller(); run = counted([('judge', caller)], Path(sys.argv[1])); run.__enter__()\n"
+        "caller.budget.ledger.answered(caller.usage.account, 'm-1')\n"
         "caller.send(0.75, 0.5); caller.send(0.75); os.kill(os.getpid(), 9)"
     )
     killed = subprocess.run([sys.executable, "-c", code, str(path), str(Path(__file__).parent)])
@@ -109,6 +110,7 @@ def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path: Path) 
     assert [(row["calls"], row["possible_calls"], row["cost"], row["possible_cost"]) for row in rows] == [
         (3, 1, 1.5, 0.75)
     ]
+    assert rows[0]["served"] == "m-1", "who answered what the killed process has written down"
 
 
 def test_one_limit_is_shared_by_all_callers_and_all_runs(tmp_path: Path) -> None:

@@ -182,7 +182,10 @@ def test_an_evaluators_types_say_which_options_are_paths(name):
     assert registry.evaluator_kinds(name.name) == PATHS.get(name.name, {})
 
 
-@pytest.mark.parametrize("base_url", ["https://api.example.com/v1", "http://10.0.0.7:8000/v1", "local"])
+@pytest.mark.parametrize(
+    "base_url",
+    ["https://api.example.com/v1", "http://10.0.0.7:8000/v1", pytest.param("local", marks=pytest.mark.local)],
+)
 @pytest.mark.parametrize(
     "spec",
     [

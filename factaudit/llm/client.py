@@ -283,7 +283,8 @@ class Client:
 
     def _served(self, reply: Reply) -> None:
         """Count who answered, and say it once where that is another model than was asked for."""
-        self.usage.replied(reply)
+        if (name := self.usage.replied(reply)) is not None:
+            self.budget.ledger.answered(self.usage.account, name)
         if reply.model and reply.model not in self._others and not _same_model(self.model, reply.model):
             self._others.add(reply.model)
             _log.warning("%s was asked for, and the server answered as %s", self.model, reply.model)

@@ -116,11 +116,14 @@ class Usage:
         with self._lock:
             self.cached_calls += count
 
-    def replied(self, reply: Reply) -> None:
-        """Count which model a reply is from."""
-        if reply.model:
-            with self._lock:
-                self.served[f"{reply.model} ({reply.fingerprint})" if reply.fingerprint else reply.model] += 1
+    def replied(self, reply: Reply) -> str | None:
+        """Count which model a reply is from; its name where it is the first from there."""
+        if not reply.model:
+            return None
+        name = f"{reply.model} ({reply.fingerprint})" if reply.fingerprint else reply.model
+        with self._lock:
+            self.served[name] += 1
+            return name if self.served[name] == 1 else None
 
     def row(self) -> dict[str, Any]:
         """The figures as they stand in ``results.json`` under ``calls``."""

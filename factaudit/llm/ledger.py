@@ -31,6 +31,7 @@ CREATE TABLE IF NOT EXISTS settled (
   account TEXT NOT NULL, status TEXT NOT NULL, sends INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
   completion_tokens INTEGER NOT NULL, cost REAL NOT NULL, unpriced INTEGER NOT NULL, PRIMARY KEY (account, status)
 );
+CREATE TABLE IF NOT EXISTS served (account TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (account, name));
 """
 _ADD = """
 INSERT INTO settled VALUES (?, ?, 1, ?, ?, ?, ?) ON CONFLICT(account, status) DO UPDATE SET sends = sends + 1,
@@ -88,6 +89,17 @@ class Ledger:
                     connection.execute(_ADD, (row[0], status, *counts))
             finally:
                 connection.execute("COMMIT")
+
+    def answered(self, account: str, name: str) -> None:
+        """Write down that a model, as the server names it, has answered."""
+        with self._lock:
+            self._connected().execute("INSERT OR IGNORE INTO served VALUES (?, ?)", (account, name))
+
+    def served(self, account: str) -> list[str]:
+        """The models that have answered, sorted: those of replies that a killed process had, too."""
+        with self._lock:
+            rows = self._connected().execute("SELECT name FROM served WHERE account = ? ORDER BY name", (account,))
+            return [name for (name,) in rows]
 
     def find(self, key: bytes) -> int | None:
         """The number of an open send of this key: of a batch that another run submitted."""

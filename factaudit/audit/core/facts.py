@@ -93,9 +93,9 @@ def facts_of(judged: Judged) -> Facts:
     if len(silent):
         abstained[silent] = (judged.silent["abstained"] == 1).to_numpy(dtype=bool)
     responses["abstained"] = abstained
-    # A row without a fact_id is a fact of its own.
+    # A row without a fact_id is a fact of its own. ("\0" would not do: pandas 2 reads a text up to the first.)
     ids = answered["fact_id"].to_numpy(dtype=object)
-    fact_id = pd.Series(np.where(pd.notna(ids), ids, np.char.add("\0", inside.astype("U"))))
+    fact_id = pd.Series(np.where(pd.notna(ids), ids, np.char.add("\x1f", inside.astype("U"))))
     member = pd.DataFrame({"response": owner, "fact": fact_id}).groupby(["response", "fact"], sort=False).ngroup()
     start = np.unique(member, return_index=True)[1]
     all_rows = np.full(len(claims), -1, dtype=np.int64)
