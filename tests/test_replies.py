@@ -148,6 +148,18 @@ def test_a_user_is_told_of_what_could_not_be_read() -> None:
     assert unread(table(("unparsed", 1, "Hm"), *[("ok", 1, "True")] * 99)) == []
 
 
+def test_a_reply_without_end_is_cut_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    reply = read_completion(json.dumps({"choices": [{"message": {"content": "True " * 3_000_000}}]}))
+    assert isinstance(reply, Reply)
+    assert (len(reply.text), reply.finish_reason) == (10_000_000, "length")
+    assert caplog.messages == ["a reply of 15,000,000 characters is cut after 10,000,000"]
+    for parser in verify.PARSERS:
+        assert (verify.read(reply, parser).prediction, verify.read(reply, parser).status) == (None, "unparsed")
+    refusal = read_completion(json.dumps({"choices": [{"message": {"content": "", "refusal": "No " * 4_000_000}}]}))
+    assert isinstance(refusal, Reply)
+    assert (refusal.status, len(refusal.text)) == ("refused", 10_000_000)
+
+
 # Any reply at all ----------------------------------------------------------------------------------------------------
 
 PIECES = st.sampled_from(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +11,11 @@ from typing import Any
 from factaudit.llm.errors import Failure
 from factaudit.llm.replies import CUT_REASONS
 from factaudit.llm.types import Reply, Token
+
+#: A text longer than this (characters) is no answer that anybody asked for, and is not stored.
+MAX_TEXT = 10_000_000
+
+_log = logging.getLogger("factaudit.llm")
 
 #: Other servers' names of a reply that a filter took away.
 _FILTERED = ("content_filter", "safety", "recitation", "prohibited_content", "blocklist")
@@ -34,9 +40,17 @@ def read_completion(text: str) -> Reply | Failure:
     finish = finish if finish.lower() not in _FILTERED else "content_filter"
     if refusal or finish == "content_filter":
         content = refusal if isinstance(refusal, str) and refusal else content
-        return Reply("refused", clean(content), finish, tokens, *counts, model=model, fingerprint=fingerprint)
+        return Reply("refused", clean(_bounded(content)), finish, tokens, *counts, model=model, fingerprint=fingerprint)
     finish = "length" if finish.lower() in CUT_REASONS else finish
-    return Reply("ok", clean(content), finish, tokens, *counts, model=model, fingerprint=fingerprint)
+    if len(content) > MAX_TEXT:
+        finish, tokens = "length", None
+    return Reply("ok", clean(_bounded(content)), finish, tokens, *counts, model=model, fingerprint=fingerprint)
+
+
+def _bounded(text: str) -> str:
+    if len(text) > MAX_TEXT:
+        _log.warning("a reply of %s characters is cut after %s", f"{len(text):,}", f"{MAX_TEXT:,}")
+    return text[:MAX_TEXT]
 
 
 def _name(value: Any) -> str | None:
