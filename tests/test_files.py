@@ -34,6 +34,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "experiment.lock.yaml").write_text("claims: claims.jsonl\nverdicts: verdicts.jsonl\n")
     (tmp_path / "hard.jsonl").hardlink_to(tmp_path / "claims.jsonl")
     (tmp_path / "soft.jsonl").symlink_to(tmp_path / "claims.jsonl")
+    (tmp_path / "experiment.schema.json").write_text("[]")
     (tmp_path / "sub").mkdir()
     Cache(tmp_path / "cache.sqlite").close()
     return tmp_path
@@ -71,6 +72,12 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         "ambigbio generate responses.jsonl --knowledge pages.jsonl --llm m --out responses.jsonl",
         "ambigbio generate responses.jsonl --knowledge pages.jsonl --llm m --out pages.jsonl",
         "inspect claims.jsonl --write claims.jsonl",
+        "init claims.jsonl --out claims.jsonl --force",
+        "init experiment.schema.json --out sub/../new.yaml",
+        "diff . sub --out claims.jsonl",
+        "plan claims.jsonl verdicts.jsonl --out verdicts.jsonl",
+        "sample claims.parquet verdicts.parquet --budget 1 --out verdicts.parquet",
+        "labels claims.jsonl --out claims.jsonl",
     ],
 )
 def test_no_command_writes_over_what_it_reads(folder, monkeypatch, capsys, command):

@@ -34,9 +34,10 @@ def diff(before: Path, after: Path, conditions: Sequence[str], out: Path | None,
     from dataclasses import asdict
 
     from factaudit.errors import FactauditError
-    from factaudit.files import write_json
+    from factaudit.files import spare, write_json
     from factaudit.rundiff import compare_runs
 
+    spare([before, after], out)
     found = compare_runs(before, after, replicates=replicates)
     failing = found.failing(conditions)  # a misspelt condition is said before anything is written
     if out is not None:

@@ -46,7 +46,7 @@ def init(files: tuple[Path, ...], out: Path, force: bool, mapping: Mapping) -> N
     from factaudit.start.init import SCHEMA_NAME, experiment_yaml
     from factaudit.start.schema import experiment_schema
 
-    spare(files, out)
+    spare(files, out, out.parent / SCHEMA_NAME)
     if out.exists() and not force:
         raise UsageError(f"{out} is there already: give another with --out, or write over it with --force")
     write_text(out, experiment_yaml(files, out, mapping, say))
