@@ -132,7 +132,7 @@ def run(
         calls: list[Row] = []
         if evaluators:
             check_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
-            callers = [(one.name, part) for one in evaluators for part, _ in parts(one.evaluator)]
+            callers = [(one.name, part) for one in evaluators for asked in one.asked for part, _ in parts(asked)]
             with counted(callers, work / "calls.json", experiment.max_cost) as calls:
                 judged = judge(claims, evaluators, journal=work / "journal", progress=progress)
             verdicts = judged if verdicts is None else merge_verdicts((verdicts, judged))
@@ -234,8 +234,9 @@ def expected_cost(experiment: Experiment, prices: str | Path | None = None) -> l
     claims = list(as_claims(_read_inputs(experiment)[0]))
     rows = []
     for one in map(name_evaluator, experiment.evaluators):
-        for part, asked in parts(one.evaluator, claims):
-            rows += cost.estimate({one.name: part}, list(asked), prices=table)
+        for evaluator in one.asked:
+            for part, asked in parts(evaluator, claims):
+                rows += cost.estimate({one.name: part}, list(asked), prices=table)
     return rows
 
 

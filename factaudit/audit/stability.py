@@ -8,7 +8,7 @@ import numpy as np
 
 from factaudit.audit.core import counts as nine
 from factaudit.audit.core.checks import beyond, by_evaluator, evidence_of
-from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
+from factaudit.audit.core.declare import Answer, Audit, Audited, Check, Column, Decision, Finding, shared
 from factaudit.audit.core.groups import Groups, group_by
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
@@ -93,6 +93,22 @@ def _unstable(audited: Audited) -> Iterator[Finding]:
         yield Finding(severity, evaluator, worst["dataset"], f"{said}{advice}.", evidence_of(worst, *keys))
 
 
+def _steady(audited: Audited, evaluator: str) -> Answer | None:
+    """May what was measured once be read as what the evaluator says?"""
+    rows = [row for row in audited.per_dataset("stability", "flip_rate") if row["evaluator"] == evaluator]
+    if not rows:
+        return None
+    worst = max(rows, key=lambda row: row["flip_rate"])
+    low, most = worst.get("flip_rate_low"), max(worst["flip_rate_max"], worst.get("flip_rate_high") or 1)
+    figure = f"{percent(worst['flip_rate'])} change"
+    place = f"on {worst['dataset']}, {percent(worst['flip_rate'])} of its verdicts change when it is asked again"
+    if low is not None and low > MAX_FLIPS:
+        return Answer("no", figure, f"{place}: everything measured with it has that much chance in it.")
+    if most <= MAX_FLIPS:
+        return Answer("yes", figure, f"{place}, and no more elsewhere.")
+    return Answer("cannot tell", figure, f"{place}; more than {percent(MAX_FLIPS)} is not ruled out.")
+
+
 _SPREAD = "highest − lowest over the repeats; it grows with their number"
 AUDIT = Audit(
     name="stability",
@@ -115,6 +131,7 @@ AUDIT = Audit(
     options={"by": "columns of the claims"},
     compute=stability,
     applies=lambda judged: judged.repeats is not None,
+    decides=(Decision("answer the same again", _steady),),
     plots=(DotPlot(what="Verdicts that change, and rates over repeats", keys=("flip_rate", "bacc_spread")),),
     checks=(Check("stability", "Verdicts that change when asked again", "over 5 % of verdicts change", _unstable),),
 )

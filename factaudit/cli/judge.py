@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 @click.option(
     "--evaluator", "evaluators", multiple=True, required=True, metavar="NAME[:key=value,...]", help="May be repeated."
 )
+@click.option("--repeats", type=click.IntRange(1), help="Ask each so often: the audit stability reads the repeats.")
 @click.option("--out", type=PATH, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
 @mapping_options
-def judge(claims: Path, evaluators: Sequence[str], out: Path, mapping: Mapping) -> None:
+def judge(claims: Path, evaluators: Sequence[str], repeats: int | None, out: Path, mapping: Mapping) -> None:
     """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
     import shutil
 
@@ -39,7 +40,7 @@ def judge(claims: Path, evaluators: Sequence[str], out: Path, mapping: Mapping) 
     from factaudit.tables import suffix, write_table
 
     suffix(out)  # a wrong name is said before the work, not after
-    named = [name_evaluator(spec) for spec in evaluators]
+    named = [name_evaluator(spec, repeats) for spec in evaluators]
     check_names(named)
     spare([claims, *files_of(named)], out)
     table = load([claims], mapping, say).claims

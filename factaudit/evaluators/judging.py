@@ -37,28 +37,38 @@ class NamedEvaluator:
     name: str
     evaluator: Evaluator
     threshold: float = DEFAULT_THRESHOLD
+    #: The same evaluator asked again (or with a paraphrased prompt): its verdicts are repeat 1, 2, ...
+    repeats: tuple[Evaluator, ...] = ()
+
+    @property
+    def asked(self) -> tuple[Evaluator, ...]:
+        """The evaluator, and its repeats."""
+        return self.evaluator, *self.repeats
 
     @property
     def signature(self) -> str:
-        """The evaluator's own signature, with the threshold where it is not 0.5."""
+        """The evaluator's own signature, with the threshold where it is not 0.5, and the repeats."""
         own = self.evaluator.signature
-        return own if self.threshold == DEFAULT_THRESHOLD else f"{own}|threshold:{self.threshold:g}"
+        own += "" if self.threshold == DEFAULT_THRESHOLD else f"|threshold:{self.threshold:g}"
+        return own if not self.repeats else f"{own}|repeats:{digest(*(one.signature for one in self.repeats))}"
 
 
-def name_evaluator(spec: Any) -> NamedEvaluator:
+def name_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluator:
     """Make an evaluator from ``"NAME[:key=value,...]"`` or, as in a YAML, ``{NAME: {key: value}}``.
 
     Also from an evaluator itself, or a function of (claim, doc): see `factaudit.evaluators.own`.
 
-    Two options belong to every evaluator: ``name`` (what the verdicts table calls it; by default the evaluator's own
-    `verdict_name`, else the spec) and ``threshold``. Raises `UsageError`.
+    Three options belong to every evaluator: ``name`` (what the verdicts table calls it; by default the evaluator's own
+    `verdict_name`, else the spec), ``threshold``, and ``repeats`` (how often it is asked; ``repeats`` here is for those
+    that do not say). Raises `UsageError`.
     """
     if isinstance(spec, str):
         kind, given = parse_spec(spec)
         options: dict[str, Any] = dict(given)
     elif not isinstance(spec, Mapping):
         evaluator = as_evaluator(spec)
-        return NamedEvaluator(getattr(evaluator, "verdict_name", None) or type(evaluator).__name__, evaluator)
+        name = getattr(evaluator, "verdict_name", None) or type(evaluator).__name__
+        return NamedEvaluator(name, evaluator, repeats=_repeated(name, evaluator, repeats))
     else:
         if len(spec) != 1:
             raise UsageError(f"evaluator: expected one NAME: {{options}}, found {dict(spec)!r}")
@@ -66,6 +76,7 @@ def name_evaluator(spec: Any) -> NamedEvaluator:
         options = dict(found or {})
     name = options.pop("name", None)
     threshold = options.pop("threshold", DEFAULT_THRESHOLD)
+    repeats = options.pop("repeats", repeats)
     try:
         cut = float(threshold)
     except (TypeError, ValueError):
@@ -80,7 +91,23 @@ def name_evaluator(spec: Any) -> NamedEvaluator:
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
     if str(name) in RESERVED:
         raise UsageError(f"evaluator {kind!r}, option name: expected another name than {name!r}, which results have")
-    return NamedEvaluator(str(name), evaluator, cut)
+    return NamedEvaluator(str(name), evaluator, cut, _repeated(kind, evaluator, repeats))
+
+
+def _repeated(kind: str, evaluator: Evaluator, repeats: Any) -> tuple[Evaluator, ...]:
+    """The evaluator asked again: ``again(1)``, ``again(2)``, ...; by default as often as it has paraphrased prompts."""
+    prompts = len(getattr(evaluator, "prompts", ()))
+    try:
+        wanted = 1 + prompts if repeats is None else int(repeats)
+    except (TypeError, ValueError):
+        wanted = 0
+    if wanted < 1 + prompts:
+        least = f"{1 + prompts} or more (it has {prompts} paraphrased prompts)" if prompts else "1 or more"
+        raise UsageError(f"evaluator {kind!r}, option repeats: expected {least}, found {repeats!r}")
+    again = getattr(evaluator, "again", None)
+    if wanted > 1 and again is None:
+        raise UsageError(f"evaluator {kind!r} gives the same verdict each time: there is nothing to repeat")
+    return tuple(again(repeat) for repeat in range(1, wanted)) if again is not None else ()
 
 
 def check_names(evaluators: Iterable[NamedEvaluator], taken: Iterable[str] = ()) -> None:
@@ -98,6 +125,7 @@ def judge(
     *,
     journal: str | Path | None = None,
     progress: bool = False,
+    repeats: int | None = None,
 ) -> pd.DataFrame:
     """Judge a claims table with one or several evaluators.
 
@@ -106,17 +134,24 @@ def judge(
         evaluators: specs, evaluators or functions of (claim, doc), as `name_evaluator` takes them; or named ones.
         journal: a folder for the journals, one file per evaluator signature; None keeps nothing on disk.
         progress: show a progress bar (on a terminal only).
+        repeats: how often each is asked, where its spec does not say; the audit `stability` reads the repeats.
 
     Returns a validated verdicts table: a row per claim and evaluator, in the order of the claims; none for a row that
     stands for a response without claims.
     """
-    named = [e if isinstance(e, NamedEvaluator) else name_evaluator(e) for e in evaluators]
+    named = [e if isinstance(e, NamedEvaluator) else name_evaluator(e, repeats) for e in evaluators]
     check_names(named)
     inputs = _Inputs(claims)
     if not inputs.ids:
         raise UsageError("there is nothing to judge: every row stands for a response without claims")
     with nullcontext() if journal is None else held(journal, str(journal)):
-        return merge_verdicts([_judge_one(inputs, one, journal, progress) for one in named])
+        tables = []
+        for one in named:
+            for repeat, evaluator in enumerate(one.asked):
+                table = _judge_one(inputs, replace(one, evaluator=evaluator), journal, progress)
+                table["repeat"] = pd.Series(repeat, index=table.index, dtype=table["repeat"].dtype)
+                tables.append(table)
+        return merge_verdicts(tables)
 
 
 def parts(evaluator: Evaluator, claims: Iterable[Claim] = ()) -> Iterator[tuple[Evaluator, Iterable[Claim]]]:
@@ -130,7 +165,7 @@ def parts(evaluator: Evaluator, claims: Iterable[Claim] = ()) -> Iterator[tuple[
 def files_of(evaluators: Iterable[NamedEvaluator]) -> Iterator[Path]:
     """The files and folders that options of evaluators (and of those inside them) name."""
     for named in evaluators:
-        for part, _ in parts(named.evaluator):
+        for part, _ in (pair for asked in named.asked for pair in parts(asked)):
             for value in getattr(part, "__dict__", {}).values():
                 if isinstance(value, str | Path) and value and Path(value).exists():
                     yield Path(value)

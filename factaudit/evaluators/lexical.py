@@ -116,6 +116,10 @@ class Random:
     def signature(self) -> str:
         return signature("random", {"seed": self.seed})
 
+    def again(self, repeat: int) -> Random:
+        """Another coin."""
+        return Random(self.seed + repeat)
+
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         for claim in claims:
             # 53 bits are what a float in [0, 1) can hold.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -46,6 +46,8 @@ class _Asks(LLMSettings):
     max_tokens: int | None = None
     logprobs: bool = True
     top_logprobs: int = 20
+    #: The prompt in other words, as templates: each is a repeat of the evaluator (audit `stability`).
+    prompts: list[NameOrPath] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,6 +79,12 @@ class _Asks(LLMSettings):
         name = f"{self._name}:{self.client_key()[0]}"
         # Of a template's file the name, not the folder: that is another on every machine.
         return name if self.template == type(self).template else f"{name}:{Path(self.template).stem}"
+
+    def again(self, repeat: int) -> _Asks:
+        """The same judge asked once more: by the next of ``prompts``, else in the same words past the cache."""
+        if repeat <= len(self.prompts):
+            return replace(self, template=self.prompts[repeat - 1], prompts=[])
+        return replace(self, prompts=[], revision=f"{self.revision}~{repeat}")
 
     def requests(self, claims: Iterable[Claim]) -> Iterator[Request]:
         """All requests that judging ``claims`` takes, in order."""

@@ -1,0 +1,103 @@
+"""Evaluators asked again: `judge --repeats`, paraphrased prompts, and what the audit `stability` makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from factaudit.audit import declaration
+from factaudit.audit.core.declare import Audited
+from factaudit.cli import cli
+from factaudit.errors import UsageError
+from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.judging import judge, name_evaluator
+from factaudit.evaluators.llm import LLMJudge
+from factaudit.results import compare
+from factaudit.tables import read_verdicts, validate_claims, write_table
+
+
+@dataclass
+class Moody:
+    """Says 1 but for every tenth claim when it is asked again."""
+
+    flips: int = 10
+    repeat: int = 0
+
+    @property
+    def signature(self) -> str:
+        return f"moody|{self.flips}|{self.repeat}"
+
+    def again(self, repeat: int) -> Moody:
+        return Moody(self.flips, repeat)
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        for claim in claims:
+            yield Verdict(claim.claim_id, prediction=int(not self.repeat or int(claim.claim_id) % self.flips != 0))
+
+
+def claims(size: int = 400) -> pd.DataFrame:
+    ids = list(map(str, range(size)))
+    return validate_claims(pd.DataFrame({"claim_id": ids, "dataset": "d", "claim": ids, "label": [0, 1] * (size // 2)}))
+
+
+def test_repeats_are_judged_and_audited() -> None:
+    table = claims()
+    verdicts = judge(table, [Moody(), "always-yes"], repeats=None)
+    assert verdicts["repeat"].tolist() == [0] * 800
+    verdicts = judge(table, [Moody()], repeats=3)
+    assert verdicts["repeat"].value_counts().to_dict() == {0: 400, 1: 400, 2: 400}
+    results = compare(table, verdicts, audits=["stability"])
+    (row,) = results.audits["stability"]
+    assert row["n_repeats"] == 3
+    assert row["flip_rate"] == pytest.approx(40 * 2 / (400 * 3))
+
+
+@pytest.mark.parametrize(("flips", "may"), [(3, "no"), (1000, "yes"), (18, "cannot tell")])
+def test_the_decision_table_says_where_a_judge_is_inconsistent(flips: int, may: str) -> None:
+    table = claims()
+    results = compare(table, judge(table, [Moody(flips)], repeats=2), audits=["stability"])
+    (decision,) = declaration("stability").decides
+    answer = decision.answer(Audited(results.audits, results.about), "Moody")
+    assert answer is not None
+    assert answer.may == may
+    assert decision.answer(Audited(results.audits, results.about), "another") is None
+
+
+def test_what_gives_the_same_each_time_is_not_repeated() -> None:
+    with pytest.raises(UsageError, match="gives the same verdict each time"):
+        name_evaluator("rouge2", 3)
+    with pytest.raises(UsageError, match="repeats: expected 1 or more"):
+        name_evaluator({"random": {"repeats": "often"}})
+    assert len(name_evaluator({"random": {"repeats": 4}}).asked) == 4
+    assert len(name_evaluator("random", 2).asked) == 2
+
+
+def test_a_judge_is_asked_past_the_cache_or_in_other_words() -> None:
+    named = name_evaluator({"llm": {"model": "m", "prompts": ["short"], "repeats": 3}})
+    first, _, third = named.asked
+    assert all(isinstance(one, LLMJudge) for one in named.asked)
+    claim = [Claim("1", "It rains.", "It rains. It pours.", None)]
+    said = [next(iter(one.requests(claim))).messages for one in named.asked]  # type: ignore[attr-defined]
+    assert said[0] == said[2] != said[1]
+    assert first.client_key() != third.client_key()  # type: ignore[attr-defined]
+    assert len({one.signature for one in named.asked}) == 3
+    assert "repeats:" in named.signature
+    with pytest.raises(UsageError, match="2 or more"):
+        name_evaluator({"llm": {"model": "m", "prompts": ["short"], "repeats": 1}})
+    assert len(name_evaluator({"llm": {"model": "m", "prompts": ["short"]}}).asked) == 2
+
+
+def test_repeats_on_the_command_line(tmp_path: Path) -> None:
+    write_table(claims(20), tmp_path / "claims.csv")
+    out = tmp_path / "verdicts.parquet"
+    arguments = ["judge", tmp_path / "claims.csv", "--evaluator", "random", "--repeats", "3", "--out", out]
+    result = CliRunner().invoke(cli, list(map(str, arguments)), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    verdicts = read_verdicts(out)
+    assert len(verdicts) == 60
+    assert verdicts.groupby("claim_id")["score"].nunique().min() == 3
