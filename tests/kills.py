@@ -22,9 +22,9 @@ from typing import Any
 
 from llm_server import FaultServer, Plan, completion, fingerprint
 
-#: Imports once, then forks for each line: {arguments, output} in, the process's id out; a line in, how it ended out.
+#: Imports once, then forks for each line: {arguments, output, limit} in, the process's id out; a line in, its end out.
 FORKS = """
-import json, os, sys
+import json, os, resource, sys
 import factaudit.experiment, factaudit.engines.dfactscore.run, factaudit.engines.factscore.settings
 import factaudit.report.plots.marks, factaudit.report.content, factaudit.intake.load
 import aiohttp, openai, sklearn, statsmodels.api
@@ -40,6 +40,8 @@ for line in iter(sys.stdin.readline, ""):
     if child == 0:
         for number in (1, 2):
             os.dup2(os.open(told["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+        if told["limit"]:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (told["limit"], told["limit"]))
         try:
             main(told["arguments"])
         except SystemExit as end:
@@ -74,11 +76,13 @@ class Starter:
         assert self._server.stdout is not None
         assert self._server.stdout.readline() == "ready\n"
 
-    def start(self, arguments: list[str]) -> int:
-        """The id of a new process."""
+    def start(self, arguments: list[str], limit: int = 0) -> int:
+        """The id of a new process; no file may grow beyond ``limit`` bytes (0: as it likes), as on a full disk."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps({"arguments": arguments, "output": str(self.output)}) + "\n")
+        self._server.stdin.write(
+            json.dumps({"arguments": arguments, "output": str(self.output), "limit": limit}) + "\n"
+        )
         self._server.stdin.flush()
         return int(self._server.stdout.readline())
 

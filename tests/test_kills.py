@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kills import COMMANDS, CONCURRENCY, Starter, starter, trial
+from kills import COMMANDS, CONCURRENCY, Books, Starter, arguments, contents, prepare, starter, trial, undisturbed
+from llm_server import FaultServer
 
 
 @pytest.fixture(scope="module")
@@ -29,3 +30,26 @@ def test_killed_and_resumed_it_ends_as_if_undisturbed(command: str, start: Start
     assert told.twice <= (0 if command == "batch" else CONCURRENCY * told.kills)
     assert told.billed > 0
     assert told.told is None or told.billed <= told.told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["judge", "score", "run"])
+def test_on_a_full_disk_it_stops_and_goes_on_when_there_is_room(command: str, start: Starter, tmp_path: Path) -> None:
+    prepare(tmp_path)
+    whole, _ = undisturbed(command, tmp_path, tmp_path / "whole", start)
+    life = tmp_path / "life"
+    (life / "out").mkdir(parents=True)
+    books = Books(1)
+    with FaultServer(plan=books.plan, keep=False) as server:
+        given = arguments(command, tmp_path, life, server.url)
+        for limit in (2_000, 20_000, 60_000):  # the cache cannot be made; the journal, a table cannot be written
+            start.output.write_text("")
+            start.start(given, limit)
+            assert start.wait() == 1, limit
+            said = start.output.read_text()
+            assert str(life) in said, said
+            assert not any(word in said for word in ("Traceback", "This is a bug", "damaged"))
+        start.start(given)
+        assert start.wait() == 0, start.output.read_text()
+    assert contents(life / "out") == whole
+    assert not list(life.glob("*.damaged-*"))

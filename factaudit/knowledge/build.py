@@ -7,6 +7,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -63,13 +64,14 @@ def build(
     task = digest(json.dumps(told, sort_keys=True), _ends(path))
     unfinished = target.with_name(target.name + ".partial")
     unfinished.parent.mkdir(parents=True, exist_ok=True)
-    connection, state = _open(unfinished, task)
+    with _writable(unfinished):
+        connection, state = _open(unfinished, task)
 
     def counted(parts: list[str]) -> list[str]:
         state["n_texts"] += 1
         return cut(parts)
 
-    try:
+    with closing(connection), _writable(unfinished):
         for offset, line_number, batch in _batches(path, state):
             pages: list[tuple[str, str]] = []
             redirects: list[tuple[str, str]] = []
@@ -100,10 +102,16 @@ def build(
         connection.executemany("INSERT INTO factaudit_knowledge VALUES (?, ?)", told.items())
         connection.execute("DROP TABLE build")
         connection.commit()
-    finally:
-        connection.close()
     os.replace(unfinished, target)
     return told
+
+
+@contextmanager
+def _writable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.OperationalError as error:  # a full disk, no permission
+        raise FactauditError(f"{path}: cannot be written ({error})") from error
 
 
 def _open(path: Path, task: str) -> tuple[sqlite3.Connection, dict[str, int]]:

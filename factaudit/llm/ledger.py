@@ -10,6 +10,8 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,8 +63,7 @@ class Ledger:
         key: bytes | None = None,
     ) -> int | None:
         """Write down a send that may cost ``most``; its number, or None where the limit could then be passed."""
-        with self._lock:
-            connection = self._connected()
+        with self._used() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 if limit is not None and self._spent(connection) + (most or 0.0) > limit:
@@ -77,8 +78,7 @@ class Ledger:
         self, send: int, status: str, prompt_tokens: int = 0, completion_tokens: int = 0, cost: float | None = 0.0
     ) -> None:
         """Write down how a send ended. A possibly billed one is counted at what `open` was told, whatever is given."""
-        with self._lock:
-            connection = self._connected()
+        with self._used() as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 sql = "DELETE FROM open WHERE send = ? RETURNING account, prompt_tokens, most"
@@ -92,25 +92,25 @@ class Ledger:
 
     def answered(self, account: str, name: str) -> None:
         """Write down that a model, as the server names it, has answered."""
-        with self._lock:
-            self._connected().execute("INSERT OR IGNORE INTO served VALUES (?, ?)", (account, name))
+        with self._used() as connection:
+            connection.execute("INSERT OR IGNORE INTO served VALUES (?, ?)", (account, name))
 
     def served(self, account: str) -> list[str]:
         """The models that have answered, sorted: those of replies that a killed process had, too."""
-        with self._lock:
-            rows = self._connected().execute("SELECT name FROM served WHERE account = ? ORDER BY name", (account,))
+        with self._used() as connection:
+            rows = connection.execute("SELECT name FROM served WHERE account = ? ORDER BY name", (account,))
             return [name for (name,) in rows]
 
     def find(self, key: bytes) -> int | None:
         """The number of an open send of this key: of a batch that another run submitted."""
-        with self._lock:
-            row = self._connected().execute("SELECT send FROM open WHERE key = ? ORDER BY send", (key,)).fetchone()
+        with self._used() as connection:
+            row = connection.execute("SELECT send FROM open WHERE key = ? ORDER BY send", (key,)).fetchone()
             return None if row is None else row[0]
 
     def bury(self) -> None:
         """Settle what processes that have ended left open: batches, which a later run collects, apart."""
-        with self._lock:
-            rows = self._connected().execute("SELECT send, owner FROM open WHERE key IS NULL").fetchall()
+        with self._used() as connection:
+            rows = connection.execute("SELECT send, owner FROM open WHERE key IS NULL").fetchall()
             gone = {owner: is_gone(owner) for owner in {owner for _, owner in rows}}
             for send, owner in rows:
                 if gone[owner]:
@@ -118,14 +118,13 @@ class Ledger:
 
     def spent(self, under_way: bool = True) -> float:
         """What was, or may have been, spent so far; with those that are under way, at the most that they can cost."""
-        with self._lock:
-            return self._spent(self._connected(), under_way)
+        with self._used() as connection:
+            return self._spent(connection, under_way)
 
     def accounts(self) -> dict[str, dict[str, Any]]:
         """By account: ``calls`` (sends that were, or may have been, billed), ``prompt_tokens``, ``completion_tokens``,
         ``cost`` (None where a send has no price), and of these ``possible_calls`` and ``possible_cost``."""
-        with self._lock:
-            connection = self._connected()
+        with self._used() as connection:
             rows = connection.execute("SELECT * FROM settled").fetchall()
             rows += connection.execute(
                 "SELECT account, 'killed', COUNT(*), SUM(prompt_tokens), 0, COALESCE(SUM(most), 0.0),"
@@ -159,6 +158,14 @@ class Ledger:
             spent += connection.execute("SELECT COALESCE(SUM(most), 0.0) FROM open").fetchone()[0]
         return float(spent)
 
+    @contextmanager
+    def _used(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                yield self._connected()
+            except sqlite3.DatabaseError as error:  # a full disk, or somebody else's file
+                raise FactauditError(f"ledger {self.path}: cannot be used ({error})") from error
+
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
             try:
@@ -170,7 +177,7 @@ class Ledger:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = NORMAL")
                 connection.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}COMMIT;")
-            except (OSError, sqlite3.DatabaseError) as error:
+            except OSError as error:
                 raise FactauditError(f"ledger {self.path}: cannot be used ({error})") from error
             self._connection = connection
         return self._connection
