@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from factaudit.knowledge.docdb import DocDB, Page
 from factaudit.knowledge.names import base_name, likeness, likest, same_name, shares_name
 from factaudit.knowledge.search import Passages
 from factaudit.knowledge.topics import Knowledge
+from factaudit.knowledge.wikipedia import Wikipedia
 from factaudit.tables import validate_claims, validate_verdicts
 
 # -------------------------------------------------------------------------------------------------------- names
@@ -277,3 +279,26 @@ def test_a_miss_costs_as_many_look_ups_however_many_pages_there_are(
             assert not any("NOCASE" in query for query in queries)
             needed.append(len(queries))
     assert needed[0] == needed[1] < 60
+
+
+def test_known_pages_of_wikipedia_do_not_wait_for_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wikipedia = Wikipedia(tmp_path / "side.db")
+    asked, answered = threading.Event(), threading.Event()
+
+    def get(list: str | None = None, **query: str) -> dict[str, Any]:
+        if query.get("srsearch") == "slow":
+            asked.set()
+            assert answered.wait(10)
+        title = query.get("titles") or query["srsearch"]
+        return {"query": {"search": [{"title": title}], "pages": [{"extract": f"Of {title}."}]}}
+
+    monkeypatch.setattr(wikipedia._wiki, "get", get)
+    assert wikipedia.find("quick") == Page("quick", ("Of quick.",), "wikipedia")
+    found: list[Page | None] = []
+    thread = threading.Thread(target=lambda: found.append(wikipedia.find("slow")))
+    thread.start()
+    assert asked.wait(10)
+    assert wikipedia.find("quick") is not None  # while the other is under way
+    answered.set()
+    thread.join(10)
+    assert found == [Page("slow", ("Of slow.",), "wikipedia")]

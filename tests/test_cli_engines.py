@@ -109,6 +109,35 @@ def test_score_with_a_model_and_demonstrations_of_ones_own(
     assert [prompt.count("He sang in Rome.") for prompt in prompts] == [2, 0]  # the one fixed, and the nearest
 
 
+def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_path: Path) -> None:
+    def plan(body: dict[str, Any], attempt: int) -> Plan:
+        asked = body["messages"][-1]["content"]
+        if asked.endswith("Title:"):
+            return Plan(text="Elena Varga (cellist)")
+        return Plan(text="- She was a cellist." if asked.startswith("Please breakdown") else "True")
+
+    talk = [{"role": "user", "content": "Elena Varga?"}, {"role": "assistant", "content": "Elena was a cellist."}]
+    talks = tmp_path / "talks.jsonl"
+    told = [
+        {"messages": talk},
+        {"turns": [*talk, {"role": "assistant", "content": "Welcome!"}], "topic": "Nobody"},
+    ]
+    talks.write_text("".join(json.dumps(one) + "\n" for one in told))
+    with FaultServer(plan=plan) as server:
+        llm = f"m,base_url={server.url},cache={tmp_path / 'cache.db'}"
+        arguments = ["--conversation", "--knowledge", people / "pages.jsonl", "--llm", llm, "--set", "gamma=0"]
+        code, out, _ = call("score", talks, *arguments, "--out", tmp_path / "run")
+    assert code == 0
+    assert "talks.jsonl: 1 turn of fewer than 4 words left out" in out
+    rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
+    assert [(row["topic"], row["score"]) for row in rows] == [("Elena Varga (cellist)", 1.0), ("Nobody", None)]
+    code, _, err = call("score", talks, "--topic", "x", "--verifier", "unigram", "--out", tmp_path / "other")
+    assert (code, "a topic for all goes with conversation" in err) == (2, True)
+    talks.write_text(json.dumps({"messages": [{"role": "assistant", "content": 3}]}) + "\n")
+    code, _, err = call("score", talks, "--conversation", "--verifier", "unigram", "--out", tmp_path / "other")
+    assert (code, "talks.jsonl" in err, "line 1" in err) == (1, True, True)
+
+
 def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path) -> None:
     arguments = ["--knowledge", people / "pages.jsonl", "--verifier", "unigram:threshold=0.9", "--set", "gamma=0"]
     code, out, err = call(

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.ambigbio import Name, Prompt, collect, generate, read_names, top_passages
+from factaudit.engines.ambigbio import DEMOS, Name, Prompt, collect, generate, read_names, top_passages
 from factaudit.engines.responses import read_responses
 from factaudit.engines.settings import open_knowledge
 from factaudit.errors import FactauditError, InputError, UsageError
@@ -165,13 +165,27 @@ def test_biographies_are_written_from_the_best_passages(people: DocDB, tmp_path:
     assert prompt.endswith("Answer:")
 
 
+def test_a_search_of_everything_finds_documents_of_others(people: DocDB, tmp_path: Path) -> None:
+    (row,) = generate([Name("Elena Varga")], people, ScriptedLLM(lambda p: "x"), tmp_path / "b.jsonl", k=9, whole=True)
+    titles = [doc["title"] for doc in row["docs"]]
+    assert len(titles) == 9
+    assert all(title.startswith("Elena Varga") for title in titles[:3])
+    assert not all(title.startswith("Elena Varga") for title in titles)
+    assert row["candidates"] == ["Elena Varga (botanist)", "Elena Varga (cellist)", "Elena Varga (chess player)"]
+    text = {title: "".join(people.passages(title) or ()) for title in titles}
+    assert all(doc["text"] in text[doc["title"]] for doc in row["docs"])
+
+
 def test_demonstrations_with_and_without_ambiguity(tmp_path: Path) -> None:
     def people_of(demo: dict[str, Any]) -> int:
         return len({doc["title"] for doc in demo["docs"]})
 
     assert all(people_of(demo) > 1 for demo in Prompt.load("ambiguity").demos)
     assert all(people_of(demo) == 1 for demo in Prompt.load("no-ambiguity").demos)
-    for name in ("ambiguity", "no-ambiguity"):
+    # Documents of several people, answers about one (MF §5.3); only the careful answer says that there are several.
+    several = {name: [demo["answer"].count("Several people") for demo in Prompt.load(name).demos] for name in DEMOS}
+    assert several == {"ambiguity": [0, 0], "no-ambiguity": [0, 0], "careful": [0, 1]}
+    for name in DEMOS:
         assert len(Prompt.load(name).demos) == 2
         assert all(len(demo["docs"]) == 5 for demo in Prompt.load(name).demos)
     file = tmp_path / "demos.json"

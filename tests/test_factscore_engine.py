@@ -378,25 +378,29 @@ def test_it_works_inside_a_running_loop(knowledge: Knowledge) -> None:
     assert asyncio.run(notebook())["init_score"] == 1
 
 
-def test_the_last_assistant_turn_of_a_conversation_is_scored(knowledge: Knowledge) -> None:
-    turns = [
+def test_every_turn_of_the_assistant_is_scored(knowledge: Knowledge) -> None:
+    turns: list[dict[str, Any]] = [
         {"role": "user", "content": "Who is Ada Fenn?"},
-        {"role": "assistant", "content": "A singer."},
-        {"role": "user", "content": "Sure?"},
         {"role": "assistant", "content": "Ada was a miller."},
-        {"role": "user", "content": "Thanks."},
+        {"role": "user", "content": "Sure?"},
+        {"role": "assistant", "content": "Yes, certainly."},
+        {"role": "therapist", "content": [{"type": "text", "text": "Ada won the"}, "Quill.", {"type": "image"}]},
     ]
-    row = scorer(knowledge).score_conversation(turns, topic="Ada Fenn")
-    assert (row["output"], row["topic"], row["page"]) == ("Ada was a miller.", "Ada Fenn", "Ada Fenn")
+    found = scorer(knowledge).score_conversation(turns, topic="Ada Fenn")
+    assert [row["output"] for row in found["responses"]] == ["Ada was a miller.", "Ada won the\nQuill."]
+    assert ([row["response_id"] for row in found["responses"]], found["left_out"]) == (["turn.2", "turn.5"], [4])
+    assert {row["page"] for row in found["responses"]} == {"Ada Fenn"}
     llm = ScriptedLLM(lambda p: '"Ada Fenn".\n' if p.endswith("Title:") else answer(p))
-    assert scorer(knowledge, llm).score_conversation(turns)["topic"] == "Ada Fenn"
-    assert "user: Who is Ada Fenn?\n\nassistant: A singer." in llm.prompts[0]
-    with pytest.raises(UsageError, match="no assistant turn"):
+    named = scorer(knowledge, llm).score_conversation([*turns, {**turns[1], "topic": "Nobody"}])
+    assert [row["topic"] for row in named["responses"]] == ["Ada Fenn", "Ada Fenn", "Nobody"]
+    asked = [prompt for prompt in llm.prompts if prompt.endswith("Title:")]
+    assert len(asked) == 2
+    assert asked[0].endswith("user: Who is Ada Fenn?\n\nassistant: Ada was a miller.\n\nTitle:")
+    with pytest.raises(UsageError, match="no assistant turn of at least 4 words"):
         scorer(knowledge).score_conversation(turns[:1])
-    parts: Any = [{"role": "assistant", "content": [{"type": "text", "text": "Ada was a miller."}]}]
-    with pytest.raises(UsageError, match="the content of a turn is text, found list"):
-        scorer(knowledge).score_conversation(parts, topic="Ada Fenn")
-    with pytest.raises(UsageError, match="named no topic"):
+    with pytest.raises(UsageError, match="not a conversation"):
+        scorer(knowledge).score_conversation([{"role": "assistant", "content": 3}])
+    with pytest.raises(UsageError, match=r"named no topic \(down\)"):
         scorer(knowledge, ScriptedLLM(lambda p: Reply("error", error="down"))).score_conversation(turns)
 
 

@@ -40,8 +40,9 @@ def ambigbio_collect(n: int, seed: int, api: str | None, pause: float, out: Path
 )
 @click.argument("names", type=PATH)
 @click.option("--knowledge", type=PATH, required=True, help="The knowledge source (.db).")
-@click.option("--llm", required=True, metavar="NAME[,key=value,...]", help="e.g. gpt-4o-mini")
-@click.option("--demos", default="ambiguity", show_default=True, help="ambiguity, no-ambiguity, or a file.")
+@click.option("--llm", required=True, metavar="NAME[,key=value,...]", help="e.g. llama,params.temperature=1")
+@click.option("--demos", default="ambiguity", show_default=True, help="ambiguity, no-ambiguity, careful, or a file.")
+@click.option("--whole", is_flag=True, help="Search the whole knowledge source, not only pages of the name.")
 @click.option("--k", type=click.IntRange(1), default=5, show_default=True, help="Passages per name.")
 @SYSTEM
 @MAX_COST
@@ -52,6 +53,7 @@ def ambigbio_generate(
     llm: str,
     demos: str,
     k: int,
+    whole: bool,
     system: str | None,
     max_cost: float | None,
     out: Path,
@@ -65,7 +67,7 @@ def ambigbio_generate(
     spare([names, knowledge, demos], out)
     client = LLMSettings.of(llm).client(max_cost)
     with DocDB(knowledge) as source:
-        rows = generate(read_names(names), source, client, out, demos=demos, k=k, system=system, say=say)
+        rows = generate(read_names(names), source, client, out, demos=demos, k=k, whole=whole, system=system, say=say)
     say(f"{out}: {len(rows):,} biographies")
 
 

@@ -64,6 +64,8 @@ def _limited(experiment: Experiment, max_cost: float | None) -> Experiment:
     help="retrieval (default), no-context, or any evaluator (NAME[:key=value,...]). May be repeated.",
 )
 @click.option("--facts", help="Given facts: model or human (from annotations), or a file.")
+@click.option("--conversation", is_flag=True, default=None, help="The lines are conversations.")
+@click.option("--topic", help="What the turns of conversations are about; by default the LLM is asked.")
 @_DEMOS
 @_MISSING
 @SYSTEM
@@ -87,7 +89,12 @@ def score(responses: Sequence[str], out: Path, max_cost: float | None, settings:
 @click.argument("biographies", nargs=-1, required=True)
 @_KNOWLEDGE
 @_LLM
-@click.option("--verifier", help="llm (default), or any evaluator (NAME[:key=value,...]).")
+@click.option(
+    "--verifier",
+    "verifiers",
+    multiple=True,
+    help="llm (default), or any evaluator (NAME[:key=value,...]). May be repeated; the first one's links count.",
+)
 @click.option(
     "--grouper", "groupers", multiple=True, help="llm (default), heuristic, one-group or given. May be repeated."
 )
@@ -104,7 +111,7 @@ def dscore(
     """D-FActScore: group the facts by person, link each group to one entity, verify against it (Chiang & Lee 2024)."""
     from factaudit.engines.dfactscore.settings import DScoreExperiment, run
 
-    options["groupers"] = list(options["groupers"])
+    options["groupers"], options["verifiers"] = list(options["groupers"]), list(options["verifiers"])
     experiment = _experiment(DScoreExperiment, "dfactscore", settings, biographies=list(biographies), **options)
     fail_without_predictions(run(_limited(experiment, max_cost), out, progress=True, say=say))
 

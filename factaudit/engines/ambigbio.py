@@ -19,6 +19,7 @@ from factaudit.knowledge.bm25 import Bm25
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.names import base_name, same_name, shares_name
 from factaudit.knowledge.retrieval import clean
+from factaudit.knowledge.search import Passages
 from factaudit.knowledge.wikipedia import API, MediaWiki
 from factaudit.llm.replies import understood
 from factaudit.llm.together import gather, run_sync, sessions
@@ -30,7 +31,7 @@ CATEGORY = "Category:Human name disambiguation pages"
 BATCH = 20
 #: Passages in a prompt, and demonstrations (MF App. A).
 K, SHOTS = 5, 2
-DEMOS = ("ambiguity", "no-ambiguity")
+DEMOS = ("ambiguity", "no-ambiguity", "careful")
 PARAMS: Mapping[str, Any] = {"temperature": 0.0, "max_tokens": 300}
 
 Row = dict[str, Any]
@@ -187,7 +188,11 @@ class Prompt:
 
     @classmethod
     def load(cls, demos: str | Path = "ambiguity") -> Prompt:
-        """Our own demonstrations, `ambiguity` or `no-ambiguity`, or a file in ALCE's form (its first two are shown)."""
+        """Our own demonstrations, or a file in ALCE's form (its first two are shown).
+
+        `ambiguity`: the documents are of several people of the name, the answers tell of one; `careful`: an answer says
+        openly that there are several; `no-ambiguity`: nobody else has the name.
+        """
         if demos in DEMOS:
             content = from_json((files("factaudit.engines") / "ambigbio_demos.json").read_text(encoding="utf-8"))
             return cls(content["instruction"], tuple(content["demos"][demos][:SHOTS]))
@@ -221,6 +226,7 @@ def generate(
     *,
     demos: str | Path = "ambiguity",
     k: int = K,
+    whole: bool = False,
     system: str | None = None,
     params: Mapping[str, Any] = PARAMS,
     say: Say = lambda text: None,
@@ -228,7 +234,8 @@ def generate(
     """Write biographies by retrieval-augmented generation, one call a name.
 
     The documents are the ``k`` passages that BM25 ranks best for "Tell me a bio of NAME" among the pages of the people
-    of that name (the name's candidates, else the titles that share it).
+    of that name (the name's candidates, else the titles that share it); with ``whole``, among all pages, as MF searched
+    all of Wikipedia, so that documents of nobody of the name occur.
 
     Writes JSONL that `factaudit.engines.responses.read_responses` reads: ``{name, system, output, docs,
     candidates}``. A name without a page, or whose call failed, is left out, and said; the same call again asks only
@@ -238,9 +245,13 @@ def generate(
     prompt = Prompt.load(demos)
     titles = same_name([one.name for one in wanted if one.candidates is None], knowledge.titles())
     tasks: list[tuple[Name, list[str], list[Row]]] = []
+    index = Passages(knowledge.pages(), [one.question for one in wanted]) if whole else None
     for one in wanted:
         candidates = list(one.candidates) if one.candidates is not None else titles[one.name]
-        docs = top_passages(knowledge, candidates, one.question, k)
+        if index is None:
+            docs = top_passages(knowledge, candidates, one.question, k)
+        else:
+            docs = [_passage(knowledge, *place) for place in index.best(one.question, k)]
         if docs:
             tasks.append((one, candidates, docs))
         else:
@@ -273,6 +284,10 @@ def generate(
         say(f"no reply for {line}")
     write_jsonl(out, rows)
     return rows
+
+
+def _passage(knowledge: DocDB, title: str, number: int) -> Row:
+    return {"title": title, "text": clean((knowledge.passages(title) or ())[number])}
 
 
 def top_passages(knowledge: DocDB, titles: Sequence[str], query: str, k: int = K) -> list[Row]:

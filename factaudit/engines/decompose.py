@@ -113,7 +113,10 @@ class Demonstrations:
         return [self._sentences[i] for i in np.argsort(scores, kind="stable")[::-1][:k]]
 
     def prompt(self, sentence: str) -> str:
-        """The original's prompt, byte for byte: the fixed demonstrations, then the nearest (it may be among them)."""
+        """The original's prompt: the fixed demonstrations, then the nearest (it may be among them).
+
+        It ends in a new line, which the original strips before it asks; otherwise it is the same byte for byte.
+        """
         shown = [*self._sentences[:FIXED], *self.nearest(sentence)]
         blocks = [f"{_TASK}{one}\n" + "".join(f"- {fact}\n" for fact in self.facts[one]) + "\n" for one in shown]
         return "".join(blocks) + f"{_TASK}{sentence}\n"

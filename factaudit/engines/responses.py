@@ -53,7 +53,8 @@ class Response:
     nobody has told. abstained: whether it declined to answer, None where nobody has said. human: the number of facts
     that people labelled S, NS and IR over its relevant sentences, None where it was not annotated. candidates: titles
     of the pages that it may be about; None: still to be found. docs: (title, text) of passages that came with it, as
-    citations number them. category: of `CATEGORIES` of MF §2.4, where somebody has said.
+    citations number them. category: of `CATEGORIES` of MF §2.4, where somebody has said. talk: the conversation up to
+    it, where its topic is still to be asked for.
     """
 
     response_id: str
@@ -67,6 +68,7 @@ class Response:
     candidates: tuple[str, ...] | None = None
     docs: tuple[tuple[str, str], ...] = ()
     category: str | None = None
+    talk: str | None = None
 
 
 def make_response(topic: str, output: str, system: str | None = None, position: int = 0) -> Response:
@@ -215,7 +217,7 @@ def read_responses(
             for number, one in enumerate(alce.data[:limit], start=1)
         ]
     else:
-        lines = _validated(_read_jsonl(source)[:limit], _Line, problems)
+        lines = _validated(read_lines(source)[:limit], _Line, problems)
     seen: Counter[str] = Counter()
     responses = []
     for number, line in lines:
@@ -268,7 +270,7 @@ def _of_annotations(line: _Line, annotated: str | None) -> dict[str, Any]:
 
 
 def _with_facts(responses: list[Response], path: Path) -> list[Response]:
-    rows = _read_jsonl(path)
+    rows = read_lines(path)
     problems: list[Problem] = []
     by_id: dict[str | int, tuple[Fact, ...]] = {}
     named = all(row.get("response_id") is not None for _, row in rows)
@@ -306,7 +308,7 @@ def _raise(path: Path, problems: Sequence[Problem]) -> None:
         raise InputError(str(path), problems[:MAX_PROBLEMS], len(problems))
 
 
-def _read_jsonl(path: Path) -> list[tuple[int, dict[str, Any]]]:
+def read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
     """The lines that are not blank, with their numbers; half of a surrogate pair in a text becomes "?"."""
     if not path.is_file():
         raise InputError(str(path), [Problem("no such file" if not path.is_dir() else "this is a folder")])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from factaudit.engines.pipeline import Engine, Scored
-from factaudit.engines.responses import ANNOTATED, read_files
+from factaudit.engines.responses import ANNOTATED, Response, read_files
 from factaudit.evaluators.unread import unread
 from factaudit.files import write_json, write_jsonl
 from factaudit.results import Results, audit_options
@@ -34,6 +34,7 @@ def score_files(
     callers: Sequence[tuple[str, Any]] = (),
     inputs: Sequence[str | Path] = (),
     more: More | None = None,
+    responses: Sequence[Response] | None = None,
     progress: bool = False,
     say: Say = lambda text: None,
 ) -> Results:
@@ -48,12 +49,14 @@ def score_files(
         audits: which besides the engine's own (`factaudit.results.compare`); None: all where facts have labels.
         max_cost: US dollars that all runs into this folder may spend; None leaves the clients' own limits.
         callers, inputs, more: what else asks models, what else is read, and what else is made of the scores.
+        responses: what was read of the sources, where these are of another form.
         say: gets one line per stage.
     """
     folder = Path(out)
     audit_options(audits)  # a misspelt audit is found before an hour of judging, not after
     paths = [Path(one) for one in ([sources] if isinstance(sources, str | Path) else sources)]
-    responses = read_files(paths, facts=facts, system=system, limit=limit)
+    if responses is None:
+        responses = read_files(paths, facts=facts, system=system, limit=limit)
     say(f"responses {len(responses):>9,} of {len({one.system for one in responses})} systems")
     read = [*paths, *(Path(one) for one in (facts, *inputs) if one is not None and one not in ANNOTATED)]
     with opened(folder, read) as work:

@@ -35,6 +35,7 @@ class EngineSettings(BaseModel):
 
     knowledge: a knowledge source, or a file of pages (``.jsonl``) that one is made of in the run folder. facts: whose
     (`factaudit.engines.responses.read_responses`). ``verifier`` stands for ``verifiers``.
+    wikipedia_tokenizer: a RoBERTa tokenizer that cuts the pages of Wikipedia (`factaudit.knowledge.wikipedia`).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -42,6 +43,7 @@ class EngineSettings(BaseModel):
     knowledge: str | None = None
     missing: Literal["error", "skip", "wikipedia"] = "skip"
     wikipedia_api: str = API
+    wikipedia_tokenizer: str | None = None
     facts: str | None = None
     system: str | None = None
     limit: int | None = Field(default=None, ge=1)
@@ -127,7 +129,7 @@ def engine_options(block: EngineSettings, experiment: RunSettings, out: str | Pa
         raise UsageError(f"npm: {error}") from None
     source = None
     if knowledge or block.knowledge is not None:
-        source = open_knowledge(block.knowledge, block.missing, out, block.wikipedia_api)
+        source = open_knowledge(block.knowledge, block.missing, out, block.wikipedia_api, block.wikipedia_tokenizer)
     return {
         "knowledge": source,
         "llm": None if block.llm is None else block.llm.client(),
@@ -144,7 +146,11 @@ def engine_options(block: EngineSettings, experiment: RunSettings, out: str | Pa
 
 
 def open_knowledge(
-    path: str | Path | None = None, missing: str = "skip", out: str | Path = ".", wikipedia_api: str = API
+    path: str | Path | None = None,
+    missing: str = "skip",
+    out: str | Path = ".",
+    wikipedia_api: str = API,
+    wikipedia_tokenizer: str | None = None,
 ) -> Knowledge:
     """A knowledge source with its policy. Pages in JSONL are built into one under ``out/.work``, once."""
     source = resolve(path)
@@ -156,5 +162,8 @@ def open_knowledge(
             with opened(Path(out)):
                 build(source, made)
         source = made
-    wikipedia = Wikipedia(work / "wikipedia.db", api=wikipedia_api) if missing == "wikipedia" else None
+    wikipedia = None
+    if missing == "wikipedia":
+        side = "wikipedia.db" if wikipedia_tokenizer is None else f"wikipedia-{digest(wikipedia_tokenizer)}.db"
+        wikipedia = Wikipedia(work / side, api=wikipedia_api, tokenizer=wikipedia_tokenizer)
     return Knowledge(DocDB(source), missing, wikipedia)

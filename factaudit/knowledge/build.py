@@ -52,7 +52,7 @@ def build(
         raise InputError(str(path), [Problem("no such file" if not path.is_dir() else "this is a folder")])
     if passage_tokens < 1:
         raise FactauditError(f"a passage holds at least 1 token, found passage_tokens {passage_tokens}")
-    cut = partial(word_passages, size=passage_tokens) if tokenizer is None else _roberta(tokenizer, passage_tokens)
+    cut = cutter(tokenizer, passage_tokens)
     told: dict[str, Any] = {
         "made_by": f"factaudit {__version__}",
         "tokenizer": tokenizer or "white space",
@@ -226,6 +226,11 @@ def word_passages(parts: list[str], size: int = PASSAGE_TOKENS) -> list[str]:
     """Cut texts, strung together, into passages of ``size`` words between white space."""
     words = [word for part in parts for word in part.split()]
     return [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
+
+
+def cutter(tokenizer: str | None, size: int) -> Callable[[list[str]], list[str]]:
+    """What cuts texts into passages of ``size`` tokens: of a RoBERTa tokenizer's, else words between white space."""
+    return partial(word_passages, size=size) if tokenizer is None else _roberta(tokenizer, size)
 
 
 def _roberta(name: str, size: int) -> Callable[[list[str]], list[str]]:

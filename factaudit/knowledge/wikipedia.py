@@ -9,12 +9,13 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from factaudit.errors import FactauditError
-from factaudit.knowledge.build import PASSAGE_TOKENS, word_passages
+from factaudit.knowledge.build import PASSAGE_TOKENS, cutter
 from factaudit.knowledge.docdb import SEPARATOR, Page
 from factaudit.version import __version__
 
@@ -69,17 +70,23 @@ class MediaWiki:
 class Wikipedia:
     """Finds a page by Wikipedia's search, cuts its text into passages of 256 words, and remembers it in ``path``.
 
+    tokenizer: a RoBERTa tokenizer, to cut passages of 256 of its tokens as the original does
+    (`factaudit.knowledge.build.build`). A side file holds passages of one kind.
+
     A topic without a page is remembered too, so that a resumed run asks nothing twice; a failed request is not.
-    Safe to use from several threads, one request at a time, ``pause`` seconds apart (Wikipedia's etiquette).
+    Safe to use from several threads: one request at a time, ``pause`` seconds apart (Wikipedia's etiquette), while what
+    is known is found without waiting.
     """
 
     path: Path
     api: str = API
     pause: float = 0.1
     timeout: float = 20.0
+    tokenizer: str | None = None
 
     def __post_init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._asking = threading.Lock(), threading.Lock()
+        self._cut: Callable[[list[str]], list[str]] | None = None
         self._wiki = MediaWiki(self.api, self.pause, self.timeout)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = sqlite3.connect(self.path, check_same_thread=False)
@@ -93,14 +100,23 @@ class Wikipedia:
 
         Raises `FactauditError` where Wikipedia cannot be asked.
         """
+        if (known := self._known(topic)) is None:
+            with self._asking:
+                # Another thread may have asked meanwhile.
+                if (known := self._known(topic)) is None:
+                    known = (self._fetch(topic),)
+        if known[0] is None:
+            return None
         with self._lock:
-            known = self._connection.execute("SELECT title FROM topics WHERE topic = ?", (topic,)).fetchone()
-            if known is None:
-                known = (self._fetch(topic),)
-            if known[0] is None:
-                return None
             text = self._connection.execute("SELECT text FROM documents WHERE title = ?", known).fetchone()
         return Page(known[0], tuple(text[0].split(SEPARATOR)), "wikipedia")
+
+    def _known(self, topic: str) -> tuple[str | None] | None:
+        with self._lock:
+            found: tuple[str | None] | None = self._connection.execute(
+                "SELECT title FROM topics WHERE topic = ?", (topic,)
+            ).fetchone()
+        return found
 
     def close(self) -> None:
         """Close the side file."""
@@ -114,9 +130,10 @@ class Wikipedia:
             pages = self._wiki.get(prop="extracts", explaintext="1", redirects="1", titles=title)
             pages = pages.get("query", {}).get("pages", [])
             text = pages[0].get("extract") if pages else None
-            passages = word_passages([text or ""], PASSAGE_TOKENS)
+            self._cut = self._cut or cutter(self.tokenizer, PASSAGE_TOKENS)
+            passages = self._cut([text or ""])
         title = title if passages else None
-        with self._connection:
+        with self._lock, self._connection:
             if title is not None:
                 row = (title, SEPARATOR.join(passages))
                 self._connection.execute("INSERT OR REPLACE INTO documents VALUES (?, ?)", row)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from pydantic import ValidationError
+
+from factaudit.engines.conversations import MIN_WORDS, Conversation, turns_of
 from factaudit.engines.factscore.rows import response_rows, summarise
 from factaudit.engines.factscore.sections import facts_section, unsupported_section
 from factaudit.engines.pipeline import Engine, Row, Scored
@@ -15,7 +18,7 @@ from factaudit.engines.responses import Response, make_response
 from factaudit.errors import UsageError
 from factaudit.knowledge.topics import Knowledge
 from factaudit.llm.replies import understood
-from factaudit.llm.together import run_sync, sessions
+from factaudit.llm.together import gather, run_sync, sessions
 from factaudit.llm.types import Request
 
 
@@ -47,26 +50,29 @@ class FactScorer(Engine):
         scored = self.score_responses(responses, **options)
         return {**scored.summary, "responses": scored.responses}
 
-    def score_conversation(self, turns: Sequence[Mapping[str, str]], topic: str | None = None) -> Row:
-        """Score the last assistant turn of a conversation of ``{role, content}`` turns.
+    def score_conversation(self, turns: Sequence[Mapping[str, Any]], topic: str | None = None, **options: Any) -> Row:
+        """Score every turn of the assistant's (or therapist's) in a conversation of ``{role, content, [topic]}`` turns.
 
-        Without a ``topic``, the LLM is asked for the title of the page that the turn is about. Returns the response's
-        row as a plain dictionary, with ``topic``.
+        A turn's topic is its own, else ``topic``, else the LLM is asked for the title of the page that it is about.
+        Returns what `score` does, and ``left_out``: the numbers (from 1) of the turns too short to say anything. A turn
+        in which no fact is found has no score (null).
         """
-        said = [turn.get("content") or "" for turn in turns if turn.get("role") == "assistant"]
-        if not said:
-            raise UsageError("the conversation has no assistant turn")
-        if not isinstance(said[-1], str):
-            raise UsageError(f"the content of a turn is text, found {type(said[-1]).__name__}")
-        if topic is None:
-            topic = run_sync(self._ask_topic(turns))
-        result: Row = self.score([topic], [said[-1]])["responses"][0]
-        return result
+        try:
+            talk = Conversation.model_validate({"turns": list(turns)})
+        except ValidationError as error:
+            raise UsageError(f"not a conversation of {{role, content}} turns: {error.errors()[0]['msg']}") from None
+        responses, left_out = turns_of(talk, "turn", topic)
+        if not responses:
+            raise UsageError(f"the conversation has no assistant turn of at least {MIN_WORDS} words")
+        scored = self.score_responses(responses, **options)
+        return {**scored.summary, "responses": scored.responses, "left_out": left_out}
 
     def score_responses(
         self, responses: Sequence[Response], *, journal: str | Path | None = None, progress: bool = False
     ) -> Scored:
         """Score responses, many at once; see `factaudit.engines.pipeline.Engine.make`."""
+        if any(one.talk for one in responses):
+            responses = run_sync(self._with_topics(responses))
         made = self.make(responses, journal=journal, progress=progress)
         rows = response_rows(made, self.names, self.gamma)
         summary = summarise(made, rows, self.names, self.gamma, self.intervals)
@@ -124,21 +130,29 @@ class FactScorer(Engine):
             return Found((Candidate(None, status, reason),), (None,))
         return Found((Candidate(page.title, matched=page.matched),), (page,))
 
-    async def _ask_topic(self, turns: Sequence[Mapping[str, str]]) -> str:
+    async def _with_topics(self, responses: Sequence[Response]) -> list[Response]:
+        """The responses with the topics that the LLM names; one of which it names none has no page, and says so."""
         if self.llm is None:
             raise UsageError("give the topic, or an LLM to ask for it")
-        talk = "\n\n".join(f"{turn.get('role')}: {turn.get('content')}" for turn in turns)
+        async with sessions(self.llm):
+            found = await gather(self._ask_topic(one) for one in responses)
+        reasons = [why for _, why in found if why]
+        if reasons and len(reasons) == sum(one.talk is not None for one in responses):
+            raise UsageError(f"the LLM named no topic ({reasons[0]}); give it")
+        return [replace(one, topic=title, talk=None) for one, (title, _) in zip(responses, found, strict=True)]
+
+    async def _ask_topic(self, response: Response) -> tuple[str, str | None]:
+        """The topic, or "" and why there is none."""
+        if response.talk is None:
+            return response.topic, None
         task = (
             "Which one person, place, work or thing is the last answer of this conversation about? "
             "Reply with the title of its encyclopedia article and nothing else."
         )
-        asked = Request(
-            ({"role": "user", "content": f"{task}\n\n{talk}\n\nTitle:"},), {"temperature": 0.0, "max_tokens": 30}
-        )
-        async with sessions(self.llm):
-            reply = understood(await self.llm.ask(asked))
+        content = f"{task}\n\n{response.talk}\n\nTitle:"
+        asked = Request(({"role": "user", "content": content},), {"temperature": 0.0, "max_tokens": 30})
+        assert self.llm is not None
+        reply = understood(await self.llm.ask(asked))
         lines = reply.text.strip().splitlines()
         title = lines[0].strip().strip("\"'*.").removeprefix("Title:").strip() if lines else ""
-        if reply.status != "ok" or not title:
-            raise UsageError(f"the LLM named no topic ({reply.error or reply.status}); give it")
-        return title
+        return (title, None) if reply.status == "ok" and title else ("", reply.error or reply.status)

@@ -8,18 +8,26 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
+from factaudit.engines.conversations import read_conversations
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.run import score_files
 from factaudit.engines.settings import PACKAGES, EngineSettings, engine_options, load_block
 from factaudit.engines.verify import NO_CONTEXT
+from factaudit.errors import UsageError
 from factaudit.results import Results
 from factaudit.runfolder import RunSettings, write_lock
 
 
 class ScoreSettings(EngineSettings):
-    """Everything that `factaudit score` takes, by the names of its options; see `FactScorer` for what they mean."""
+    """Everything that `factaudit score` takes, by the names of its options; see `FactScorer` for what they mean.
+
+    conversation: the files hold conversations, of which each turn of the assistant is scored
+    (`factaudit.engines.conversations.read_conversations`). topic: of turns that have none; else the LLM is asked.
+    """
 
     responses: list[str] = Field(min_length=1)
+    conversation: bool = False
+    topic: str | None = Field(default=None, pattern=r"\S")
     PATHS: ClassVar[tuple[str, ...]] = ("responses", *EngineSettings.PATHS)
 
 
@@ -47,6 +55,13 @@ def run(
     if not isinstance(experiment, ScoreExperiment):
         experiment = load(experiment, settings)
     block = experiment.factscore
+    responses = None
+    if block.topic is not None and not block.conversation:
+        raise UsageError("a topic for all goes with conversation: elsewhere each line names its own")
+    if block.conversation:
+        responses, notes = read_conversations(list(map(Path, block.responses)), block.topic, block.system, block.limit)
+        for note in notes:
+            say(note)
     knowledge = any(one != NO_CONTEXT for one in block.verifiers)
     results = score_files(
         block.responses,
@@ -58,6 +73,7 @@ def run(
         title=experiment.title,
         audits=experiment.audits,
         max_cost=experiment.max_cost,
+        responses=responses,
         progress=progress,
         say=say,
     )

@@ -1,0 +1,106 @@
+"""Conversations as responses: every turn of the assistant's is one, with its own topic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
+
+from factaudit.datasets.sources import count, problem
+from factaudit.engines.responses import Response, read_lines
+from factaudit.errors import InputError, Problem
+from factaudit.knowledge.build import storable
+from factaudit.signature import digest
+
+#: Whose turns are scored.
+ROLES = ("assistant", "therapist")
+#: A turn of fewer words says nothing to check ("You're welcome!").
+MIN_WORDS = 4
+
+
+class Turn(BaseModel):
+    """One turn; content: a text, or a list of texts and of parts ``{type: text, text}`` (others hold no text)."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    role: str
+    content: str | list[str | dict[str, Any]] | None = None
+    topic: Annotated[str, Field(pattern=r"\S")] | None = None
+
+    @property
+    def text(self) -> str:
+        """What was said."""
+        if not isinstance(self.content, list):
+            return (self.content or "").strip()
+        parts = (one if isinstance(one, str) else one.get("text") for one in self.content)
+        return "\n".join(one for one in parts if isinstance(one, str)).strip()
+
+
+class Conversation(BaseModel):
+    """A line of a file: its turns, and what holds for all of them."""
+
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
+
+    turns: list[Turn] = Field(min_length=1, validation_alias=AliasChoices("turns", "messages", "conversation"))
+    id: str | None = Field(default=None, validation_alias=AliasChoices("id", "conversation_id", "response_id"))
+    topic: Annotated[str, Field(pattern=r"\S")] | None = None
+    system: str | None = None
+
+
+def turns_of(talk: Conversation, name: str, topic: str | None = None) -> tuple[list[Response], list[int]]:
+    """The assistant's turns as responses ``NAME.1``, ...; and the numbers of those too short to say anything.
+
+    A turn's topic is its own, else the conversation's, else ``topic``; where there is none it is to be asked for, and
+    the response has the ``talk`` so far.
+    """
+    made, short = [], []
+    for number, turn in enumerate(talk.turns):
+        if turn.role.strip().casefold() not in ROLES:
+            continue
+        if len(turn.text.split()) < MIN_WORDS:
+            short.append(number + 1)
+            continue
+        so_far = "\n\n".join(f"{one.role}: {one.text}" for one in talk.turns[: number + 1])
+        told = turn.topic or talk.topic or topic
+        title, text = storable([told or "", turn.text])
+        made.append(
+            Response(f"{name}.{number + 1}", title.strip(), text, talk.system, talk=None if told else storable(so_far))
+        )
+    return made, short
+
+
+def read_conversations(
+    paths: Sequence[Path], topic: str | None = None, system: str | None = None, limit: int | None = None
+) -> tuple[list[Response], list[str]]:
+    """The assistant's turns of files of conversations, and what was left out, a line per file.
+
+    JSONL, a conversation per line: ``{messages or turns: [{role, content, [topic]}], [topic], [system], [id]}``.
+
+    Raises `InputError` naming the lines that are wrong, or a file without a turn to score.
+    """
+    found: list[Response] = []
+    notes = []
+    for path in paths:
+        problems: list[Problem] = []
+        n_short = 0
+        before = len(found)
+        for number, row in read_lines(path)[:limit]:
+            try:
+                talk = Conversation.model_validate(row)
+            except ValidationError as error:
+                told = error.errors(include_url=False)
+                problems += [problem({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told]
+                continue
+            talk.system = talk.system or system or path.name.removesuffix(".gz").rsplit(".", 1)[0]
+            turns, short = turns_of(talk, talk.id or digest(path.name, str(number)), topic)
+            found += turns
+            n_short += len(short)
+        if not problems and len(found) == before:
+            problems.append(Problem(f"no turn of {' or '.join(ROLES)} with at least {MIN_WORDS} words"))
+        if problems:
+            raise InputError(str(path), problems)
+        if n_short:
+            notes.append(f"{path.name}: {count(n_short, 'turn')} of fewer than {MIN_WORDS} words left out")
+    return found, notes
