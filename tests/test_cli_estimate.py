@@ -63,7 +63,7 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert (folder / "label.html").is_file()
     pilot = label(folder, "pilot.csv")
     said = run("plan", *TABLES, "--labels", pilot, "--sample", "sample.parquet", "--width", "0.2", "--out", "plan.csv")
-    assert "right within 10 %" in said
+    assert "told the width at 200 within 25 %" in said
     assert "20 points: about" in said
     assert (folder / "plan.svg").read_text().startswith("<?xml")
     rows = pd.read_csv(folder / "plan.csv")
