@@ -86,7 +86,7 @@ def _of_plot(
         present = columns_of(audit.columns, mine)
         by = [] if isinstance(plot, CrossTable | Grid) else group_columns(plot, audit.columns, present, mine)
         labels = {id(row): group_label(row, by, present) for row in mine}
-        drawn = [page for family, left in _families(plot, mine) for page in _pages(plot, family, labels, left)]
+        drawn = [page for family in _families(plot, mine) for page in _pages(plot, family, labels)]
         for number, (part, page, pages, left) in enumerate(drawn, start=1):
             parts = [audit.name, plot.name, str(level or ""), str(number) if len(drawn) > 1 else ""]
             # A level is data, and must not lead out of the folder.
@@ -101,11 +101,11 @@ def _of_plot(
     return found
 
 
-def _families(plot: Plot, rows: list[Row]) -> Iterator[tuple[list[Row], str]]:
-    """The rows that are drawn together, and what was left out: all, or panels that have the same groups, so many that
-    all their groups fit on a page."""
+def _families(plot: Plot, rows: list[Row]) -> Iterator[list[Row]]:
+    """The rows that are drawn together: all, or those of panels that have the same groups. Where these are more panels
+    than fit on a page with all their groups, there is no such figure."""
     if not isinstance(plot, DotPlot) or plot.panels is None or not plot.families:
-        yield rows, ""
+        yield rows
         return
     (column,) = plot.groups
     rows = [row for row in rows if row.get(column) not in (None, ALL)]
@@ -118,11 +118,8 @@ def _families(plot: Plot, rows: list[Row]) -> Iterator[tuple[list[Row], str]]:
     for shared, panels in families.items():
         lines = max(1, int(_ROOM / (len(shared) * _line(plot, rows) + _HEAD)))
         size = 4 if len(panels) == 4 and lines > 1 else 3 * lines
-        for start in range(0, min(len(panels), MAX_PAGES * size), size):
-            chosen = set(panels[start : start + size])
-            last = start + size >= MAX_PAGES * size < len(panels)
-            left = f"Drawn: the first {MAX_PAGES * size} of {len(panels)}; the CSV has all." if last else ""
-            yield [row for row in rows if row[plot.panels] in chosen], left
+        if len(panels) <= size:
+            yield [row for row in rows if row[plot.panels] in panels]
 
 
 def _line(plot: DotPlot, rows: Sequence[Row]) -> float:
@@ -130,9 +127,7 @@ def _line(plot: DotPlot, rows: Sequence[Row]) -> float:
     return 0.08 + 0.066 * len({row.get(plot.series) for row in rows})
 
 
-def _pages(
-    plot: Plot, rows: list[Row], labels: Mapping[int, str], left: str
-) -> Iterator[tuple[list[Row], int, int, str]]:
+def _pages(plot: Plot, rows: list[Row], labels: Mapping[int, str]) -> Iterator[tuple[list[Row], int, int, str]]:
     """The rows of each page, its number and how many there are, and on the last what was left out.
 
     ``labels``: of each row's ``id`` the group.
@@ -143,9 +138,10 @@ def _pages(
     size = min(size, math.ceil(len(groups) / max(1, pages)))  # as many on each
     for page in range(1, pages + 1):
         chosen = set(groups[(page - 1) * size : page * size])
+        left = ""
         if page == pages and len(groups) > pages * size:
             left = f"Drawn: the first {pages * size} of {len(groups)} groups; the CSV has all."
-        yield [row for row in rows if labels[id(row)] in chosen], page, pages, left if page == pages else ""
+        yield [row for row in rows if labels[id(row)] in chosen], page, pages, left
 
 
 def _per_page(plot: Plot, rows: Sequence[Row], groups: int) -> int:

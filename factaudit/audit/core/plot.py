@@ -42,7 +42,7 @@ class DotPlot(Plot):
     #: With ``panels``: a key that is the same for all series, drawn as a black line across the group.
     reference: str | None = None
     #: With ``panels`` and one column as ``groups``: panels that have the same groups (data sets with the same systems)
-    #: share a figure, others have one of their own; a row of all groups (``__all__``) is left out.
+    #: share a figure, where they fit on a page; a row of all groups (``__all__``) is left out.
     families: bool = False
     #: With ``panels``: a key drawn hollow in its series' colour, at the end of a line from the first key's marker.
     beyond: str | None = None

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
+from factaudit.engines.settings import load_block
 from factaudit.engines.verify_with_caution.printed import Printed
 from factaudit.engines.verify_with_caution.recompute import recompute
 from factaudit.engines.verify_with_caution.recover import SMALL_AND_LARGE, balanced, errors_found, recover
 from factaudit.engines.verify_with_caution.reproduce import agreement, reproduction
 from factaudit.engines.verify_with_caution.text import statements
-from factaudit.paths import Paths
 from factaudit.results import Results, compare_counts
-from factaudit.runfolder import RunSettings, check_audits, checksums, finish, opened, write_lock
+from factaudit.runfolder import RunSettings, checksums, finish, opened, write_lock
 from factaudit.tables import write_table
-from factaudit.yamlfile import YamlFile, check
 
 _PACKAGES = ("numpy", "pandas", "scipy")
 #: The audits of the recovered counts, as the paper has them; those of its thresholds need scores.
@@ -37,6 +36,7 @@ class Block(BaseModel):
 
     tables: str
     text: str
+    PATHS: ClassVar[tuple[str, ...]] = ("tables", "text")
 
 
 class VCExperiment(RunSettings):
@@ -48,18 +48,7 @@ class VCExperiment(RunSettings):
 
 def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> VCExperiment:
     """Read and check an experiment YAML; ``settings`` override its keys. In the result all paths are absolute."""
-    file = YamlFile(path)
-    file.override(settings or {})
-    file.listed(file.data, "audits")
-    experiment = check(VCExperiment, file.data, file)
-    paths = Paths(file, experiment.data)
-    block = {
-        name: paths.absolute(getattr(experiment.verify_with_caution, name), ("verify_with_caution", name))
-        for name in Block.model_fields
-    }
-    check_audits(file, paths.problems, experiment.audits)
-    paths.check()
-    return experiment.model_copy(update={"verify_with_caution": Block(**block)})
+    return load_block(VCExperiment, "verify_with_caution", path, settings)
 
 
 def run(
