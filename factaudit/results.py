@@ -71,11 +71,12 @@ class Results:
         """`rows` as a DataFrame; undefined figures are missing values."""
         return pd.DataFrame(self.rows(audit, **where))
 
-    def figure(self, audit: str, *, panels: str | None = None, **where: Any) -> Figure:
+    def figure(self, audit: str, *, plot: str = "", panels: str | None = None, **where: Any) -> Figure:
         """The report's figure of one audit, of the rows that have these values; an evaluator looks the same in each.
 
-        Where rows are of claims or of responses, ``level`` is ``claim`` unless it is given. ``panels``: a column of
-        which each value has a panel, in place of the declared ones, where the kind of plot has panels of a column.
+        Where rows are of claims or of responses, ``level`` is ``claim`` unless it is given. ``plot``: the name of a
+        further figure, where the audit declares one. ``panels``: a column of which each value has a panel, in place of
+        the declared ones, where the kind of plot has panels of a column.
         """
         rows = self.rows(audit, **where)
         declared = declaration(audit, rows)
@@ -90,8 +91,13 @@ class Results:
             rows = declared.readable(rows)[0]
         from factaudit.report.plots import draw
 
-        plot = declared.plots[0] if panels is None else replace(declared.plots[0], panels=panels)  # type: ignore[call-arg]
-        return draw(plot, rows, declared.columns, self.evaluators)
+        named = {one.name: one for one in declared.plots}
+        if plot and plot not in named:
+            raise UsageError(f"audit {audit!r} has no figure {plot!r}{hint(plot, list(named))}")
+        chosen = named[plot] if plot else declared.plots[0]
+        if panels is not None:
+            chosen = replace(chosen, panels=panels)  # type: ignore[call-arg]
+        return draw(chosen, rows, declared.columns, self.evaluators)
 
     def to_dict(self) -> dict[str, Any]:
         """The content of ``results.json``."""

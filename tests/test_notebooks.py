@@ -69,7 +69,7 @@ def _said(cell: Any) -> list[str]:
 
 
 def test_there_are_notebooks() -> None:
-    assert {"01_compare_evaluators.ipynb", "03_dfactscore.ipynb"} <= set(NAMES)
+    assert {"01_compare_evaluators.ipynb", "02_verify_with_caution.ipynb", "03_dfactscore.ipynb"} <= set(NAMES)
 
 
 def test_is_committed_executed(name: str, committed: Any) -> None:

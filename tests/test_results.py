@@ -59,6 +59,19 @@ def test_figures_by_audit(results):
         results.figure("rates", evaluator="nobody")
 
 
+def test_further_figures_are_asked_for_by_name(results, tmp_path):
+    systems = results.figure("quantification", plot="systems")
+    assert [label.get_text() for label in systems.axes[0].get_yticklabels()] == ["x", "y"]
+    pair = results.figure("consistency", plot="pair", evaluator_a="a", evaluator_b="z")
+    (axis,) = pair.axes
+    assert axis.get_title(loc="left") == "IoU"
+    with pytest.raises(UsageError, match=r"audit 'consistency' has no figure 'pairs' \(did you mean 'pair'\?\)"):
+        results.figure("consistency", plot="pairs")
+    results.save(tmp_path)
+    assert (tmp_path / "figures" / "quantification_systems_claim.svg").is_file()
+    assert not list((tmp_path / "figures").glob("consistency_pair*")), "drawn where it is asked for only"
+
+
 def test_chunks_are_those_that_the_signature_tells_of():
     claims, verdicts = tables(
         [{"label": 1, "doc": "One two. Three four.", "e": 1, "chunked-e": 0}] * 2, ["e", "chunked-e"]

@@ -83,6 +83,7 @@ def test_where_several_numbers_fit_it_is_said(ran: tuple[Path, Results, list[str
     assert set(choice) == {"RAGTruth-MARCO", "RAGTruth-Yelp"}
 
 
+@pytest.mark.slow
 def test_no_printed_figure_is_its_own_recomputation(printed: Printed, recovered: Recovered) -> None:
     """Every compared cell is changed: what is recomputed for it must stay."""
     before = recompute(printed, recovered)

@@ -15,7 +15,7 @@ from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding,
 from factaudit.audit.core.groups import group_by
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.plot import HeatMap
+from factaudit.audit.core.plot import Flips, HeatMap
 from factaudit.audit.core.rows import Row, number, ratio, reasons, without_interval
 from factaudit.audit.core.shares import by_cluster
 from factaudit.audit.core.words import percent
@@ -191,6 +191,15 @@ AUDIT = Audit(
             value="iou",
             by="class",
             prefix="predicted ",
+        ),
+        Flips(
+            name="pair",
+            what="IoU of a pair of evaluators across datasets, by predicted class",
+            keys=("iou",),
+            pair=("evaluator_a", "evaluator_b"),
+            by="class",
+            values={"unattributable": "predicted unattributable", "attributable": "predicted attributable"},
+            asked=True,
         ),
     ),
     checks=(

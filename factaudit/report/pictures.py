@@ -47,7 +47,8 @@ class Picture:
 
 def pictures(audit: Audit, rows: Sequence[Row], evaluators: Sequence[str], about: Mapping[str, Any]) -> list[Picture]:
     """The figures that an audit declares, of its rows; one for each level, and further ones where groups are many."""
-    return [picture for plot in audit.plots for picture in _of_plot(audit, plot, list(rows), evaluators, about)]
+    shown = [plot for plot in audit.plots if not plot.asked]
+    return [picture for plot in shown for picture in _of_plot(audit, plot, list(rows), evaluators, about)]
 
 
 def drawn_keys(plot: Plot) -> tuple[str, ...]:

@@ -24,6 +24,8 @@ class Plot:
     groups: tuple[str, ...] = ()
     #: So many groups go into one figure; further ones make further figures.
     per_page: int = 14
+    #: Drawn where it is asked for by name only, of rows that were chosen: no report has it.
+    asked: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
