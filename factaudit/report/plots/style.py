@@ -8,7 +8,9 @@ lines are intervals (``_low``, ``_high``); pale bars are the bounds that unscore
 from __future__ import annotations
 
 import functools
+import io
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +24,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 
-from factaudit.files import atomic
+from factaudit.files import atomic, write_text
 
 #: Widths in inches of a figure over one column and over a page.
 COLUMN, PAGE = 3.3, 6.8
@@ -88,17 +90,26 @@ def styled(function: Callable[_P, Figure]) -> Callable[_P, Figure]:
 
 def save_figure(figure: Figure, stem: Path, title: str) -> list[Path]:
     """Write ``stem.svg`` and ``stem.png`` (200 dpi) atomically, the same bytes for the same figure; returns both."""
-    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("svg", "png")]
-    metadata: list[dict[str, Any]] = [
-        {"Title": title, "Creator": "factaudit", "Date": None},
-        {"Title": title, "Software": "factaudit"},
-    ]
+    vector, raster = (stem.with_name(f"{stem.name}.{kind}") for kind in ("svg", "png"))
+    drawn = io.StringIO()
+    about: Any = {"Title": title, "Creator": "factaudit", "Date": None}
     with matplotlib.rc_context(_STYLE):
         _settle(figure)
-        for path, about in zip(paths, metadata, strict=True):
-            with atomic(path) as temporary:
-                figure.savefig(temporary, dpi=200, metadata=about, facecolor="white")
-    return paths
+        figure.savefig(drawn, format="svg", metadata=about, facecolor="white")
+        with atomic(raster) as temporary:
+            figure.savefig(temporary, dpi=200, metadata={"Title": title, "Software": "factaudit"}, facecolor="white")
+    write_text(vector, _compact(drawn.getvalue()))
+    return [vector, raster]
+
+
+def _compact(svg: str) -> str:
+    """A drawing with coordinates to a hundredth of a point (a scale is kept as it is), and without indentation."""
+
+    def short(number: re.Match[str]) -> str:
+        text = number[0]
+        return text if text.startswith("scale") else f"{float(text):.2f}".rstrip("0").rstrip(".")
+
+    return re.sub(r"\n\s+", "\n", re.sub(r"scale\([^)]*\)|-?\d+\.\d{3,}", short, svg))
 
 
 def _settle(figure: Figure) -> None:
