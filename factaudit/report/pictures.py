@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from factaudit.audit.core.declare import Audit, columns_of
 from factaudit.audit.core.plot import CrossTable, DotPlot, Flips, Forest, Grid, HeatMap, Lines, Plot, Scatter
-from factaudit.audit.core.rows import ALL, Row, is_total
+from factaudit.audit.core.rows import Row, is_total
 from factaudit.audit.core.words import count
-from factaudit.report.plots.groups import group_columns, group_label
+from factaudit.report.plots.groups import group_columns, group_label, without_all
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,7 +109,7 @@ def _families(plot: Plot, rows: list[Row]) -> Iterator[list[Row]]:
         yield rows
         return
     (column,) = plot.groups
-    rows = [row for row in rows if row.get(column) not in (None, ALL)]
+    rows = without_all(plot, rows)
     members: dict[Any, set[Any]] = {}
     for row in rows:
         members.setdefault(row[plot.panels], set()).add(row[column])

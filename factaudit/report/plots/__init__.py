@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from factaudit.audit.core.declare import Column, columns_of
 from factaudit.audit.core.plot import CrossTable, DotPlot, Flips, Forest, Grid, HeatMap, Lines, Plot, Scatter
 from factaudit.audit.core.rows import Row
-from factaudit.report.plots.groups import group_columns
+from factaudit.report.plots.groups import group_columns, without_all
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -40,6 +40,7 @@ def draw(plot: Plot, rows: Sequence[Row], columns: Mapping[str, Column], evaluat
         Lines: draw_lines,
         Forest: draw_forest,
     }
+    rows = without_all(plot, rows)
     present = columns_of(columns, rows)
     frame = Frame(rows, {**columns, **present}, group_columns(plot, columns, present, rows), list(evaluators))
     return styled(kinds[type(plot)])(plot, frame)

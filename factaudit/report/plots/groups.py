@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from factaudit.audit.core.declare import Column
-from factaudit.audit.core.plot import Plot
+from factaudit.audit.core.plot import DotPlot, Plot
 from factaudit.audit.core.rows import ALL, Row
 from factaudit.audit.core.words import figure
 
@@ -27,3 +27,11 @@ def group_columns(
 def group_label(row: Row, by: Sequence[str], columns: Mapping[str, Column]) -> str:
     """One label for a row's group: ``MediaSum`` or ``MediaSum · numbers``."""
     return " · ".join(figure(columns[key], row.get(key)) for key in by)
+
+
+def without_all(plot: Plot, rows: Sequence[Row]) -> list[Row]:
+    """The rows that a plot draws: where panels of the same groups share a figure, none of all groups together."""
+    if isinstance(plot, DotPlot) and plot.families:
+        (column,) = plot.groups
+        return [row for row in rows if row.get(column) not in (None, ALL)]
+    return list(rows)
