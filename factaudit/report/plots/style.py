@@ -103,13 +103,22 @@ def save_figure(figure: Figure, stem: Path, title: str) -> list[Path]:
 
 
 def _compact(svg: str) -> str:
-    """A drawing with coordinates to a hundredth of a point (a scale is kept as it is), and without indentation."""
+    """A drawing with coordinates to a hundredth of a point (a scale is kept as it is), and without indentation.
+
+    Markers and clips, which matplotlib names by a digest of all digits of their coordinates, are numbered: the layout
+    differs in the last digit from one drawing to the next.
+    """
+    names: dict[str, str] = {}
 
     def short(number: re.Match[str]) -> str:
         text = number[0]
         return text if text.startswith("scale") else f"{float(text):.2f}".rstrip("0").rstrip(".")
 
-    return re.sub(r"\n\s+", "\n", re.sub(r"scale\([^)]*\)|-?\d+\.\d{3,}", short, svg))
+    def numbered(name: re.Match[str]) -> str:
+        return names.setdefault(name[0], f"{name[0][0]}{len(names)}")
+
+    svg = re.sub(r"scale\([^)]*\)|-?\d+\.\d{3,}", short, svg)
+    return re.sub(r"\n\s+", "\n", re.sub(r'(?<=["#])[mp][0-9a-f]{10}(?=[")])', numbered, svg))
 
 
 def _settle(figure: Figure) -> None:
