@@ -73,6 +73,26 @@ def test_one_matrix_gives_both_scores(knowledge: Knowledge) -> None:
     assert len(scored.claims) == len(scored.verdicts) == 6
 
 
+def test_a_prefilter_saves_calls_and_the_bounds_hold_what_they_could_have_said(knowledge: Knowledge) -> None:
+    given = bios(MERGED, candidates=tuple(PAGES), facts=tuple(Fact(f"{one}.") for one in MERGED[:-1].split(". ")))
+    whole = DFactScorer(knowledge, ScriptedLLM(answer), gamma=0).score(given).responses[0]
+    llm = ScriptedLLM(answer)
+    scorer = DFactScorer(knowledge, llm, gamma=0, prefilter=1)
+    scored = scorer.score(given)
+    verified = [prompt for prompt in llm.prompts if "True or False?" in prompt]
+    assert len(verified) < 6
+    left_out = scored.verdicts[scored.verdicts["prediction"].isna()]
+    assert len(left_out) == 6 - len(verified)
+    assert set(left_out["status"]) == {"skipped"}
+    assert left_out["raw"].str.startswith("not asked: other candidates").all()
+    (row,) = scored.responses
+    for key in ("init_factscore", "init_dfactscore"):
+        assert row[f"{key}_min"] <= whole[key] <= row[f"{key}_max"]
+    assert "put to the 1 candidates" in " ".join(scorer.sections(scored)[0]["text"])
+    with pytest.raises(UsageError, match="prefilter is at least 1"):
+        DFactScorer(knowledge, ScriptedLLM(answer), prefilter=0)
+
+
 def test_a_claim_is_a_fact_put_to_an_entity_and_each_verifier_judges_it(knowledge: Knowledge) -> None:
     scored = DFactScorer(knowledge, ScriptedLLM(answer), verifiers=["llm", "unigram:threshold=0.9"]).score(bios(MERGED))
     claims = scored.claims

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import operator
 import random
@@ -11,6 +12,7 @@ import pytest
 import tiny_models
 
 from factaudit.engines.npm import Npm
+from factaudit.engines.verify import Verifiers
 from factaudit.knowledge.docdb import Page
 
 pytestmark = pytest.mark.hf
@@ -82,3 +84,14 @@ def test_stop_words_of_a_file_are_not_asked_for(folder, page, tmp_path):
 
 def test_a_fact_without_a_word_to_ask_for_has_none(folder, page):
     assert Npm(str(folder)).probability(page, "The mill", "it was the . , !") is None
+
+
+def test_it_verifies_alone_without_an_llm(folder, page):
+    npm = Npm(str(folder), threshold=0.1)
+    verifiers = Verifiers(["npm", "unigram"], npm=npm)
+    assert (verifiers.names[0], verifiers.need_passages, verifiers.reads("npm")) == ("npm", True, True)
+    assert verifiers.signatures["npm"] == npm.signature
+    fact = "the river took the bridge away"
+    said = asyncio.run(verifiers.verify("npm", "The mill", page, page.passages, fact, None))
+    probability = npm.probability(page, "The mill", fact)
+    assert (said.score, said.prediction, said.status) == (probability, int(probability > 0.1), "ok")

@@ -78,9 +78,9 @@ class Engine:
             `factaudit.knowledge.docdb.resolve` says.
         llm: decomposes, and verifies where the verifier is an LLM's. Not needed where facts are given and an
             evaluator verifies.
-        verifiers: ``retrieval`` (the LLM with passages; also ``llm``), ``no-context`` (the LLM alone), or any evaluator
-            (``rouge2``, ``{"minicheck": {...}}``, one of your own). The first one's score is *the* score; the others
-            stand beside it.
+        verifiers: ``retrieval`` (the LLM with passages; also ``llm``), ``no-context`` (the LLM alone), ``npm`` (the
+            nonparametric probability alone), or any evaluator (``rouge2``, ``{"minicheck": {...}}``, one of your own).
+            The first one's score is *the* score; the others stand beside it.
         decomposer: another LLM for decomposing.
         demos: a file of demonstrations in place of our own.
         retriever: how passages are chosen.
@@ -345,7 +345,7 @@ class Engine:
 
         async def one(name: str, fact: int, number: int) -> Support:
             page, passages = pages[number], record.doc(fact, number)
-            if facts[fact].failed or (passages is None and self._verifiers.asked[name] == RETRIEVAL):
+            if facts[fact].failed or (passages is None and self._verifiers.reads(name)):
                 return record.missing(fact, number)
             assert self.llm is not None
             return await self._verifiers.verify(
@@ -354,7 +354,7 @@ class Engine:
 
         async def of_fact(name: str, fact: int) -> list[Support]:
             # Without context, all candidates are one question.
-            several = self._verifiers.asked[name] == RETRIEVAL
+            several = self._verifiers.reads(name)
             given = await gather(one(name, fact, number) for number in range(len(pages) if several else 1))
             if name == self.names[0]:
                 bar.verified()

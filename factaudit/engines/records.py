@@ -133,6 +133,8 @@ class Record:
             sentence = self.decomposed.sentences[one.sentence or 0]
             why = f"the sentence was not decomposed: {sentence.error or sentence.reply or one.failed}"
             return Support(None, None, one.failed, why)
+        if self.candidates[candidate].status == "ok":
+            return Support(None, None, "skipped", "not asked: other candidates' passages are nearer to the fact")
         return Support(None, None, self.candidates[candidate].status, self.candidates[candidate].reason)
 
     def doc(self, fact: int, candidate: int) -> list[str] | None:

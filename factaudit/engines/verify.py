@@ -19,8 +19,8 @@ from factaudit.llm.types import LLM, Reply, Request, Token
 from factaudit.signature import signature
 
 #: The verifiers that put FActScore's own prompts to the LLM, and their other names; every other one is an evaluator.
-RETRIEVAL, NO_CONTEXT = "retrieval", "no-context"
-_OWN = {RETRIEVAL: RETRIEVAL, "llm": RETRIEVAL, NO_CONTEXT: NO_CONTEXT}
+RETRIEVAL, NO_CONTEXT, NP = "retrieval", "no-context", "npm"
+_OWN = {RETRIEVAL: RETRIEVAL, "llm": RETRIEVAL, NO_CONTEXT: NO_CONTEXT, NP: NP}
 
 #: What a reply that holds neither "true" nor "false" means: `original` guesses, `strict` leaves the fact unscored.
 PARSERS = ("original", "strict")
@@ -110,16 +110,17 @@ Ask = Callable[[Request], Awaitable[Reply]]
 
 
 def is_own(verifier: Any) -> bool:
-    """Whether a verifier is one that puts FActScore's prompts to the LLM."""
+    """Whether a verifier is FActScore's own: one that puts its prompts to the LLM, or its nonparametric probability."""
     return isinstance(verifier, str) and verifier in _OWN
 
 
 @dataclass
 class Verifiers:
-    """Who verifies, in order: the LLM with passages (``retrieval``, also ``llm``), alone (``no-context``), evaluators.
+    """Who verifies, in order: the LLM with passages (``retrieval``, also ``llm``), alone (``no-context``), the
+    nonparametric probability alone (``npm``), evaluators.
 
-    names: theirs in the verdicts table; the LLM's as the original's ("retrieval+ChatGPT", with "+npm" where it is
-    combined). asked: those that ask the LLM. Raises `UsageError` for what cannot work.
+    names: theirs in the verdicts table; the LLM's as the original's ("retrieval+ChatGPT", with "+npm" where ``npm`` is
+    given, to be combined with it). asked: those that are FActScore's own. Raises `UsageError` for what cannot work.
     """
 
     specs: Sequence[Any]
@@ -134,8 +135,9 @@ class Verifiers:
         if not self.specs:
             raise UsageError("an engine needs a verifier")
         own = [str(one) for one in self.specs if is_own(one)]
-        if own and self.llm is None:
-            raise UsageError(f"the verifier {own[0]!r} needs an LLM; without one take, say, unigram")
+        asking = [one for one in own if one != NP]
+        if asking and self.llm is None:
+            raise UsageError(f"the verifier {asking[0]!r} needs an LLM; without one take, say, unigram")
         self.names: list[str] = []
         self.asked: dict[str, str] = {}
         evaluators: list[NamedEvaluator] = []
@@ -150,8 +152,9 @@ class Verifiers:
         if len(set(map(str, self.specs))) < len(self.specs) or len(self.asked) < len(own):
             raise UsageError(f"a verifier is named twice ({', '.join(self.names)})")
         check_names(evaluators, taken=self.asked)
-        if self.npm is not None and RETRIEVAL not in self.asked.values():
+        if self.npm is not None and not {RETRIEVAL, NP} & set(self.asked.values()):
             raise UsageError(f"the nonparametric probability is combined with the verifier {RETRIEVAL!r}; add it")
+        self._np = self.npm or Npm()
 
     @property
     def all_need_passages(self) -> bool:
@@ -161,7 +164,11 @@ class Verifiers:
     @property
     def need_passages(self) -> bool:
         """Whether any verifier reads a knowledge source."""
-        return bool(self.evaluators) or RETRIEVAL in self.asked.values()
+        return bool(self.evaluators) or bool({RETRIEVAL, NP} & set(self.asked.values()))
+
+    def reads(self, name: str) -> bool:
+        """Whether one of ``asked`` reads a page, so that each candidate is a question of its own."""
+        return self.asked[name] != NO_CONTEXT
 
     @property
     def callers(self) -> list[tuple[str, Any]]:
@@ -176,10 +183,12 @@ class Verifiers:
     async def verify(
         self, name: str, topic: str, page: Page | None, passages: Sequence[str], fact: str, ask: Ask
     ) -> Support:
-        """Put one fact to the LLM; ``page`` may be None for the verifier without context alone."""
+        """Put one fact to one of ``asked``; ``page`` may be None for the verifier without context alone."""
         if self.asked[name] == NO_CONTEXT:
             return read(await ask(request(no_context_prompt(fact), self.logprobs)), self.parser)
         assert page is not None
+        if self.asked[name] == NP:
+            return await self._by_probability(page, topic, fact)
         text = prompt(topic, page.title, passages, fact)
         support = read(await ask(request(text, self.logprobs)), self.parser)
         if self.npm is None or support.prediction != 1:
@@ -193,14 +202,24 @@ class Verifiers:
         score = support.score if supported else None
         return replace(support, prediction=int(supported), score=score, raw=f"{support.raw}\n[npm {probability:.4f}]")
 
+    async def _by_probability(self, page: Page, topic: str, fact: str) -> Support:
+        found = await asyncio.to_thread(self._np.probability, page, topic, fact)
+        if found is None:
+            return Support(None, None, "skipped", "the fact has no word to ask for, or the page none to ask")
+        return Support(int(found > self._np.threshold), found, "ok", None)
+
     def _name(self, spec: str) -> str:
         verifier = _OWN[spec]
+        if verifier == NP:
+            return NP
         model = str(getattr(self.llm, "model", None) or "llm")
         return f"{verifier}+{model}" + ("+npm" if self.npm is not None and verifier == RETRIEVAL else "")
 
     def _signature(self, name: str) -> str:
         if name in self.evaluators:
             return self.evaluators[name].signature
+        if self.asked[name] == NP:
+            return self._np.signature
         settings: dict[str, Any] = {"llm": self.llm.signature if self.llm else None}
         settings |= {"parser": self.parser, "logprobs": self.logprobs}
         if self.npm is not None and self.asked[name] == RETRIEVAL:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from factaudit.datasets.sources import count
-from factaudit.engines.records import Candidate, Found
+from factaudit.engines.records import Candidate, Found, Record
 from factaudit.engines.responses import Fact, Response
 from factaudit.errors import UsageError
+from factaudit.knowledge.bm25 import Bm25
 from factaudit.knowledge.docdb import DocDB, Page
 from factaudit.knowledge.names import likest, read_name, words_of
 from factaudit.knowledge.search import MAX_PAGES, Passages
@@ -147,6 +149,24 @@ class Finder:
     def _words(self, title: str) -> frozenset[str]:
         assert self.knowledge is not None
         return _words_of(title, self.knowledge.db.passages(title) or ())
+
+
+def keep_nearest(record: Record, topic: str, most: int) -> Record:
+    """The record with each fact put to ``most`` candidates only: those with the passages that BM25 ranks best for it.
+
+    Candidates that are as good as the last of them stay, too. The others' cells are unscored, so that the bounds of
+    each figure hold whatever they would have been.
+    """
+    if len(record.candidates) <= most:
+        return record
+    index = Bm25(passage.lower().split() for passage in record.passages)
+    docs = []
+    for fact, row in zip(record.decomposed.facts, record.docs, strict=True):
+        scores = index.get_scores(f"{topic} {fact.text}".lower().split())
+        best = [max((float(scores[one]) for one in numbers or ()), default=-math.inf) for numbers in row]
+        least = sorted(best, reverse=True)[most - 1]
+        docs.append(tuple(one if score >= least else None for one, score in zip(row, best, strict=True)))
+    return replace(record, docs=tuple(docs))
 
 
 def _way(by_title: bool, by_facts: bool) -> str:

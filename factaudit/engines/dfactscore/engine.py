@@ -14,7 +14,7 @@ from factaudit.audit.core.rows import ALL
 from factaudit.audit.entities import entities as dfactscore
 from factaudit.audit.entities import linking
 from factaudit.engines.decompose import sentences
-from factaudit.engines.dfactscore.candidates import CAP, WAYS, Finder
+from factaudit.engines.dfactscore.candidates import CAP, WAYS, Finder, keep_nearest
 from factaudit.engines.dfactscore.group import (
     GROUPERS,
     Demonstrations,
@@ -34,7 +34,7 @@ from factaudit.engines.dfactscore.rows import (
 from factaudit.engines.dfactscore.sections import facts_section, merged_paragraphs, percent
 from factaudit.engines.pipeline import Engine, Made, Row, Scored
 from factaudit.engines.progress import Calls
-from factaudit.engines.records import Decomposed, Found, Grouping
+from factaudit.engines.records import Decomposed, Found, Grouping, Record
 from factaudit.engines.responses import Response, given_groups, remove_citations
 from factaudit.errors import UsageError, hint
 from factaudit.knowledge.topics import Knowledge
@@ -60,6 +60,7 @@ class DFactScorer(Engine):
         candidates: how the candidates of biographies that bring none are found
             (`factaudit.engines.dfactscore.candidates.Finder`).
         max_candidates: how many of those that are found are put to the verifiers, at a call a fact each.
+        prefilter: put each fact to so many candidates only, found or given (`keep_nearest`); None: to all.
         rule: how groups are linked to entities (`factaudit.audit.core.matrix.link`); the other rules stand beside it.
         narrow: a link whose margin is at most this is flagged.
     """
@@ -70,6 +71,7 @@ class DFactScorer(Engine):
     group_demos: str | Path | None = None
     candidates: str | None = None
     max_candidates: int = CAP
+    prefilter: int | None = None
     rule: str = "argmax"
     narrow: float = NARROW
     name: ClassVar[str] = "dfactscore"
@@ -87,6 +89,8 @@ class DFactScorer(Engine):
             for value in values:
                 if value not in known:
                     raise UsageError(f"unknown {name} {value!r}{hint(value, known)}")
+        if self.prefilter is not None and self.prefilter < 1:
+            raise UsageError(f"prefilter is at least 1, found {self.prefilter}")
         if not self.groupers:
             raise UsageError("D-FActScore needs a grouper")
         super().__post_init__()
@@ -114,7 +118,10 @@ class DFactScorer(Engine):
     def work_settings(self) -> Row:
         demos = self._group_demonstrations.signature if "llm" in self.groupers else None
         groupers = signature("groupers", {"names": list(self.groupers), "demos": demos, "llm": self._grouping_model()})
-        return {"groupers": groupers, "candidates": {"by": self.candidates, "cap": self.max_candidates}}
+        return {
+            "groupers": groupers,
+            "candidates": {"by": self.candidates, "cap": self.max_candidates, "nearest": self.prefilter},
+        }
 
     def score(self, biographies: Sequence[Response], **options: Any) -> Scored:
         """`score_responses`, by the name of the engine's own."""
@@ -141,7 +148,7 @@ class DFactScorer(Engine):
         }
 
     def sections(self, scored: Scored) -> list[Row]:
-        told = facts_section(scored.responses, scored.summary, max_facts=self.max_facts)
+        told = facts_section(scored.responses, scored.summary, self.max_facts, self.prefilter)
         merged = merged_paragraphs(scored.responses)
         return [told, *([merged] if merged else [])]
 
@@ -230,6 +237,10 @@ class DFactScorer(Engine):
     def find(self, response: Response, decomposed: Decomposed) -> Found:
         """Everybody whom it may be about."""
         return self._finder.find(response, decomposed.facts)
+
+    def _retrieve(self, topic: str, decomposed: Decomposed, found: Found) -> Record:
+        record = super()._retrieve(topic, decomposed, found)
+        return record if self.prefilter is None else keep_nearest(record, topic, self.prefilter)
 
     def _grouping_model(self) -> str | None:
         return self.llm.signature if self.llm is not None and "llm" in self.groupers else None

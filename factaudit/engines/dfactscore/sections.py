@@ -11,7 +11,7 @@ Row = dict[str, Any]
 SHOWN = 12
 
 
-def facts_section(responses: Sequence[Row], summary: Row, *, max_facts: int) -> Row:
+def facts_section(responses: Sequence[Row], summary: Row, max_facts: int, prefilter: int | None = None) -> Row:
     """How the facts, their groups and the candidates were come by, and what went wrong on the way."""
     text = [
         f"Verified by {summary['evaluator']}; groups by {summary['grouper']!r}; linked by {summary['link']!r}. "
@@ -21,6 +21,11 @@ def facts_section(responses: Sequence[Row], summary: Row, *, max_facts: int) -> 
         _told_candidates(responses),
         "Groupers: " + "; ".join(_told_grouping(row) for row in summary["grouping"]) + ".",
     ]
+    if prefilter is not None:
+        text.append(
+            f"Each fact was put to the {prefilter:,} candidates with the nearest passages only; the others are "
+            "unscored, and the bounds say what they could change."
+        )
     doubts = [
         f"{summary[key]:,} {told}"
         for key, told in (

@@ -26,6 +26,7 @@ class DScoreSettings(EngineSettings):
     ``titles``: the pages whose titles and redirects are like the name (honorifics, nicknames, initials, spellings).
     ``passages``: the pages that hold the best passage for one of its facts, and the name; of knowledge sources of at
     most 50,000 pages. By default both. ``max_candidates``: at most so many, and so many calls a fact.
+    ``prefilter``: of all candidates, also given ones, put each fact to so many only, those with the nearest passages.
     """
 
     biographies: list[str] = Field(min_length=1)
@@ -33,6 +34,7 @@ class DScoreSettings(EngineSettings):
     group_demos: str | None = None
     candidates: Literal["titles", "passages"] | None = None
     max_candidates: int = Field(default=CAP, ge=1)
+    prefilter: int | None = Field(default=None, ge=1)
     rule: Literal["argmax", "hungarian", "given"] = "argmax"
     narrow: float = Field(default=NARROW, ge=0, le=1)
     dataset: str = "biographies"
@@ -44,7 +46,7 @@ class DScoreSettings(EngineSettings):
         *EngineSettings.PATHS,
     )
     PASSED: ClassVar[tuple[str, ...]] = (
-        *("groupers", "group_demos", "candidates", "max_candidates", "rule", "narrow"),
+        *("groupers", "group_demos", "candidates", "max_candidates", "prefilter", "rule", "narrow"),
         *EngineSettings.PASSED,
     )
 
