@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import platform
@@ -285,20 +286,61 @@ def write_lock(
 
 
 def finish(folder: Path, results: Results) -> None:
-    """Write ``results.json`` and render it; remove the tables and figures of an earlier run that this one has not."""
+    """Write ``results.json`` and render it; remove the tables and figures of an earlier run that this one has not.
+
+    Where the results, the tables that the report shows, the renderer and every file that it wrote are as an earlier run
+    left them, there is nothing to do.
+    """
     write_json(folder / "results.json", results.to_dict())
     manifest = folder / ".work" / "rendered.json"
-    now = sorted(path.relative_to(folder).as_posix() for path in render(folder))
-    for name in _rendered(manifest) - set(now):
-        (folder / name).unlink(missing_ok=True)
-    write_json(manifest, now)
+    before = _manifest(manifest)
+    if before.get("of") == _rendered_of(folder, before["files"]) and _untouched(folder, before["files"]):
+        return
+    now = {path.relative_to(folder).as_posix(): file_checksum(path) for path in sorted(render(folder))}
+    for name in set(before["files"]) - set(now):
+        if re.fullmatch(r"(tables|figures)/[\w-][\w.-]*", name):
+            (folder / name).unlink(missing_ok=True)
+    write_json(manifest, {"of": _rendered_of(folder, now), "files": now})
 
 
-def _rendered(manifest: Path) -> set[str]:
-    """The tables and figures that an earlier run wrote, as a file says that anybody may have changed."""
+def _manifest(path: Path) -> dict[str, Any]:
+    """What an earlier run rendered, ``of`` what and which ``files``, as a file says that anybody may have changed."""
     try:
-        names = json.loads(manifest.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return set()
-    known = names if isinstance(names, list) else []
-    return {name for name in known if isinstance(name, str) and re.fullmatch(r"(tables|figures)/[\w-][\w.-]*", name)}
+        found = None
+    if isinstance(found, list):  # of versions that kept names alone
+        found = {"files": {name: "" for name in found if isinstance(name, str)}}
+    good = isinstance(found, dict) and isinstance(found.get("files"), dict)
+    return found if good else {"files": {}}
+
+
+def _untouched(folder: Path, files: Mapping[str, Any]) -> bool:
+    """Whether the files of a run folder have these checksums; a link, or a name that leads out of it, never has."""
+    for name, checksum in files.items():
+        path = folder / name
+        inside = not Path(name).is_absolute() and ".." not in Path(name).parts
+        if not inside or path.is_symlink() or not path.is_file() or file_checksum(path) != checksum:
+            return False
+    return True
+
+
+def _rendered_of(folder: Path, files: Mapping[str, Any]) -> str:
+    """A digest of what a rendering depends on: what lies in the run folder besides ``files``, and the code."""
+    figures = (path.relative_to(folder).as_posix() for path in (folder / "figures").glob("*"))
+    read = sorted({"results.json", "claims.parquet", "verdicts.parquet", *figures} - set(files))
+    parts = [f"{name} {file_checksum(folder / name)}" for name in read if (folder / name).is_file()]
+    return digest(_renderer(), *parts)
+
+
+@functools.cache
+def _renderer() -> str:
+    """A digest of this package's sources, of the audits that others declare, and of what draws."""
+    own = Path(__file__).parent
+    sources = {path for path in own.rglob("*") if path.suffix in (".py", ".css", ".js", ".j2", ".csv", ".yaml")}
+    for audit in computable().values():
+        code = getattr(audit.compute, "__code__", None)
+        if code is not None and Path(code.co_filename).is_file():
+            sources.add(Path(code.co_filename))
+    versions = [f"{package} {version(package)}" for package in ("matplotlib", "jinja2", "numpy")]
+    return digest(*versions, *(f"{path} {file_checksum(path)}" for path in sorted(sources)))
