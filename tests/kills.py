@@ -276,6 +276,10 @@ def undisturbed(command: str, files: Path, life: Path, start: Starter) -> tuple[
         return contents(life / "out"), time.monotonic() - begun
 
 
+#: What a run spends, in dollars and seconds.
+OF_ONE_RUN = ("calls", "cost", "seconds_per_example")
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     """Each file's bytes, but for what tells calls, and the paths of this very run."""
     found = {}
@@ -286,7 +290,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         data = path.read_bytes()
         if path.name in ("results.json", "summary.json"):
             shown = json.loads(data)
-            data = json.dumps({key: value for key, value in shown.items() if key not in ("calls", "cost")}).encode()
+            data = json.dumps({key: value for key, value in shown.items() if key not in OF_ONE_RUN}).encode()
         elif path.name == "experiment.lock.yaml":
             data = b"".join(line for line in data.splitlines(True) if b"/" not in line and b"127.0.0.1" not in line)
         found[name] = data

@@ -394,6 +394,7 @@ def test_a_run_folder_holds_everything_and_the_same_call_gives_the_same(root: Pa
     rows = [json.loads(line) for line in (tmp_path / "responses.jsonl").read_text().splitlines()]
     assert len(rows) == 20
     summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["seconds_per_example"] >= 0
     assert [row["system"] for row in summary["systems"]] == ["heron", "lark"]
     elsewhere = pd.read_csv(tmp_path / "tables/dfactscore_elsewhere.csv")
     assert len(elsewhere) == sum(row["n_elsewhere"] for row in rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,8 @@ def score_files(
 ) -> Results:
     """Score files of responses into a run folder; the same call again resumes and reuses.
 
-    Writes ``claims.parquet``, ``verdicts.parquet``, ``responses.jsonl``, ``summary.json``, ``results.json``, tables,
-    figures and the report.
+    Writes ``claims.parquet``, ``verdicts.parquet``, ``responses.jsonl``, ``summary.json`` (with this run's
+    ``seconds_per_example``: what was known already takes none), ``results.json``, tables, figures and the report.
 
     Args:
         sources: files as `factaudit.engines.responses.read_responses` reads them, with ``facts``, ``system``,
@@ -62,7 +63,9 @@ def score_files(
     with opened(folder, read) as work:
         add = None
         with counted([*scorer.callers, *callers], work / "calls.json", max_cost) as calls:
+            start = time.monotonic()
             scored = scorer.score_responses(responses, journal=work / "journal", progress=progress)
+            seconds = (time.monotonic() - start) / max(1, len(responses))
             if more is not None:
                 add = more(scored, work / "journal")
         summary = scored.summary
@@ -74,7 +77,8 @@ def score_files(
         write_jsonl(folder / "responses.jsonl", scored.responses)
         told = signature(scorer.signatures[scorer.names[0]], scorer.settings)
         shown = {key: value for key, value in summary.items() if key != "rows"}  # they are in results.json
-        write_json(folder / "summary.json", shown | {"cost": total_cost(calls), "signature": told})
+        spent = {"cost": total_cost(calls), "seconds_per_example": round(seconds, 6), "signature": told}
+        write_json(folder / "summary.json", shown | spent)
         results = audited(
             *scored.verified,
             scorer.settings,
