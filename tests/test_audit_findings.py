@@ -158,7 +158,7 @@ def test_misordered_systems():
     assert finding["severity"] == "fail"
     assert (
         "orders 1 of 1 pair of systems otherwise than the labels do, 1 of them turned round; a constant evaluator, for "
-        "which all systems are equal, 1."
+        "which all systems are equal, 1: do not rank systems by it unchecked."
     ) in finding["statement"]
 
 

@@ -12,7 +12,7 @@ from factaudit.audit.core.decisions import Limits, range_of, surely_within, unsu
 from factaudit.audit.core.declare import Answer, Audited
 from factaudit.audit.core.intervals import Intervals
 from factaudit.errors import UsageError
-from factaudit.report.summary import decisions
+from factaudit.report.summary import decisions, lead
 
 Row = dict[str, Any]
 INTERVALS = Intervals(replicates=100, seed=0)
@@ -129,3 +129,21 @@ def test_a_range_has_the_interval_and_the_bounds_in_it():
     assert range_of({"x": 0.5}, "x") is None
     assert not surely_within({"x": 0.0}, "x", 1)
     assert unsure_share({"n": 80, "n_unscored": 20, "n_guessed": 5}) == 0.25
+
+
+def test_what_is_not_scored_cannot_be_told_of():
+    """And nothing is told of a floor in its place."""
+    rows = [row | {"e": None, "always-yes": 1.0} for row in claims(SYSTEMS, n=50)]
+    of = results(rows, "e", "always-yes", about={"claims": []})
+    of["about"]["evaluators"] = [{"name": "e"}, {"name": "always-yes", "floor": True}]
+    found = answers(of)["find single errors"]
+    assert (found.may, found.figure) == ("cannot tell", "0 claims scored")
+    assert lead(of)[0].startswith("No evaluator has one balanced accuracy")
+
+
+def test_tasks_stand_in_the_order_of_the_question():
+    rows = [row | {"f": float(1 - row["label"])} for row in claims(SYSTEMS)]
+    table = decisions(results(rows, "e", "f"))
+    assert table is not None
+    asked = ["find single errors", "report a system's error rate", "rank systems", "compare with another evaluator"]
+    assert table.columns[1:] == asked

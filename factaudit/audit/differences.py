@@ -205,5 +205,5 @@ AUDIT = Audit(
     },
     options={"pairs": "from each evaluator_a to its evaluator_b; by default every two evaluators"},
     compute=differences,
-    decides=(Decision("compare with another evaluator", _told_apart),),
+    decides=(Decision("compare with another evaluator", _told_apart, place=1),),
 )

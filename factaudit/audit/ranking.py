@@ -180,14 +180,15 @@ def _order(audited: Audited) -> Iterator[Finding]:
             where = of_datasets(datasets, rows)
             turned = f", {told['major']} of them turned round" if told["major"] else ""
             useless = told["wrong"] >= told["constant"]
+            most = f"{round(worst['error_rate'] * worst['n_pairs'])} of {worst['n_pairs']} on {worst['dataset']}"
+            at_worst = f". At worst {most}" if len(rows) > 1 else ""
             yield Finding(
                 "fail" if useless or told["major_min"] else "warn",
                 evaluator,
                 worst["dataset"],
                 f"{evaluator} orders {told['wrong']} of {count(told['pairs'], 'pair')} of systems otherwise than the "
                 f"labels do{where}{turned}; a constant evaluator, for which all systems are "
-                f"equal, {told['constant']}. At worst {round(worst['error_rate'] * worst['n_pairs'])} of "
-                f"{worst['n_pairs']} on {worst['dataset']}: do not rank systems by it unchecked.",
+                f"equal, {told['constant']}{at_worst}: do not rank systems by it unchecked.",
                 evidence_of(worst, "n_systems", "n_pairs", "error_rate", "major_error_rate", "orderable")
                 | evidence_of(worst, "soft_accuracy", "soft_accuracy_constant", "kendall_tau"),
             )
@@ -274,6 +275,7 @@ def _rank_systems(audited: Audited, evaluator: str) -> Answer | None:
         keys = ("soft_accuracy", "soft_accuracy_constant")
         own, constant = (sum(row[key] * row["n_pairs"] for row in rows) / pairs for key in keys)
         figure += f"; soft accuracy {percent(own)} (a constant: {percent(constant)})"
+    asked = percent(limits.max_misordered)
     if told["constant"] < limits.min_orderable * pairs:
         able = f"{told['able']} have enough of them to show 10 points"
         return Answer("cannot tell", figure, f"The labels order {told['constant']} of {pairs} pairs; {able}.")
@@ -282,10 +284,11 @@ def _rank_systems(audited: Audited, evaluator: str) -> Answer | None:
     if told["major_min"]:
         return Answer("no", figure, f"It turns {count(told['major_min'], 'pair')} round.")
     if told["wrong_min"] > limits.max_misordered * pairs:
-        return Answer("no", figure, f"At most {percent(limits.max_misordered)} of the pairs may be misordered.")
+        wrong = percent(told["wrong"] / pairs)
+        return Answer("no", figure, f"It misorders {wrong} of the pairs; at most {asked} are asked.")
     if told["wrong_max"] > limits.max_misordered * pairs:
         return Answer("cannot tell", figure, "Unscored claims could change whether too many pairs are misordered.")
-    return Answer("yes", figure, f"It misorders at most {percent(limits.max_misordered)} of the pairs.")
+    return Answer("yes", figure, f"It surely misorders no more than the {asked} of the pairs that are asked.")
 
 
 # --------------------------------------------------------------------------------------------------------- declaration

@@ -35,7 +35,7 @@ from factaudit.audit.core.rows import (
     reasons,
     without_interval,
 )
-from factaudit.audit.core.words import percent, points, with_interval
+from factaudit.audit.core.words import count, percent, points, with_interval
 
 KEYS = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
 _CLASSES = ("unattributable", "attributable")
@@ -106,7 +106,11 @@ def _macro(
             row |= {f"{key}_low": number(low) if defined[key] else None}
             row |= {f"{key}_high": number(high) if defined[key] else None}
         lacking = {key: len(places) - len(defined[key]) for key in KEYS}
-        undefined = [f"{key} is undefined in {n} of {len(places)} datasets" for key, n in lacking.items() if n]
+        undefined = [
+            f"undefined in {n} of {len(places)} datasets: {', '.join(key for key in KEYS if lacking[key] == n)}"
+            for n in dict.fromkeys(lacking.values())
+            if n
+        ]
         rows.append(row | {"reason": reasons([*undefined, without_interval(row)])})
     return rows
 
@@ -206,7 +210,8 @@ def _opening(audited: Audited, evaluator: str | None) -> str:
     rows, floors = audited.rows("rates"), audited.floors
     if evaluator is None:
         return (
-            "No evaluator has one balanced accuracy for all claims here (labels of both classes are needed); "
+            "No evaluator has one balanced accuracy for all claims here (scored claims with labels of both classes are "
+            "needed); "
             "the tables below say what can be said of each part."
         )
     of = overall(rows)
@@ -284,8 +289,11 @@ def _habits(audited: Audited, best: Row) -> list[str]:
 def _find_errors(audited: Audited, evaluator: str) -> Answer | None:
     """May single errors be found with it?"""
     row, least = overall(audited.rows("rates")).get(evaluator), limits_of(audited).min_rate
-    if row is None or row.get("tpr") is None or row.get("tnr") is None:
+    if row is None:
         return None
+    if row.get("tpr") is None or row.get("tnr") is None:
+        scored = count(row.get("n") or 0, "claim")
+        return Answer("cannot tell", f"{scored} scored", "TPR and TNR need scored claims with labels of both classes.")
     figure = f"TPR {percent(row['tpr'])}, TNR {percent(row['tnr'])}"
     asked = f"{round(100 * least)} % of either class are asked"
     rates = {"tpr": "the attributable claims", "tnr": "the errors"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from factaudit.audit.core.rows import Row
-from factaudit.audit.core.words import UNDEFINED
+from factaudit.audit.core.words import UNDEFINED, count
 from factaudit.report.content import Document, Section
 from factaudit.report.pictures import Picture
 from factaudit.report.summary import evidence
@@ -31,7 +31,9 @@ def to_markdown(document: Document) -> str:
                 parts.append("\n".join(_finding(each) for each in check.findings[:shown]))
         more = sum(len(check.findings) for check in document.checks) - sum(document.above)
         more_text = f"{more:,} more warnings and " if more else ""
-        parts.append(f"{more_text}{len(document.well):,} checks without a warning: [findings](tables/findings.csv)")
+        parts.append(
+            f"{more_text}{count(len(document.well), 'check')} without a warning: [findings](tables/findings.csv)"
+        )
     for section in document.sections:
         parts += _section(section)
     return "\n\n".join(parts) + "\n"

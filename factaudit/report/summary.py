@@ -32,6 +32,8 @@ def lead(results: Mapping[str, Any]) -> list[str]:
     """A few sentences that answer the question; one string per paragraph."""
     audited = Audited(results["audits"], results["about"])
     best = next(iter(best_first(audited)), None)
+    if best in audited.floors and len(audited.floors) < len(results["about"].get("evaluators") or []):
+        best = None  # what is judged has no figure: to tell of what it is measured by would mislead
     paragraphs = [_about(results["about"])]
     said = {name: a.opening(audited, best) for name, a in declared().items() if a.opening and audited.rows(name)}
     # Who is best comes first; what else is known of it makes a paragraph of its own.
@@ -83,6 +85,7 @@ def decisions(results: Mapping[str, Any]) -> Table | None:
     """May each evaluator be used for each task? A line per evaluator, a column per task, with figure and sentence."""
     audited = Audited(results["audits"], results["about"])
     tasks = [one for name, audit in declared().items() if audited.rows(name) for one in audit.decides]
+    tasks.sort(key=lambda one: one.place)
     given = [row["name"] for row in results["about"].get("evaluators") or []]
     names = [name for name in dict.fromkeys([*best_first(audited), *given]) if name not in audited.floors]
     answers = {(name, one.task): one.answer(audited, name) for name in names for one in tasks}
@@ -201,13 +204,18 @@ def evidence(finding: Row) -> str:
     figures = finding.get("evidence") or {}
     said = []
     for key, value in figures.items():
-        if key.endswith(("_low", "_high")) and key.rpartition("_")[0] in figures:
+        if key.endswith(("_low", "_high", "_min", "_max")) and key.rpartition("_")[0] in figures:
             continue
         column = _column(str(finding.get("id")), key)
         unit = {"percent": "%", "points": "points"}.get(column.unit, "")
         text = " ".join(part for part in (column.heading, figure(column, value), unit) if part)
         low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
-        said.append(text if low is None or high is None else f"{text} ({span(column, low, high)})")
+        if low is not None and high is not None:
+            text += f" ({span(column, low, high)})"
+        least, most = figures.get(f"{key}_min"), figures.get(f"{key}_max")
+        if least is not None and most is not None:
+            text += f", bounds {span(column, least, most)}"
+        said.append(text)
     return ", ".join(said)
 
 

@@ -1,4 +1,4 @@
-"""95 % intervals hold the truth in 95 % of simulated benchmarks: ``coverage.py`` in short, with fixed seeds."""
+"""95 % intervals hold the truth in 95 % of simulated benchmarks: ``covering.py`` in short, with fixed seeds."""
 
 from __future__ import annotations
 

@@ -189,6 +189,8 @@ class Decision:
 
     task: str
     answer: Callable[[Audited, str], Answer | None]
+    #: The columns stand in the order of their places, then of their audits.
+    place: int = 0
 
 
 # ------------------------------------------------------------------------------------------------------------ audit
