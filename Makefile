@@ -13,7 +13,7 @@ DEV := dev$(if $(EXTRAS),$(comma)$(EXTRAS))
 # What pytest runs besides; .ci/run leaves nothing out.
 TESTS ?= -m "not slow"
 
-.PHONY: audit test check bench notebooks clean
+.PHONY: audit test check bench docs notebooks clean
 
 audit: $(VENV)/.installed
 	$(BIN)/factaudit run experiments/ragtruth.yaml --out runs/ragtruth
@@ -29,6 +29,12 @@ test: $(VENV)/.installed-$(DEV)
 bench: $(VENV)/.installed-$(DEV)
 	for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m factaudit.audit.docs docs/audits.md
+	$(BIN)/python -m factaudit.cli.reference docs/reference.md
+	$(BIN)/mkdocs build --quiet
+	@echo "Open build/site/index.html in a browser."
+
 notebooks: $(VENV)/.installed-$(DEV)
 	$(BIN)/python notebooks/execute.py
 
@@ -38,6 +44,10 @@ $(BIN)/python:
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 $(VENV)/.installed-$(DEV): pyproject.toml | $(BIN)/python

@@ -145,6 +145,11 @@ _OURS = (
 )
 
 
+def ours() -> tuple[Entry, ...]:
+    """The evaluators that come with factaudit."""
+    return _OURS
+
+
 def entries() -> dict[str, Entry]:
     """All evaluators by name, in the order of the listing; a third-party one cannot replace one of ours."""
     found = {entry.name: entry for entry in _OURS}

@@ -1,0 +1,58 @@
+"""The pages of docs/: tutorials run, the reference is what the code declares, the site loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from factaudit.cli import reference
+
+ROOT = Path(__file__).resolve().parents[1]
+TUTORIALS = re.findall(r"^## (.+?)$(.*?)(?=^## |\Z)", (ROOT / "docs/tutorials.md").read_text("utf-8"), re.M | re.S)
+
+
+@pytest.mark.parametrize(("title", "text"), TUTORIALS, ids=[title for title, _ in TUTORIALS])
+def test_a_tutorial_runs_as_it_stands(title, text, tmp_path, monkeypatch, capsys):
+    for name in ("data", "factaudit"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.chdir(tmp_path)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL))
+    assert code, title
+    exec(compile(code, f"docs/tutorials.md: {title}", "exec"), {})
+    assert len(capsys.readouterr().out.splitlines()) > 2
+
+
+def test_there_are_four():
+    assert len(TUTORIALS) == 4
+
+
+def test_the_reference_is_what_the_declarations_say():
+    assert (ROOT / "docs/reference.md").read_text(encoding="utf-8") == reference.page(), (
+        "run: python -m factaudit.cli.reference docs/reference.md"
+    )
+
+
+def test_every_page_is_in_the_navigation_and_every_link_leads_somewhere():
+    pages = {path.name for path in (ROOT / "docs").glob("*.md")}
+    assert set(re.findall(r"([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.M)) == pages
+    for page in pages:
+        for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / page).read_text(encoding="utf-8")):
+            assert link.startswith("http") or (ROOT / "docs" / link).exists(), f"{page}: {link}"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("material") is None, reason="needs the [docs] extra (mkdocs-material)")
+def test_the_site_loads_nothing_from_elsewhere(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "-f", str(ROOT / "mkdocs.yml"), "-d", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    pages = list(tmp_path.glob("*.html"))
+    assert len(pages) > 9
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        assert not re.search(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(?:https?:)?//', text), page.name
