@@ -164,9 +164,9 @@ def test_two_evaluators_of_one_name_are_refused(write, tmp_path):
 
 PATHS = {
     "stored": {"path": Kind.PATH},
-    "llm": dict.fromkeys(["model", "template", "prices", "cache"], Kind.NAME_OR_PATH),
-    "no-context": dict.fromkeys(["model", "template", "prices", "cache"], Kind.NAME_OR_PATH),
-    "bespoke-minicheck": dict.fromkeys(["model", "template", "prices", "cache"], Kind.NAME_OR_PATH),
+    "llm": dict.fromkeys(["model", "template", "prices", "prompts", "cache"], Kind.NAME_OR_PATH),
+    "no-context": dict.fromkeys(["model", "template", "prices", "prompts", "cache"], Kind.NAME_OR_PATH),
+    "bespoke-minicheck": dict.fromkeys(["model", "template", "prices", "prompts", "cache"], Kind.NAME_OR_PATH),
     "minicheck": {"model": Kind.NAME_OR_PATH},
     "nli": {"model": Kind.NAME_OR_PATH},
     "alignscore": {"model": Kind.NAME_OR_PATH},
