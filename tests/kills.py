@@ -257,7 +257,7 @@ def trial(command: str, kills: int, folder: Path, start: Starter, seed: int = 0,
         told.different += sorted(name for name in whole.keys() | found.keys() if whole.get(name) != found.get(name))
         told.left += sum(1 for path in (life / "out").rglob(".factaudit-*") if path.is_file())
         told.twice += sum(max(0, count - 1) for count in books.usable.values())
-        told.lost += len(set(start_keys(whole)) - set(start_keys(found)))
+        told.lost += len(set(predicted(whole)) - set(predicted(found)))
         told.billed += books.billed
         cost = cost_of(life / "out")
         told.told = None if cost is None or told.told is None else told.told + cost
@@ -297,7 +297,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return found
 
 
-def start_keys(found: dict[str, bytes]) -> Iterator[str]:
+def predicted(found: dict[str, bytes]) -> Iterator[str]:
     """The claims that have a verdict with a prediction."""
     import io
 
