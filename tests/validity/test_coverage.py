@@ -8,10 +8,11 @@ import repeats
 from covering import coverage
 from regimes import REGIMES
 
-#: Of 300 replicates a share of 95 % comes out between 91 and 98.7 % (three standard errors). Some intervals are
-#: conservative by construction: what they cover has no upper limit here.
+#: An interval may cover 93 to 98 %: ``covering.py`` measures it by 2,000 replicates. Of 300 a share of 93 % comes out
+#: at 88.6 % or more (three standard errors); of some 700 figures some are below 90.5 by chance alone.
+#: Some intervals are conservative by construction: what they cover has no upper limit here.
 REPLICATES = 300
-LOWEST = 0.905
+LOWEST = 0.93 - 3 * (0.93 * 0.07 / REPLICATES) ** 0.5
 
 
 @pytest.mark.slow
