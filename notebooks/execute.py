@@ -33,7 +33,7 @@ def execute(notebooks: Sequence[Path], folder: Path) -> Iterator[tuple[Path, nbf
 
     Raises `nbclient.exceptions.CellExecutionError` where a cell fails.
     """
-    for part in ("data", "experiments", "notebooks"):
+    for part in ("data", "experiments", "notebooks", "factaudit/start/demo"):
         shutil.copytree(ROOT / part, folder / part)
     # From the copy, the folder beside the project is elsewhere.
     environment = {"FACTAUDIT_SHARED_DATA": str(ROOT.parent / "shared" / "data"), **os.environ}
