@@ -180,7 +180,7 @@ def link(finding: Mapping[str, Any], about: Mapping[str, Any]) -> str | None:
     about: as `Claims.about` gives it.
     """
     asked = {key: finding.get(key) for key in ("evaluator", "dataset") if finding.get(key) in about[f"{key}s"]}
-    kind = {"unscored": "unscored", "consistency": "disagree", "iou": "disagree"}.get(str(finding.get("id")), "wrong")
+    kind = {"unscored": "unscored", "iou": "disagree"}.get(str(finding.get("id")), "wrong")
     return urlencode({**asked, "kind": kind}) if asked else None
 
 
