@@ -59,6 +59,7 @@ def table(seed: int = 0, n: int = 400) -> Judged:
                 "label": label if random.random() > 0.05 else None,
                 "e": int(random.random() < 0.4 + 0.4 * label) if random.random() > 0.05 else None,
                 "f": int(random.random() < 0.6),
+                "pair_of": None if number % 5 else f"c{number + 1}",
             }
         )
     return judged(rows, "e", "f")

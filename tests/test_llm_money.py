@@ -205,7 +205,7 @@ class Billing:
 
 
 @pytest.mark.parametrize(
-    ("claims", "kills"), [(300, 4), pytest.param(2000, 100, marks=pytest.mark.slow)], ids=["fast", "full"]
+    ("claims", "kills"), [(300, 4), pytest.param(1000, 30, marks=pytest.mark.slow)], ids=["fast", "more"]
 )
 def test_faults_and_kills_lose_nothing_and_pay_for_nothing_twice(tmp_path: Path, claims: int, kills: int) -> None:
     """Two processes on one cache and one ledger, a server that fails at 30 % of the calls, and kills at any moment."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option(
     "--evaluator", "evaluators", multiple=True, required=True, metavar="NAME[:key=value,...]", help="May be repeated."
 )
-@click.option("--repeats", type=click.IntRange(1), help="Ask each so often: the audit stability reads the repeats.")
+@click.option("--repeats", type=click.IntRange(1), help="Ask each so often, and see how stable it is.")
 @click.option("--out", type=PATH, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
 @mapping_options
 def judge(claims: Path, evaluators: Sequence[str], repeats: int | None, out: Path, mapping: Mapping) -> None:

@@ -134,7 +134,7 @@ def judge(
         evaluators: specs, evaluators or functions of (claim, doc), as `name_evaluator` takes them; or named ones.
         journal: a folder for the journals, one file per evaluator signature; None keeps nothing on disk.
         progress: show a progress bar (on a terminal only).
-        repeats: how often each is asked, where its spec does not say; the audit `stability` reads the repeats.
+        repeats: how often each is asked, where its spec does not say; an audit tells how often they agree.
 
     Returns a validated verdicts table: a row per claim and evaluator, in the order of the claims; none for a row that
     stands for a response without claims.

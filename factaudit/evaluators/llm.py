@@ -46,7 +46,7 @@ class _Asks(LLMSettings):
     max_tokens: int | None = None
     logprobs: bool = True
     top_logprobs: int = 20
-    #: The prompt in other words, as templates: each is a repeat of the evaluator (audit `stability`).
+    #: The prompt in other words, as templates: each is a repeat of the evaluator (`factaudit judge --repeats`).
     prompts: list[NameOrPath] = field(default_factory=list)
 
     def __post_init__(self) -> None:

@@ -56,10 +56,10 @@ def _next_steps(document: Document, claims: Claims | None) -> list[tuple[str, st
     steps = []
     if claims is not None:
         steps.append(("Look at the claims that evaluators get wrong:", "factaudit view RUN"))
-    if claims is not None and "estimates" not in names and "quantification" in names:
+    if claims is not None and "estimates" not in names and len(claims.about()["systems"]) > 1:
         command = "factaudit sample RUN/claims.parquet RUN/verdicts.parquet --budget 200 --out sample.parquet"
         steps.append(("Get each system's error rate with an interval from few labels:", command))
-    if "rates" in names:
+    if document.glance is not None:
         steps.append(("See what changes when an evaluator does:", "factaudit diff RUN NEW_RUN"))
     return steps
 
