@@ -66,6 +66,14 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_chunks_without_a_score_are_shown_as_such() -> None:
+    claims, verdicts = tables(12)
+    verdicts["chunk_scores"] = pd.Series([[0.25, None, float("nan")], *[None] * 23], dtype=object)
+    found = Claims(claims, verdicts)
+    assert found.row(0)["said"][0]["chunks"] == [0.25, None, None]
+    assert unpacked(found.packed())["total"] == 12
+
+
 def test_what_is_asked_for_is_found_and_the_surest_errors_come_first() -> None:
     claims, verdicts = tables()
     found = Claims(claims, verdicts)

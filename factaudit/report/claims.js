@@ -94,7 +94,7 @@
       line.append(make("td", said.st || right, right === "wrong" ? "bad" : ""));
       const reply = make("td");
       if (said.raw) reply.append(make("pre", said.raw));
-      if (said.chunks) reply.append(make("small", `chunks: ${said.chunks.join(", ")}`));
+      if (said.chunks) reply.append(make("small", `chunks: ${said.chunks.map((one) => one ?? "none").join(", ")}`));
       line.append(reply);
     }
     return table;

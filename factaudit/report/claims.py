@@ -113,7 +113,8 @@ class Claims:
             verdict |= {} if np.isnan(score) else {"s": round(float(score), 4)}
             verdict |= {"st": STATUSES[status]} if STATUSES[status] != "ok" else {}
             verdict |= {"raw": raw} if (raw := self._raw.get((claim["claim_id"], name))) else {}
-            verdict |= {} if chunks is None else {"chunks": [round(float(one), 3) for one in chunks]}
+            if chunks is not None:  # some chunks may have no score
+                verdict["chunks"] = [None if pd.isna(one) else round(float(one), 3) for one in chunks]
             said.append(verdict)
         label = int(self.judged.label[at])
         found = {"id": claim["claim_id"], "dataset": claim["dataset"], "claim": _text(claim["claim"]), "said": said}
