@@ -261,6 +261,7 @@ CASES: list[tuple[str, int, str]] = [
     ("audit claims.jsonl failed.jsonl --out OUT --replicates 0", 1, "no verdict has a prediction (1 error)"),
     ("judge claims.jsonl --evaluator rouge2 --out OUT.txt", 1, "out.txt: expected a name that ends in"),
     ("judge claims.jsonl --evaluator rogue2 --out OUT.csv", 2, "unknown evaluator 'rogue2'"),
+    ("judge claims.jsonl --evaluator chunked:evaluator=rouge2,size=9 --out OUT.csv", 2, "so it comes last"),
     ("judge claims.jsonl --evaluator rouge2:x --out OUT.csv", 2, "evaluator 'rouge2:x': expected"),
     ("judge claims.jsonl --evaluator random:seed=x --out OUT.csv", 2, "evaluator 'random', option seed: Input"),
     ("judge claims.jsonl --evaluator rouge2:threshold=7 --out OUT.csv", 2, "evaluator 'rouge2', option threshold:"),

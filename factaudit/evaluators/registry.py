@@ -223,7 +223,8 @@ def _class(name: str) -> Any:
     known = entries()
     if name not in known:
         files = f"; or MODULE:CLASS, if {name}.py is yours" if re.fullmatch(r"\w+", name) else ""
-        raise UsageError(f"unknown evaluator {name!r}{hint(name, list(known))}{files}")
+        order = ": evaluator=... takes the rest of the text, so it comes last" if "," in name else ""
+        raise UsageError(f"unknown evaluator {name!r}{hint(name, list(known))}{order}{files}")
     module, _, attribute = known[name].target.partition(":")
     try:
         return getattr(import_module(module), attribute)
