@@ -44,7 +44,9 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(
+    max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def rows(known: dict[str, st.SearchStrategy[Any]], least: tuple[str, ...] = ()) -> st.SearchStrategy[dict[str, Any]]:
@@ -159,6 +161,13 @@ def test_any_table_is_read_or_refused(tmp_path: Path, items: list[Any], how: Any
             reader(path)
         except FactauditError as error:
             named(error, path)
+
+
+def test_one_score_for_all_claims_tells_no_scale(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"claim_id": "a", "evaluator": "e", "score": -2.0}\n', encoding="utf-8")
+    with pytest.raises(FactauditError, match="expected a number from 0 to 1"):
+        load_tables([path])
 
 
 @QUICK

@@ -249,10 +249,12 @@ def _stem(name: str) -> str:
 
 
 def _scale(column: Column) -> tuple[float, float] | None:
-    """Not supported and supported on the column's scale; None for [0, 1] with 1 = supported."""
+    """Not supported and supported on the column's scale; None for [0, 1] with 1 = supported, or nothing to tell by."""
     if column.low is None or column.high is None:
         return None
     low, high = next(((a, b) for a, b in _SCALES if a <= column.low and column.high <= b), (column.low, column.high))
+    if low == high:
+        return None
     if REVERSED.search(plain(column.name)):
         return float(high), float(low)
     return None if (low, high) == (0, 1) else (float(low), float(high))
