@@ -8,6 +8,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run: what fails fails for everybody.
+settings.register_profile("reproducible", derandomize=True)
+settings.load_profile("reproducible")
 
 ROOT = Path(__file__).resolve().parent.parent
 
