@@ -10,7 +10,7 @@ import pytest
 
 from factaudit.engines.abstain import is_abstained
 from factaudit.engines.decompose import Demonstrations, distinct, sentences
-from factaudit.engines.facts import is_boilerplate, parse_facts
+from factaudit.engines.facts import is_boilerplate, read_facts
 from factaudit.engines.verify import is_supported, no_context_prompt, p_true, prompt, read, request
 from factaudit.errors import InputError, UsageError
 from factaudit.llm.types import Reply, Token
@@ -161,7 +161,7 @@ def test_facts_lose_their_numbering_and_bullets() -> None:
         "- She is a miller.\n* She is old.\n• She lives in Emberlow.\n1. She won.\n2) She lost.\n(3) She left.\n"
         "4. - She came back.\n-She sang.\nShe danced.\n\n- Yes\n- No.\n"
     )
-    assert parse_facts(reply) == [
+    assert read_facts(reply).facts == [
         "She is a miller.",
         "She is old.",
         "She lives in Emberlow.",
@@ -176,7 +176,7 @@ def test_facts_lose_their_numbering_and_bullets() -> None:
 
 def test_what_only_looks_like_a_bullet_stays() -> None:
     reply = "1949 was the year of her birth.\n-5 degrees was the record.\n1.5 million came.\n- 1. FC Ember is a club."
-    assert parse_facts(reply) == [
+    assert read_facts(reply).facts == [
         "1949 was the year of her birth.",
         "-5 degrees was the record.",
         "1.5 million came.",
@@ -186,10 +186,10 @@ def test_what_only_looks_like_a_bullet_stays() -> None:
 
 def test_boilerplate_of_a_reply_is_no_fact_but_a_bulleted_title_is() -> None:
     reply = "Sure!\nFacts:\n- Please Please Me is an album.\nPlease tell me if you need more."
-    assert parse_facts(reply) == ["Please Please Me is an album."]
-    assert parse_facts("") == []
-    assert parse_facts("Yes it is", min_characters=9) == []
-    assert parse_facts("Yes it is", min_characters=8) == ["Yes it is"]
+    assert read_facts(reply).facts == ["Please Please Me is an album."]
+    assert read_facts("").facts == []
+    assert read_facts("Yes it is", min_characters=9).facts == []
+    assert read_facts("Yes it is", min_characters=8).facts == ["Yes it is"]
 
 
 def test_duplicates_are_removed_over_the_response_and_facts_beyond_the_cap_cut() -> None:

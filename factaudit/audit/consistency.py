@@ -210,6 +210,7 @@ AUDIT = Audit(
             "puts in a class",
             _iou,
             {key: Column(f"BAcc {key[-1]}", "percent") for key in ("bacc_a", "bacc_b")},
+            claims="disagree",
         ),
     ),
 )

@@ -126,11 +126,6 @@ def read_facts(reply: str, min_characters: int = MIN_CHARACTERS) -> Facts:
     return Facts(facts, none and not facts)
 
 
-def parse_facts(reply: str, min_characters: int = MIN_CHARACTERS) -> list[str]:
-    """`read_facts`, the facts alone."""
-    return read_facts(reply, min_characters).facts
-
-
 def _plain(fact: str) -> str:
     fact = _FACT_TAG.sub("", _LABEL.sub("", fact)).replace("**", "").strip()
     quoted = _QUOTED.match(fact)

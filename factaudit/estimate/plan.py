@@ -80,12 +80,15 @@ def plan_rows(
             again = _labelled(replace(corpus, error=drawn), known.draw, settings)
             for method in PLANNED:
                 imagined[method].append(float(_widths(method, again).mean()))
+    scales = dict.fromkeys(PLANNED, 1.0)
+    if isinstance(known, Case):
+        for method in PLANNED:
+            scale = float(_widths(method, known).mean()) / float(np.mean(imagined[method]))
+            if np.isfinite(scale):  # no interval from so few labels: as the worlds tell
+                scales[method] = scale
     rows = []
     for budget, method in widths:
-        found = np.stack(widths[budget, method])
-        if isinstance(known, Case):
-            scale = float(_widths(method, known).mean()) / float(np.mean(imagined[method]))
-            found *= scale if np.isfinite(scale) else 1.0  # no interval from so few labels: as the worlds tell
+        found = np.stack(widths[budget, method]) * scales[method]
         names = [*corpus.systems, "__mean__"]
         columns = [*found.T, found.mean(1)]
         for name, values in zip(names, columns, strict=True):

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 import numpy as np
 import pandas as pd
 
+from factaudit.audit import declared
 from factaudit.audit.core.judged import MISSING, Judged
 from factaudit.tables import STATUSES, read_run
 
@@ -181,8 +182,8 @@ def link(finding: Mapping[str, Any], about: Mapping[str, Any]) -> str | None:
     about: as `Claims.about` gives it.
     """
     asked = {key: finding.get(key) for key in ("evaluator", "dataset") if finding.get(key) in about[f"{key}s"]}
-    kind = {"unscored": "unscored", "iou": "disagree"}.get(str(finding.get("id")), "wrong")
-    return urlencode({**asked, "kind": kind}) if asked else None
+    kinds = {check.id: check.claims for audit in declared().values() for check in audit.checks}
+    return urlencode({**asked, "kind": kinds.get(str(finding.get("id")), "wrong")}) if asked else None
 
 
 def _text(value: Any) -> str | None:

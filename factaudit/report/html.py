@@ -31,7 +31,7 @@ def to_html(document: Document, figures: Path, claims: Claims | None = None) -> 
     All text is escaped by the template.
     """
     made = environment()
-    about = claims.about() if claims is not None else {"evaluators": [], "datasets": []}
+    about = claims.about() if claims is not None else {"evaluators": [], "datasets": [], "systems": []}
     made.filters["link"] = lambda finding: link(finding, about)
     script = script_of()
     by_id = {section.id: section for section in document.sections}
@@ -41,7 +41,7 @@ def to_html(document: Document, figures: Path, claims: Claims | None = None) -> 
         document=document,
         images=_images([one for section in document.sections for one in section.pictures], figures),
         carrying=carrying,
-        next_steps=_next_steps(document, claims),
+        next_steps=_next_steps(document, claims is not None, len(about["systems"])),
         claims=held,
         style=style_of(),
         script=script,
@@ -50,13 +50,12 @@ def to_html(document: Document, figures: Path, claims: Claims | None = None) -> 
     )
 
 
-def _next_steps(document: Document, claims: Claims | None) -> list[tuple[str, str]]:
+def _next_steps(document: Document, has_claims: bool, n_systems: int) -> list[tuple[str, str]]:
     """What follows from the run, with the command."""
-    names = {section.id for section in document.sections}
     steps = []
-    if claims is not None:
+    if has_claims:
         steps.append(("Look at the claims that evaluators get wrong:", "factaudit view RUN"))
-    if claims is not None and "estimates" not in names and len(claims.about()["systems"]) > 1:
+    if n_systems > 1 and not any(section.id == "estimates" for section in document.sections):
         command = "factaudit sample RUN/claims.parquet RUN/verdicts.parquet --budget 200 --out sample.parquet"
         steps.append(("Get each system's error rate with an interval from few labels:", command))
     if document.glance is not None:

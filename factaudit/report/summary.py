@@ -103,8 +103,7 @@ def decisions(results: Mapping[str, Any]) -> Table | None:
     limits = limits_of(audited)
     caption = (
         f"May it be used to …? By these limits, which can be set: TPR and TNR over {percent(limits.min_rate)} for "
-        "single "
-        f"errors, every system's error rate within {points(limits.max_bias)} points, at most "
+        f"single errors, every system's error rate within {points(limits.max_bias)} points, at most "
         f"{percent(limits.max_misordered)} of the pairs of systems misordered where the labels order at least "
         f"{percent(limits.min_orderable)}. “Cannot tell”: these labels do not say."
     )

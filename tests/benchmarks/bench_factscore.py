@@ -18,7 +18,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from factaudit.engines.decompose import Demonstrations, distinct, parse_facts, sentences
+from factaudit.engines.decompose import Demonstrations, distinct, sentences
+from factaudit.engines.facts import read_facts
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.verify import is_supported, prompt, request
 from factaudit.knowledge.build import build
@@ -106,7 +107,7 @@ def plain_loop(url: str, db: Path, n: int) -> tuple[float, int]:
         for topic, output in zip(*biographies(n), strict=True):
             page = source.find(topic)
             assert page is not None
-            found, _, _ = distinct([parse_facts(ask(demonstrations.prompt(one))) for one in sentences(output)])
+            found, _, _ = distinct([read_facts(ask(demonstrations.prompt(one))).facts for one in sentences(output)])
             for fact in (fact for group in found for fact in group):
                 passages = retriever.retrieve(page, topic, fact)
                 is_supported(ask(prompt(topic, page.title, passages, fact)))

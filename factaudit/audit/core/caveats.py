@@ -118,8 +118,7 @@ def _clusters(audited: Audited) -> Iterator[Finding]:
             None,
             worst["dataset"],
             f"All claims of {worst['dataset']} come from {clusters} {what}, so that intervals say little, where "
-            "there are "
-            f"any: judge more documents before you rely on them.{more}",
+            f"there are any: judge more documents before you rely on them.{more}",
             {"n_clusters": clusters, "n": worst["n_claims"]},
         )
 
@@ -130,6 +129,7 @@ CAVEATS = (
         "Unscored claims that matter",
         "unscored claims that could change one of these conclusions",
         _unscored,
+        claims="unscored",
     ),
     Check(
         "clusters",

@@ -148,7 +148,8 @@ class Check:
 
     ``title`` heads its findings in the report, ``says`` is its line in docs/audits.md. ``run`` gets rows without those
     of floors. A figure in the evidence is put in words as the audit's column of that name (with ``_a`` or ``_b`` taken
-    off), else by ``evidence``.
+    off), else by ``evidence``. ``claims``: which are behind its findings, of the kinds that the claim browser has
+    (``wrong``, ``disagree``, ``unscored``).
     """
 
     id: str
@@ -156,6 +157,7 @@ class Check:
     says: str
     run: Callable[[Audited], Iterable[Finding]]
     evidence: Mapping[str, Column] = field(default_factory=dict)
+    claims: str = "wrong"
 
 
 # ---------------------------------------------------------------------------------------------- the report's opening
