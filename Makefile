@@ -27,7 +27,7 @@ test: $(VENV)/.installed-$(DEV)
 	@echo "All checks and tests passed. The tests are in tests/; 'make bench' measures speed."
 
 bench: $(VENV)/.installed-$(DEV)
-	for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	$(BIN)/python tests/benchmarks/table.py
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m factaudit.audit.docs docs/audits.md
