@@ -66,7 +66,10 @@ def test_kinds_of_clusters_give_what_the_clusters_give():
         )
     together = judged([row | {"doc_id": str(i // 10)} for i, row in enumerate(rows)], "e")
     found = by_cluster(together, groups, 2, codes, 4)
-    assert found.counts.sum() == 300
+    assert found.times @ found.counts.sum(1) == 300
+    assert len(found.times) < 60  # equal clusters are one kind, sorted by their counts from the last one on
+    order = np.column_stack([found.group, found.counts[:, ::-1]]).tolist()
+    assert order == sorted(order)
     assert np.bincount(found.group, found.times).tolist() == [30, 30]
 
 

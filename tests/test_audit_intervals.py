@@ -8,8 +8,10 @@ import pytest
 from audit_tables import find, judged
 
 from factaudit.audit import computable
-from factaudit.audit.core.intervals import Intervals, distinct, tally
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.kinds import distinct, tally
+from factaudit.audit.core.tallies import LABEL, says
 from factaudit.audit.differences import differences
 from factaudit.audit.quantification import quantification
 from factaudit.audit.ranking import ranking
@@ -87,9 +89,7 @@ def test_statistics_give_what_the_rows_of_the_same_draws_give(monkeypatch, pays)
         first = {k: kind.index(k) for k in range(len(kinds))}
         for k, cluster in first.items():
             weights[:, inside[local == cluster]] = drawn[:, [k]]
-    counted = intervals.counts(
-        joined, stratum, len(names), (joined.label % 3).astype(int) * 3 + joined.prediction[0] % 3, 9
-    )
+    counted = intervals.counts(joined, joined.group("claim"), LABEL, says(0))
     for replicate in range(5):
         again = np.repeat(np.arange(len(joined.label)), weights[replicate].astype(int))
         resampled = Judged(

@@ -23,7 +23,6 @@ from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS, Judged
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import Row, counted, number, reasons
-from factaudit.audit.quantification import by_system
 from factaudit.errors import UsageError, hint
 
 #: The calibration_system of a row that is the mean over all calibrations.
@@ -81,7 +80,7 @@ def cases(
         if method not in METHODS:
             raise UsageError(f"adjustment: unknown method {method!r}{hint(method, METHODS)}")
     for level in dict.fromkeys(levels):
-        units, systems = judged.at(level), by_system(judged, level)
+        units, systems = judged.at(level), judged.group(level, systems=True)
         for dataset in judged.datasets[1]:
             places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
             names = [systems.keys[at]["system"] for at in places]

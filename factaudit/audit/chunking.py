@@ -18,6 +18,7 @@ from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.plot import DotPlot, Flips
 from factaudit.audit.core.rows import Row, counted, number, ratio, reasons
 from factaudit.audit.core.shares import by_cluster, shares
+from factaudit.audit.core.tallies import check_evaluators
 from factaudit.audit.core.words import percent
 from factaudit.audit.rates import COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import rates
@@ -154,7 +155,7 @@ def _pairs(
     """The pairs asked for, or every evaluator whose chunked counterpart is there, with the words of its chunks."""
     if pairs is None:
         pairs = {name: _PREFIX + name for name in judged.evaluators if _PREFIX + name in judged.evaluators}
-    judged.check_evaluators(name for pair in pairs.items() for name in pair)
+    check_evaluators((name for pair in pairs.items() for name in pair), judged.evaluators)
     return [(plain, chunked, (sizes or {}).get(chunked, size)) for plain, chunked in pairs.items()]
 
 

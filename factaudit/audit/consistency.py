@@ -6,25 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from factaudit.audit.core import counts as nine
 from factaudit.audit.core.agreement import iou_limits, kappa_limits
 from factaudit.audit.core.checks import evidence_of, of_datasets
 from factaudit.audit.core.compared import like_pairs
 from factaudit.audit.core.decisions import surely_below
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.groups import group_by
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.plot import Flips, HeatMap
 from factaudit.audit.core.rows import Row, number, ratio, reasons, without_interval
-from factaudit.audit.core.shares import by_cluster
+from factaudit.audit.core.tallies import Tallies, says, states
+from factaudit.audit.core.tallies import pairs as pairs_of
 from factaudit.audit.core.words import percent
 
 CLASSES = {"attributable": 1, "unattributable": 0}
 
 
 def consistency(
-    judged: Judged,
+    judged: Tallies,
     *,
     by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
@@ -39,22 +37,19 @@ def consistency(
     predictions had been), kappa (Cohen's, the same in both rows of a pair) and, with intervals, ``_low`` and ``_high``
     of both. kappa has no bounds: its extremes over missing predictions are not those of any simple completion.
     """
-    groups = group_by(judged.claims, by)
+    groups = judged.group("claim", by)
     rows: list[Row] = []
-    for a, b in judged.pairs(pairs):
+    for a, b in pairs_of(judged.evaluators, pairs):
         # The same nine cells as for a label and a prediction, with a's prediction in the label's place.
-        first, second = judged.prediction[a], judged.prediction[b]
-        counts = nine.count(groups.codes, len(groups.keys), first, second)
-        certain = nine.count(groups.codes, len(groups.keys), judged.certain[a], judged.certain[b])
+        counts, sure = (judged.count(groups, field(a), field(b)) for field in (says, states))
         clusters = None
         if intervals is not None:
-            inside = np.where((first >= 0) & (second >= 0), groups.codes, -1)
-            clusters = by_cluster(judged, inside, len(groups.keys), nine.cells(first, second), nine.CELLS)
+            clusters = judged.clusters_of(groups, says(a), says(b), known=True)
         for name, cls in CLASSES.items():
-            low, high = iou_bounds(certain, cls)
+            low, high = iou_bounds(sure, cls)
             figures = {"iou": iou(counts, cls), "iou_min": low, "iou_max": high, "kappa": kappa(counts)}
             if intervals is not None and clusters is not None:
-                table = clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
+                table = clusters.counts.reshape(-1, 2, 2)
                 for figure, ends in (
                     ("iou", iou_limits(clusters, table, cls, intervals.confidence)),
                     ("kappa", kappa_limits(clusters, table, intervals.confidence)),
@@ -183,6 +178,7 @@ AUDIT = Audit(
         "pairs": "from each evaluator_a to its evaluator_b; by default every two evaluators",
     },
     compute=consistency,
+    tallies=True,
     without_labels=True,
     plots=(
         HeatMap(

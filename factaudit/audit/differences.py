@@ -11,11 +11,12 @@ from factaudit.audit.core.checks import names
 from factaudit.audit.core.compared import apart, overall
 from factaudit.audit.core.declare import Answer, Audit, Audited, Column, Decision, shared
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.mover import combine, paired
 from factaudit.audit.core.permutation import studentised_p
 from factaudit.audit.core.rows import MACRO, Row, number, reasons
-from factaudit.audit.core.shares import Clusters, Limits, by_cluster, shares
+from factaudit.audit.core.shares import Clusters, Limits, shares
+from factaudit.audit.core.tallies import LABEL, Tallies, says, states
+from factaudit.audit.core.tallies import pairs as pairs_of
 from factaudit.audit.core.words import count
 from factaudit.signature import digest
 
@@ -23,7 +24,7 @@ KEYS = ("bacc", "bias")
 
 
 def differences(
-    judged: Judged, *, pairs: Mapping[str, str] | None = None, intervals: Intervals | None = None
+    judged: Tallies, *, pairs: Mapping[str, str] | None = None, intervals: Intervals | None = None
 ) -> list[Row]:
     """Per dataset and pair of evaluators, ``difference`` = figure of a - figure of b, for BAcc and for bias.
 
@@ -36,20 +37,20 @@ def differences(
     p-value of a studentised permutation test (`factaudit.audit.core.permutation`). Dataset ``__macro__`` is the mean
     over the datasets where the difference is defined; it has no p-value.
     """
-    dataset, names = judged.datasets
+    datasets = judged.group("claim")
+    names = judged.dataset_names
     rows: list[Row] = []
     means: list[Row] = []
-    for a, b in judged.pairs(pairs):
-        first, second = judged.prediction[a], judged.prediction[b]
-        both = (judged.label >= 0) & (first >= 0) & (second >= 0)
-        cells = np.where(both, judged.label * 4 + first * 2 + second, 0).astype(np.int64)
-        groups = np.where(both, dataset, -1)
-        counts = np.bincount((dataset * 8 + cells)[both], minlength=len(names) * 8).reshape(-1, 2, 2, 2)
-        figures = _differences(*(nine.count(dataset, len(names), judged.label, judged.prediction[e]) for e in (a, b)))
-        bounds = _bounds(*(nine.count(dataset, len(names), judged.label, judged.certain[e]) for e in (a, b)))
-        clusters = by_cluster(judged, groups, len(names), cells, 8) if intervals is not None else None
+    for a, b in pairs_of(judged.evaluators, pairs):
+        counts = judged.count(datasets, LABEL, says(a), says(b))[:, :2, :2, :2]
+        of_each = [judged.count(datasets, LABEL, says(e)) for e in (a, b)]
+        figures = _differences(*of_each)
+        bounds = _bounds(*(judged.count(datasets, LABEL, states(e)) for e in (a, b)))
+        clusters = None
+        if intervals is not None:
+            clusters = judged.clusters_of(datasets, LABEL, says(a), says(b), known=True)
         limits = _limits(clusters, figures, intervals.confidence) if intervals is not None and clusters else {}
-        labelled = np.bincount(dataset[judged.label >= 0], minlength=len(names))
+        labelled = of_each[0][:, :2].sum((1, 2))
         pair: Row = {"evaluator_a": judged.evaluators[a], "evaluator_b": judged.evaluators[b]}
         for key in KEYS:
             for at, name in enumerate(names):
@@ -105,14 +106,14 @@ def _limits(clusters: Clusters, figures: Mapping[str, np.ndarray], confidence: f
 def _permutation(clusters: Clusters, at: int, key: str, dataset: str, intervals: Intervals) -> float | None:
     """Two-sided p-value of equal BAcc, or equal bias, on the claims that both scored; None where it is undefined."""
     inside = clusters.group == at
-    counts = np.repeat(clusters.counts[inside], clusters.times[inside], axis=0).reshape(-1, 2, 2, 2)
+    counts, times = clusters.counts[inside].reshape(-1, 2, 2, 2), clusters.times[inside]
     gains = counts[:, :, 1, 0] - counts[:, :, 0, 1]  # by label: a says 1 and b says 0, less the reverse
     sizes = counts.sum((2, 3))
     weights = np.array([-0.5, 0.5])
     if key == "bias":
         gains, sizes, weights = gains.sum(1, keepdims=True), sizes.sum(1, keepdims=True), np.array([-1.0])
     random = np.random.default_rng([intervals.seed, int(digest(dataset, key, "permutation"), 16)])
-    return studentised_p(gains, sizes, weights, random, intervals.replicates)
+    return studentised_p(gains, sizes, weights, random, intervals.replicates, times)
 
 
 def _macro(pair: Row, key: str, rows: list[Row]) -> Row:
@@ -205,5 +206,6 @@ AUDIT = Audit(
     },
     options={"pairs": "from each evaluator_a to its evaluator_b; by default every two evaluators"},
     compute=differences,
+    tallies=True,
     decides=(Decision("compare with another evaluator", _told_apart, place=1),),
 )

@@ -11,14 +11,15 @@ from factaudit.audit.core import counts as nine
 from factaudit.audit.core.checks import by_evaluator, evidence_of, of_datasets
 from factaudit.audit.core.decisions import surely_beyond
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
+from factaudit.audit.core.groups import Groups
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.mover import combine_shares, lowest, paired
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import ALL, Row, number, reasons, without_interval
-from factaudit.audit.core.shares import Clusters, Shares, by_cluster, shares
+from factaudit.audit.core.shares import Clusters, Shares, shares
+from factaudit.audit.core.tallies import LABEL, Tallies, says, states
 from factaudit.audit.core.words import percent
-from factaudit.audit.quantification import by_system
 from factaudit.errors import UsageError, hint
 
 #: The strongest correlation that the rates of two systems on the same documents are believed to have.
@@ -26,7 +27,7 @@ MOST = 0.9
 
 
 def headroom(
-    judged: Judged,
+    judged: Tallies,
     *,
     groups: Mapping[str, Sequence[str]] | None = None,
     levels: Sequence[str] = LEVELS,
@@ -48,16 +49,14 @@ def headroom(
     named: dict[str, Sequence[str] | None] = {ALL: None, **(groups or {})}
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
-        units, systems = judged.at(level), by_system(judged, level)
-        size = len(systems.keys)
+        systems = judged.group(level, systems=True)
         for at, evaluator in enumerate(judged.evaluators):
-            counts = nine.count(systems.codes, size, units.label, units.prediction[at])
-            certain = nine.count(systems.codes, size, units.label, units.certain[at])
+            counts, sure = (judged.count(systems, LABEL, field(at)) for field in (says, states))
             over_all = nine.unlabelled(counts)
             figures = nine.error_rates(counts, over_all)
-            bounds, sizes = nine.error_rate_bounds(certain), nine.sizes(counts, certain)
-            clusters = nine.clusters_of(units, at, systems.codes, size) if intervals is not None else None
-            for dataset in judged.datasets[1]:
+            bounds, sizes = nine.error_rate_bounds(sure), nine.sizes(counts, sure)
+            clusters = judged.clusters_of(systems, LABEL, says(at)) if intervals is not None else None
+            for dataset in judged.dataset_names:
                 for group, wanted in named.items():
                     members = [
                         place
@@ -74,7 +73,7 @@ def headroom(
                     if intervals is not None and clusters is not None:
                         row |= _intervals(clusters, over_all, used, intervals.confidence)
                         places = dict(zip(names, used, strict=True))
-                        row |= _bias_interval(units, at, systems.codes, places, row, intervals)
+                        row |= _bias_interval(judged, at, systems, places, row, intervals)
                     row |= {"n": int(sizes["n"][used].sum())}
                     row |= {key: int(sizes[key][members].sum()) for key in ("n_unscored", "n_guessed", "n_unlabelled")}
                     said = figures["predicted_error_rate"][used]
@@ -134,19 +133,15 @@ def _intervals(clusters: Clusters, over_all: np.ndarray, used: Sequence[int], co
 
 
 def _bias_interval(
-    units: Judged, at: int, codes: np.ndarray, places: Mapping[str, int], row: Row, intervals: Intervals
+    judged: Tallies, at: int, systems: Groups, places: Mapping[str, int], row: Row, intervals: Intervals
 ) -> Row:
     """Of the two systems that are seen to have the lowest rates, with how far these go together."""
     if row["bias"] is None:
         return {"bias_low": None, "bias_high": None}
     predicted, labelled = places[row["predicted_system"]], places[row["labelled_system"]]
-    inside = np.flatnonzero((codes == predicted) | (codes == labelled))
-    cells = nine.cells(units.label, units.prediction[at])
-    two = np.full(len(codes), -1, dtype=np.int64)
-    two[inside] = np.where(codes[inside] == predicted, 0, nine.CELLS) + cells[inside]
-    clusters = by_cluster(units, np.where(two >= 0, 0, -1), 1, two, 2 * nine.CELLS)
-    counts = clusters.counts.reshape(-1, 2, 3, 3)
-    first, second = counts[:, 0, :2, :2].sum(1), counts[:, int(predicted != labelled), :2].sum(-1)
+    clusters = judged.together(systems, list(dict.fromkeys((predicted, labelled))), LABEL, says(at))
+    counts = clusters.counts.reshape(len(clusters.counts), -1, 3, 3)
+    first, second = counts[:, 0, :2, :2].sum(1), counts[:, -1, :2].sum(-1)
     weights = np.array([1.0, -1.0])
     if predicted == labelled:  # the system's own bias: two shares of discordant claims
         both = counts[:, 0, :2, :2]
@@ -163,8 +158,8 @@ def _bias_interval(
     return {"bias_low": number(max(low[0] + moved, -1)), "bias_high": number(min(high[0] + moved, 1))}
 
 
-def _check_systems(judged: Judged, groups: Mapping[str, Sequence[str]]) -> None:
-    known = sorted(set(judged.claims["system"].dropna()))
+def _check_systems(judged: Tallies, groups: Mapping[str, Sequence[str]]) -> None:
+    known = judged.system_names
     for group, wanted in groups.items():
         for system in wanted:
             if system not in known:
@@ -228,6 +223,7 @@ AUDIT = Audit(
     },
     options={"groups": "named groups of systems, `{NAME: [systems]}`", "levels": "`claim`, `response`"},
     compute=headroom,
+    tallies=True,
     counts="margins",
     plots=(
         DotPlot(

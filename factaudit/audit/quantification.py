@@ -17,17 +17,17 @@ from factaudit.audit.core.decisions import (
     surely_within,
 )
 from factaudit.audit.core.declare import Answer, Audit, Audited, Check, Column, Decision, Finding, Glance, shared
-from factaudit.audit.core.groups import Groups, group_by, split
+from factaudit.audit.core.groups import Groups
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.plot import DotPlot, Scatter
 from factaudit.audit.core.rows import ALL, Row, counted, is_total, number, reasons, without_interval
+from factaudit.audit.core.tallies import LABEL, Tallies, says, states
 from factaudit.audit.core.words import count, figure, percent, points
-from factaudit.errors import UsageError
 
 
 def quantification(
-    judged: Judged,
+    judged: Tallies,
     *,
     levels: Sequence[str] = LEVELS,
     by: Sequence[str] = ("dataset",),
@@ -45,56 +45,32 @@ def quantification(
     by = [column for column in by if column != "system"]  # every row is of a system anyway
     rows: list[tuple[int, Row]] = []
     for level in dict.fromkeys(levels):
-        units = judged.at(level)
-        whole, left_out = grouped(judged, level, by)
-        systems, parents = split(whole, units.claims, "system")
+        whole, systems = judged.group(level, by), judged.group(level, by, systems=True)
+        place_of = {tuple(key.values()): place for place, key in enumerate(whole.keys)}
+        parents = [place_of[tuple(key.values())[:-1]] for key in systems.keys]  # the system comes last
         for evaluator in range(len(judged.evaluators)):
-            rows += zip(parents.tolist(), _rows(units, evaluator, level, systems, intervals), strict=True)
-            for place, row in enumerate(_rows(units, evaluator, level, whole, intervals)):
-                if left_out[place]:
-                    outside = f"{counted(left_out[place], 'claim')} without response_id"
+            rows += zip(parents, _rows(judged, evaluator, systems, intervals), strict=True)
+            for place, row in enumerate(_rows(judged, evaluator, whole, intervals)):
+                if whole.outside and whole.outside[place]:
+                    outside = f"{counted(whole.outside[place], 'claim')} without response_id"
                     row["reason"] = reasons([outside, row["reason"] or ""])
                 rows.append((place, row))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
-def grouped(judged: Judged, level: str, by: Sequence[str]) -> tuple[Groups, list[int]]:
-    """The claims or responses in the groups that the *claims* have (so that a group without a response is seen).
-
-    Also per group how many claims belong to no response. Raises `UsageError` where a response's claims differ in a
-    column of ``by``: it would be in several groups.
-    """
-    groups = group_by(judged.claims, by)
-    if level == "claim":
-        return groups, [0] * len(groups.keys)
-    outside = judged.claims["response_id"].isna().to_numpy()
-    left_out = np.bincount(groups.codes[outside], minlength=len(groups.keys)).tolist()
-    first, last = judged.response_ends(groups.codes)
-    if (first != last).any():
-        raise UsageError(f"claims of one response differ in {', '.join(by)}: use levels: [claim]")
-    return Groups(first, groups.keys), left_out
-
-
-def by_system(judged: Judged, level: str) -> Groups:
-    """The claims or responses by dataset and system; code -1 where there is no system."""
-    return split(grouped(judged, level, ("dataset",))[0], judged.at(level).claims, "system")[0]
-
-
-def _rows(units: Judged, evaluator: int, level: str, groups: Groups, intervals: Intervals | None) -> list[Row]:
-    size = len(groups.keys)
-    counts = nine.count(groups.codes, size, units.label, units.prediction[evaluator])
-    certain = nine.count(groups.codes, size, units.label, units.certain[evaluator])
+def _rows(judged: Tallies, evaluator: int, groups: Groups, intervals: Intervals | None) -> list[Row]:
+    counts, sure = (judged.count(groups, LABEL, field(evaluator)) for field in (says, states))
     over_all = nine.unlabelled(counts)
     limits = None
     if intervals is not None:
-        clusters = nine.clusters_of(units, evaluator, groups.codes, size)
+        clusters = judged.clusters_of(groups, LABEL, says(evaluator))
         limits = nine.error_rate_limits(clusters, over_all, intervals.confidence)
-    figures = nine.with_ends(nine.error_rates(counts, over_all), nine.error_rate_bounds(certain), limits)
-    sizes = nine.sizes(counts, certain)
+    figures = nine.with_ends(nine.error_rates(counts, over_all), nine.error_rate_bounds(sure), limits)
+    sizes = nine.sizes(counts, sure)
     rows = []
     for at, key in enumerate(groups.keys):
         row: Row = {column: value for column, value in key.items() if column != "system"}
-        row |= {"level": level, "system": key.get("system", ALL), "evaluator": units.evaluators[evaluator]}
+        row |= {"level": groups.level, "system": key.get("system", ALL), "evaluator": judged.evaluators[evaluator]}
         row |= {name: int(values[at]) for name, values in sizes.items()}
         row |= {name: number(values[at]) for name, values in figures.items()}
         rows.append(row | {"reason": reasons([_undefined(counts[at], row), without_interval(row)])})
@@ -322,6 +298,7 @@ AUDIT = Audit(
     columns=COLUMNS,
     options={"levels": "`claim`, `response`", "by": "columns of the claims"},
     compute=quantification,
+    tallies=True,
     counts="margins",
     without_labels=True,
     plots=(

@@ -12,7 +12,7 @@ from factaudit.audit.core.checks import by_evaluator, evidence_of, of_datasets
 from factaudit.audit.core.decisions import limits_of
 from factaudit.audit.core.declare import Answer, Audit, Audited, Check, Column, Decision, Finding, Glance, shared
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.orders import (
     ORDERS,
     POWER,
@@ -30,8 +30,8 @@ from factaudit.audit.core.orders import (
 from factaudit.audit.core.pairs import MIN_SYSTEMS
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import Row, counted, reasons
+from factaudit.audit.core.tallies import LABEL, Tallies, says, states
 from factaudit.audit.core.words import count, percent
-from factaudit.audit.quantification import by_system
 from factaudit.errors import UsageError
 
 #: An order as its symbol: system_a's error rate is significantly lower than system_b's, neither, higher.
@@ -41,7 +41,7 @@ POINTS = (5, 10)
 
 
 def ranking(
-    judged: Judged,
+    judged: Tallies,
     *,
     levels: Sequence[str] = LEVELS,
     alpha: float = 0.05,
@@ -112,26 +112,21 @@ class _Case:
     used: np.ndarray
 
 
-def cases(judged: Judged, levels: Sequence[str], min_errors: int, intervals: Intervals | None) -> Iterator[_Case]:
+def cases(judged: Tallies, levels: Sequence[str], min_errors: int, intervals: Intervals | None) -> Iterator[_Case]:
     for level in dict.fromkeys(levels):
-        units, systems = judged.at(level), by_system(judged, level)
-        size = len(systems.keys)
-        places: dict[str, list[int]] = {dataset: [] for dataset in judged.datasets[1]}
+        systems = judged.group(level, systems=True)
+        places: dict[str, list[int]] = {dataset: [] for dataset in judged.dataset_names}
         for place, key in enumerate(systems.keys):
             places[key["dataset"]].append(place)
         for at, evaluator in enumerate(judged.evaluators):
-            counts = nine.count(systems.codes, size, units.label, units.prediction[at])
-            certain = nine.count(systems.codes, size, units.label, units.certain[at])
-            drawn = None
-            if intervals is not None:
-                cells = nine.cells(units.label, units.prediction[at])
-                drawn = intervals.counts(units, systems.codes, size, cells, nine.CELLS)
+            counts, sure = (judged.count(systems, LABEL, field(at)) for field in (says, states))
+            drawn = intervals.counts(judged, systems, LABEL, says(at)) if intervals is not None else None
             for dataset, inside in places.items():
                 names = [systems.keys[place]["system"] for place in inside]
                 of = counts[inside]
                 used = (of[:, :2, :2].sum((1, 2)) > 0) & (of[:, 0].sum(1) >= min_errors)
                 some = None if drawn is None else drawn[:, inside][:, used].reshape(len(drawn), -1, 3, 3)
-                yield _Case(dataset, level, evaluator, names, of, certain[inside], some, used)
+                yield _Case(dataset, level, evaluator, names, of, sure[inside], some, used)
 
 
 def _reason(case: _Case, row: Row, correction: Correction, min_systems: int, min_errors: int) -> str | None:
@@ -362,6 +357,7 @@ AUDIT = Audit(
     },
     options=OPTIONS,
     compute=ranking,
+    tallies=True,
     counts="margins",
     plots=(
         DotPlot(

@@ -9,16 +9,17 @@ import numpy as np
 from factaudit.audit.core import counts as nine
 from factaudit.audit.core.declare import Audit, Column, shared
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.orders import Correction, compare, labelled_errors, power_of_pairs, predicted_errors
 from factaudit.audit.core.plot import CrossTable
 from factaudit.audit.core.rows import Row, number, ratio, reasons
+from factaudit.audit.core.tallies import Tallies
 from factaudit.audit.quantification import COLUMNS as QUANTIFICATION_COLUMNS
 from factaudit.audit.ranking import PAIR_OPTIONS, POINTS, SYMBOLS, cases
 
 
 def ranking_pairs(
-    judged: Judged,
+    judged: Tallies,
     *,
     levels: Sequence[str] = LEVELS,
     alpha: float = 0.05,
@@ -116,6 +117,7 @@ AUDIT = Audit(
     columns=_columns(),
     options=PAIR_OPTIONS,
     compute=ranking_pairs,
+    tallies=True,
     counts="margins",
     plots=(
         CrossTable(

@@ -20,9 +20,7 @@ from factaudit.audit.core.decisions import (
     unsure_share,
 )
 from factaudit.audit.core.declare import Answer, Audit, Audited, Check, Column, Decision, Finding, Glance, Unit, shared
-from factaudit.audit.core.groups import group_by
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.mover import combine
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import (
@@ -35,13 +33,14 @@ from factaudit.audit.core.rows import (
     reasons,
     without_interval,
 )
+from factaudit.audit.core.tallies import LABEL, Tallies, says, states
 from factaudit.audit.core.words import count, percent, points, with_interval
 
 KEYS = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
 _CLASSES = ("unattributable", "attributable")
 
 
-def rates(judged: Judged, *, by: Sequence[str] = ("dataset",), intervals: Intervals | None = None) -> list[Row]:
+def rates(judged: Tallies, *, by: Sequence[str] = ("dataset",), intervals: Intervals | None = None) -> list[Row]:
     """TPR, TNR, BAcc, PPR and the TPR - TNR gap of each evaluator, over any columns of the claims table.
 
     A row per group of ``by`` and evaluator: the keys of ``by``, evaluator, n (labelled and scored claims; all scored
@@ -50,20 +49,18 @@ def rates(judged: Judged, *, by: Sequence[str] = ("dataset",), intervals: Interv
     with intervals, ``_low`` and ``_high``. Where ``by`` has dataset, a row of dataset ``__macro__`` has the unweighted
     mean of each figure over the datasets where it is defined.
     """
-    groups = group_by(judged.claims, by)
+    groups = judged.group("claim", by)
     rows: list[tuple[int, Row]] = []
     means: list[Row] = []
     for at, evaluator in enumerate(judged.evaluators):
-        size = len(groups.keys)
-        counts = nine.count(groups.codes, size, judged.label, judged.prediction[at])
-        certain = nine.count(groups.codes, size, judged.label, judged.certain[at])
+        counts, sure = (judged.count(groups, LABEL, field(at)) for field in (says, states))
         over_all = nine.unlabelled(counts)
         limits = None
         if intervals is not None:
-            clusters = nine.clusters_of(judged, at, groups.codes, size)
+            clusters = judged.clusters_of(groups, LABEL, says(at))
             limits = nine.rate_limits(clusters, over_all, intervals.confidence)
-        figures = nine.with_ends(nine.rates(counts, over_all), nine.rate_bounds(certain), limits)
-        sizes = nine.sizes(counts, certain) | {
+        figures = nine.with_ends(nine.rates(counts, over_all), nine.rate_bounds(sure), limits)
+        sizes = nine.sizes(counts, sure) | {
             "n_attributable": counts[:, 1, :2].sum(-1),
             "n_unattributable": counts[:, 0, :2].sum(-1),
         }
@@ -351,6 +348,7 @@ AUDIT = Audit(
     columns=COLUMNS,
     options={"by": "columns of the claims"},
     compute=rates,
+    tallies=True,
     counts="joint",
     plots=(
         DotPlot(

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from factaudit.audit.core import counts as nine
 from factaudit.audit.core.checks import by_evaluator, evidence_of, of_datasets
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.rows import Row, counted
-from factaudit.audit.core.shares import Clusters, by_cluster, shares
+from factaudit.audit.core.shares import Clusters, shares
+from factaudit.audit.core.tallies import LABEL, Tallies, says
 from factaudit.audit.core.transfer import homogeneity
 from factaudit.audit.core.words import percent, points
-from factaudit.audit.quantification import by_system
 
 #: Each rate with the label of its class.
 _CLASSES = {"tpr": 1, "tnr": 0}
@@ -24,7 +21,7 @@ POINTS = 10
 
 
 def transfer(
-    judged: Judged, *, levels: Sequence[str] = LEVELS, alpha: float = 0.05, intervals: Intervals | None = None
+    judged: Tallies, *, levels: Sequence[str] = LEVELS, alpha: float = 0.05, intervals: Intervals | None = None
 ) -> list[Row]:
     """Are an evaluator's TPR and TNR the same on all systems of a dataset?
 
@@ -38,27 +35,16 @@ def transfer(
     del intervals  # a test has none
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
-        units, systems = judged.at(level), by_system(judged, level)
+        systems = judged.group(level, systems=True)
         for at, evaluator in enumerate(judged.evaluators):
-            for dataset in judged.datasets[1]:
+            for dataset in judged.dataset_names:
                 places = [place for place, key in enumerate(systems.keys) if key["dataset"] == dataset]
-                clusters = _clusters(units, at, systems.codes, places)
+                clusters = judged.together(systems, places, LABEL, says(at))
                 for rate, label in _CLASSES.items():
                     row: Row = {"dataset": dataset, "level": level, "evaluator": evaluator, "rate": rate}
                     rows.append(row | _tested(clusters, label, len(places), alpha))
     rows.sort(key=lambda row: row["dataset"])
     return rows
-
-
-def _clusters(units: Judged, at: int, codes: np.ndarray, places: Sequence[int]) -> Clusters:
-    """Counts (k, S * 9) of the claims of the systems of one dataset in each cluster."""
-    column = np.full(int(codes.max(initial=-1)) + 2, -1, dtype=np.int64)
-    column[list(places)] = np.arange(len(places))
-    system = column[codes]  # the last one is that of code -1
-    cells = system * nine.CELLS + nine.cells(units.label, units.prediction[at])
-    return by_cluster(
-        units, np.where(system >= 0, 0, -1), 1, np.where(system >= 0, cells, -1), len(places) * nine.CELLS
-    )
 
 
 def _tested(clusters: Clusters, label: int, n_systems: int, alpha: float) -> Row:
@@ -154,6 +140,7 @@ AUDIT = Audit(
     },
     options={"levels": "`claim`, `response`", "alpha": "of the test (0.05)"},
     compute=transfer,
+    tallies=True,
     checks=(
         Check(
             "transfer",

@@ -11,6 +11,7 @@ import pandas as pd
 from factaudit.audit.core.groups import column_codes
 from factaudit.audit.core.judged import MISSING, Judged
 from factaudit.audit.core.rows import ALL
+from factaudit.audit.core.tallies import check_evaluators
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def corpora(judged: Judged, level: str, evaluators: Sequence[str], strata: Seque
 
     Claims without a system are left out where others have one; where none has, all are one system, ``__all__``.
     """
-    judged.check_evaluators(evaluators)
+    check_evaluators(evaluators, judged.evaluators)
     units = judged.at(level)
     chosen = [judged.evaluators.index(name) for name in evaluators]
     codes, datasets = units.datasets

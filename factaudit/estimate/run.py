@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 from factaudit.audit.core.judged import LEVELS, Judged
 from factaudit.audit.core.rows import Row, counted, number, reasons
+from factaudit.audit.core.tallies import check_evaluators
 from factaudit.errors import UsageError, hint
 from factaudit.estimate.case import Case, Settings
 from factaudit.estimate.compare import differences, lowest, ranks
@@ -142,7 +143,7 @@ def chosen_evaluators(
     main = order[0] if main is None else main
     others = [name for name in order if name != main] if covariates is None else list(covariates)
     names = list(dict.fromkeys([main, *others]))
-    judged.check_evaluators(names)
+    check_evaluators(names, judged.evaluators)
     return names
 
 

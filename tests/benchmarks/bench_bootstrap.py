@@ -16,8 +16,10 @@ import numpy as np
 import pandas as pd
 
 from factaudit.audit.core import counts as nine
-from factaudit.audit.core.intervals import Intervals, tally
+from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.kinds import tally
+from factaudit.audit.core.tallies import LABEL, says
 from factaudit.audit.rates import rates
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -58,7 +60,7 @@ def draws(judged: Judged, evaluator: int, intervals: Intervals) -> tuple[np.ndar
     """
     stratum, names = judged.datasets
     cells = nine.cells(judged.label, judged.prediction[evaluator])
-    counts = intervals.counts(judged, stratum, len(names), cells, CELLS)
+    counts = intervals.counts(judged, judged.group("claim"), LABEL, says(evaluator))
     taken = [[] for _ in range(intervals.replicates)]
     for at, name in enumerate(names):
         rows = np.flatnonzero(stratum == at)

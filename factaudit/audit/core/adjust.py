@@ -20,7 +20,6 @@ from factaudit.audit.core.calibration import (
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.rows import Row, number, reasons, without_interval
-from factaudit.audit.quantification import by_system
 from factaudit.audit.transfer import transfer
 from factaudit.errors import UsageError, hint
 
@@ -59,7 +58,7 @@ def adjust(
     }
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
-        units, systems = judged.at(level), by_system(judged, level)
+        units, systems = judged.at(level), judged.group(level, systems=True)
         for place in [at for at, key in enumerate(systems.keys) if key["system"] == calibrate]:
             dataset = systems.keys[place]["dataset"]
             others = [(o, k["system"]) for o, k in enumerate(systems.keys) if k["dataset"] == dataset and o != place]

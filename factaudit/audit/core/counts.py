@@ -11,12 +11,16 @@ verdict: they are of counts without guessed predictions (`Judged.certain`).
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.mover import combine_shares, paired
 from factaudit.audit.core.rows import ratio
 from factaudit.audit.core.shares import Clusters, Limits, Shares, by_cluster, shares
+
+if TYPE_CHECKING:
+    from factaudit.audit.core.judged import Judged
 
 Figures = dict[str, np.ndarray]
 #: Of each figure the two ends of its bounds, or of its interval.
@@ -28,26 +32,29 @@ CELLS = 9
 _BLOCK = 1 << 15
 
 
-def cells(label: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    """The cell of each claim, 0..8, in the order of an array of shape (3, 3): int64 (n,)."""
-    # As unsigned numbers -1 is the greatest of all: two minima cost less than two divisions.
-    row, column = np.minimum(label.astype(np.uint8), 2), np.minimum(prediction.astype(np.uint8), 2)
-    return (row * np.uint8(3) + column).astype(np.int64)
+def cells(*values: np.ndarray) -> np.ndarray:
+    """The cell of each claim by its k values, each 0, 1 or -1: int64 (n,), in the order of an array of k axes of 3."""
+    # As unsigned numbers -1 is the greatest of all: minima cost less than divisions.
+    found = np.minimum(values[0].astype(np.uint8), 2)
+    for one in values[1:]:
+        found = found * np.uint8(3) + np.minimum(one.astype(np.uint8), 2)
+    return found.astype(np.int64)
 
 
-def count(codes: np.ndarray, n_groups: int, label: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    """int64 (n_groups, 3, 3): how many claims of each group fall in each cell.
+def count(codes: np.ndarray, n_groups: int, *values: np.ndarray) -> np.ndarray:
+    """int64 (n_groups, 3, ..., 3): how many claims of each group fall in each of the `cells` of k values.
 
     codes: int (n,), the claims' groups; -1 where a claim is in none.
     """
-    counts = np.zeros(n_groups * CELLS, dtype=np.int64)
+    n_cells = 3 ** len(values)
+    counts = np.zeros(n_groups * n_cells, dtype=np.int64)
     # In blocks that stay in the processor's cache: a million claims cost no more each than ten thousand.
     for start in range(0, len(codes), _BLOCK):
         part = slice(start, start + _BLOCK)
         inside = codes[part] >= 0
-        places = (codes[part] * CELLS + cells(label[part], prediction[part]))[inside]
+        places = (codes[part] * n_cells + cells(*(one[part] for one in values)))[inside]
         counts += np.bincount(places, minlength=len(counts))
-    return counts.reshape(-1, 3, 3)
+    return counts.reshape(n_groups, *[3] * len(values))
 
 
 def unlabelled(counts: np.ndarray) -> np.ndarray:

@@ -230,6 +230,9 @@ class Audit:
     #: What of a counts table (`factaudit.tables.counts`) it needs: the two error rates, or how many of the labelled
     #: errors were found as well ("joint"); None: it needs claims.
     counts: Literal["margins", "joint"] | None = None
+    #: Whether it asks for numbers of claims and clusters alone (`factaudit.audit.core.tallies`), so that it is computed
+    #: from tables past memory as well.
+    tallies: bool = False
     #: Whether it is computed where nobody asked for audits by name; None: always.
     applies: Callable[[Judged], bool] | None = None
     #: The options that a run's evaluators bring: from the options as given and evaluators' signatures by name.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,15 @@ from factaudit.errors import UsageError, hint
 
 @dataclass(frozen=True)
 class Groups:
-    """``codes``: int64 (n,), the group of each row; ``keys``: per group its value of each column, in sorted order."""
+    """``codes``: int64 (n,), the group of each row (-1: none); ``keys``: per group its value of each column, sorted.
+
+    The rows are claims or responses, as ``level`` says; ``outside``: per group, its claims that are in no response.
+    """
 
     codes: np.ndarray
     keys: list[dict[str, Any]]
+    level: str = "claim"
+    outside: tuple[int, ...] = ()
 
 
 def group_by(claims: pd.DataFrame, by: Sequence[str]) -> Groups:
@@ -37,19 +42,16 @@ def group_by(claims: pd.DataFrame, by: Sequence[str]) -> Groups:
     return Groups(codes, [{"dataset": key.get("dataset", ALL), **key} for key in named])
 
 
-def split(groups: Groups, claims: pd.DataFrame, column: str) -> tuple[Groups, np.ndarray]:
-    """Each group split by one more column; rows without a value get code -1. Also each new group's old one (int)."""
+def split(groups: Groups, claims: pd.DataFrame, column: str) -> Groups:
+    """Each group split by one more column; rows without a value get code -1."""
     values, names = column_codes(claims, column)
     size = len(names) + 1
     inside = claims[column].notna().to_numpy()
     pairs, codes = pair_codes(groups.codes[inside], values[inside], size)
     found = np.full(len(claims), -1, dtype=np.int64)
     found[inside] = codes
-    parents = pairs // size
-    keys = [
-        {**groups.keys[p], column: names[v]} for p, v in zip(parents.tolist(), (pairs % size).tolist(), strict=True)
-    ]
-    return Groups(found, keys), parents
+    keys = [{**groups.keys[pair // size], column: names[pair % size]} for pair in pairs.tolist()]
+    return replace(groups, codes=found, keys=keys)
 
 
 def column_codes(claims: pd.DataFrame, column: str) -> tuple[np.ndarray, list[Any]]:

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 from scipy.special import ndtr, stdtrit
 
-from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.groups import Groups
+from factaudit.audit.core.kinds import distinct
+from factaudit.audit.core.tallies import Field, Tallies
 from factaudit.errors import UsageError
 from factaudit.signature import digest
 
@@ -43,24 +44,20 @@ class Intervals:
         if not 0 < self.confidence < 1:
             raise UsageError(f"expected a confidence between 0 and 1, found {self.confidence}")
 
-    def counts(self, judged: Judged, groups: np.ndarray, n_groups: int, cells: np.ndarray, n_cells: int) -> np.ndarray:
+    def counts(self, judged: Tallies, groups: Groups, *fields: Field) -> np.ndarray:
         """How many rows of each group fall in each cell, in each replicate: float64 (replicates, n_groups, n_cells).
 
-        groups, cells: int (n,), of each row of ``judged``. A row of group -1 counts nowhere, but its cluster is drawn
-        all the same. A figure that is a function of counts gets its bootstrap distribution by being computed on the
-        result. A group that lies in a single cluster is NaN: there is nothing to resample.
+        A row in no group counts nowhere, but its cluster is drawn all the same. A figure that is a function of counts
+        gets its bootstrap distribution by being computed on the result. A group that lies in a single cluster is NaN:
+        there is nothing to resample.
         """
-        stratum, names = judged.datasets
-        clusters = judged.clusters
-        codes = np.where(groups < 0, -1, groups * n_cells + cells)
-        out = np.zeros((self.replicates, n_groups * n_cells))
-        for at, name in enumerate(names):
-            rows = np.flatnonzero(stratum == at)
-            used, local = np.unique(codes[rows], return_inverse=True)
-            sums = self.sums(tally(clusters[rows], local, len(used)), name)
-            out[:, used[used >= 0]] += sums[:, used >= 0]
-        drawn = out.reshape(self.replicates, n_groups, n_cells)
-        drawn[:, _clusters_of(groups, clusters, n_groups) < 2] = np.nan
+        n_cells = 3 ** len(fields)
+        out = np.zeros((self.replicates, len(groups.keys) * n_cells))
+        for dataset, codes, kinds, times in judged.strata(groups, *fields):
+            sums = self.sums((kinds, times), dataset)
+            out[:, codes[codes >= 0]] += sums[:, codes >= 0]
+        drawn = out.reshape(self.replicates, len(groups.keys), n_cells)
+        drawn[:, judged.n_clusters(groups) < 2] = np.nan
         return drawn
 
     def sums(self, statistics: np.ndarray | tuple[np.ndarray, np.ndarray], stratum: str) -> np.ndarray:
@@ -114,33 +111,3 @@ class Intervals:
         quantile = np.nanquantile if np.isnan(filled).any() else np.quantile
         low, high = quantile(filled, [tail, 1 - tail], axis=0)
         return np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
-
-
-def tally(clusters: np.ndarray, codes: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct clusters, as counts of codes (U, size), and how often each occurs (U,).
-
-    ``clusters`` and ``codes``: int (n,), of each member its cluster and its code 0..size-1.
-    """
-    found, names = pd.factorize(clusters)
-    if len(names) == len(clusters):  # each member is its own cluster: a kind is a code
-        times = np.bincount(codes, minlength=size)
-        return np.eye(size, dtype=np.int64)[times > 0], times[times > 0]
-    return distinct(np.bincount(found * size + codes, minlength=len(names) * size).reshape(-1, size))
-
-
-def distinct(statistics: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct rows of (C, K) statistics in a canonical order, and how often each occurs."""
-    codes = np.zeros(len(statistics), dtype=np.int64)
-    for column in statistics.T:
-        values, names = pd.factorize(column, sort=True)
-        codes = pd.factorize(codes * len(names) + values, sort=True)[0]
-    _, first, times = np.unique(codes, return_index=True, return_counts=True)
-    return statistics[first], times
-
-
-def _clusters_of(groups: np.ndarray, clusters: np.ndarray, n_groups: int) -> np.ndarray:
-    """int (n_groups,): in how many clusters each group has a row."""
-    inside = groups >= 0
-    size = int(clusters.max(initial=-1)) + 1
-    pairs = pd.unique(groups[inside].astype(np.int64) * size + clusters[inside])
-    return np.bincount(pairs // max(size, 1), minlength=n_groups)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-from factaudit.audit.core.groups import column_codes, pair_codes
+from factaudit.audit.core import counts as nine
+from factaudit.audit.core.groups import Groups, column_codes, group_by, pair_codes, split
+from factaudit.audit.core.kinds import tally
+from factaudit.audit.core.shares import Clusters, by_cluster
+from factaudit.audit.core.tallies import Field
 from factaudit.errors import UsageError, hint
 from factaudit.tables import STATUSES, claim_positions
 
@@ -78,19 +81,6 @@ class Judged:
         """int8 (E, n): `prediction` without what was guessed, a reply that states no verdict and was read as one."""
         return np.where(self.status > STATUSES.index("ok"), MISSING, self.prediction).astype(np.int8)
 
-    def check_evaluators(self, names: Iterable[str]) -> None:
-        """Raise `UsageError` for a name that no verdict has."""
-        for name in names:
-            if name not in self.evaluators:
-                raise UsageError(f"no verdicts of {name!r}{hint(name, self.evaluators)}")
-
-    def pairs(self, wanted: Mapping[str, str] | None) -> list[tuple[int, int]]:
-        """Places of the pairs of evaluators that are wanted, each to its other one; None: every two."""
-        if wanted is None:
-            return list(combinations(range(len(self.evaluators)), 2))
-        self.check_evaluators(name for pair in wanted.items() for name in pair)
-        return [(self.evaluators.index(a), self.evaluators.index(b)) for a, b in wanted.items()]
-
     def at(self, level: str) -> Judged:
         """The claims themselves, or their responses (see `responses`)."""
         if level not in LEVELS:
@@ -139,6 +129,68 @@ class Judged:
         found = np.full(len(self.claims), -1, dtype=np.int64)
         found[rows] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
         return found
+
+    # ------------------------------------------------------------------- numbers (factaudit.audit.core.tallies.Tallies)
+
+    @property
+    def dataset_names(self) -> list[str]:
+        return self.datasets[1]
+
+    @property
+    def system_names(self) -> list[str]:
+        return sorted(set(self.claims["system"].dropna()))
+
+    def group(self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False) -> Groups:
+        units, groups = self.at(level), group_by(self.claims, by)
+        if level == "response":
+            alone = self.claims["response_id"].isna().to_numpy()
+            outside = np.bincount(groups.codes[alone], minlength=len(groups.keys))
+            first, last = self.response_ends(groups.codes)
+            if (first != last).any():
+                raise UsageError(f"claims of one response differ in {', '.join(by)}: use levels: [claim]")
+            groups = Groups(first, groups.keys, level, tuple(outside.tolist()))
+        return split(groups, units.claims, "system") if systems else groups
+
+    def count(self, groups: Groups, *fields: Field) -> np.ndarray:
+        return nine.count(groups.codes, len(groups.keys), *self._values(groups, fields))
+
+    def clusters_of(self, groups: Groups, *fields: Field, known: bool = False) -> Clusters:
+        values = self._values(groups, fields)
+        codes, size = nine.cells(*values), 3 ** len(values)
+        if known:
+            every = np.logical_and.reduce([one >= 0 for one in values])
+            cells = np.ravel_multi_index(values, [2] * len(values), mode="clip")
+            codes, size = np.where(every, cells, -1), 2 ** len(values)
+        return by_cluster(self.at(groups.level), groups.codes, len(groups.keys), codes, size)
+
+    def together(self, groups: Groups, places: Sequence[int], *fields: Field) -> Clusters:
+        column = np.full(len(groups.keys) + 1, -1, dtype=np.int64)  # the last one is that of code -1
+        column[list(places)] = np.arange(len(places))
+        place, size = column[groups.codes], 3 ** len(fields)
+        codes = np.where(place >= 0, place * size + nine.cells(*self._values(groups, fields)), -1)
+        return by_cluster(self.at(groups.level), np.where(place >= 0, 0, -1), 1, codes, len(places) * size)
+
+    def strata(self, groups: Groups, *fields: Field) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+        units, size = self.at(groups.level), 3 ** len(fields)
+        codes = np.where(groups.codes < 0, -1, groups.codes * size + nine.cells(*self._values(groups, fields)))
+        stratum, names = units.datasets
+        for at, name in enumerate(names):
+            rows = np.flatnonzero(stratum == at)
+            used, local = np.unique(codes[rows], return_inverse=True)
+            yield name, used, *tally(units.clusters[rows], local, len(used))
+
+    def n_clusters(self, groups: Groups) -> np.ndarray:
+        inside = groups.codes >= 0
+        clusters = self.at(groups.level).clusters
+        size = int(clusters.max(initial=-1)) + 1
+        pairs = pd.unique(groups.codes[inside].astype(np.int64) * size + clusters[inside])
+        return np.bincount(pairs // max(size, 1), minlength=len(groups.keys))
+
+    def _values(self, groups: Groups, fields: Sequence[Field]) -> list[np.ndarray]:
+        units = self.at(groups.level)
+        return [units.label if one.kind == "label" else getattr(units, one.kind)[one.evaluator] for one in fields]
+
+    # ---------------------------------------------------------------------------------------------------------- arrays
 
     @cached_property
     def datasets(self) -> tuple[np.ndarray, list[str]]:

@@ -13,12 +13,16 @@ simulated in ``tests/validity``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import stdtrit
 
-from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.kinds import distinct
 from factaudit.audit.core.rows import ratio
+
+if TYPE_CHECKING:
+    from factaudit.audit.core.judged import Judged
 
 #: What the correlation of claims within a cluster is taken for, where errors are too few to tell.
 TYPICAL_ICC = 0.15
@@ -34,13 +38,22 @@ class Clusters:
     """Counts of the claims of G groups, cluster by cluster: k (group, cluster) pairs, or kinds of them.
 
     group: int64 (k,), 0..n_groups-1; times: int64 (k,), how many clusters are of this kind; counts: int64 (k, K), of
-    each of K kinds of claims.
+    each of K kinds of claims. `kinds` are in an order that follows from the counts, whoever counted them.
     """
 
     group: np.ndarray
     times: np.ndarray
     counts: np.ndarray
     n_groups: int
+
+    @classmethod
+    def kinds(cls, group: np.ndarray, counts: np.ndarray, n_groups: int, times: np.ndarray | None = None) -> Clusters:
+        """Equal clusters of a group collapsed to one kind, sorted by group, then by counts from the last one on.
+
+        times: int (k,), how many clusters each row stands for; None: one.
+        """
+        rows, found = distinct(np.column_stack([group, counts[:, ::-1]]), times)
+        return cls(rows[:, 0], found, rows[:, :0:-1], n_groups)
 
     def total(self, values: np.ndarray) -> np.ndarray:
         """Sums over the clusters of each group: (k,) or (k, ...) -> (G, ...)."""
@@ -62,7 +75,7 @@ def by_cluster(judged: Judged, groups: np.ndarray, n_groups: int, codes: np.ndar
         return Clusters(kinds // n_codes, times[kinds], np.eye(n_codes, dtype=np.int64)[kinds % n_codes], n_groups)
     pairs, place = np.unique(group * size + cluster, return_inverse=True)
     counts = np.bincount(place * n_codes + code, minlength=len(pairs) * n_codes).reshape(len(pairs), n_codes)
-    return Clusters(pairs // max(size, 1), np.ones(len(pairs), dtype=np.int64), counts, n_groups)
+    return Clusters.kinds(pairs // max(size, 1), counts, n_groups)
 
 
 @dataclass(frozen=True)
