@@ -24,12 +24,13 @@ from factaudit.audit.core.declare import Audit
 from factaudit.audit.core.judged import Judged
 from factaudit.errors import Problem, UsageError
 from factaudit.evaluators.judging import name_evaluator
-from factaudit.evaluators.registry import evaluator_kinds, parse_spec
+from factaudit.evaluators.registry import evaluator_kinds
 from factaudit.files import TEMPORARY, clear_away, held, refuse_link, write_json, write_text
 from factaudit.paths import Kind, Paths
 from factaudit.report import render
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, file_checksum, signature
+from factaudit.spec import parse_spec
 from factaudit.version import __version__
 from factaudit.yamlfile import Place, YamlFile
 

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "factaudit"
 #: The rooms (folders, or modules that stand alone) from the bottom up; a room imports those on lower floors only.
 FLOORS = (
     {"version", "errors"},
-    {"signature", "files", "text", "yamlfile"},
+    {"signature", "spec", "files", "text", "yamlfile"},
     {"paths"},
     {"tables"},
     {"intake"},

@@ -414,17 +414,17 @@ CASES: list[tuple[str, int, str]] = [
         "Invalid value for '--max-cost': 0.0 is",
     ),
     (
-        "score responses.jsonl --knowledge pages.jsonl --llm m,params.api_key=sk-verysecretverysecret --out OUT",
+        "score responses.jsonl --knowledge pages.jsonl --llm m:params.api_key=sk-verysecretverysecret --out OUT",
         2,
         "factscore.llm: params: 'api_key' looks",
     ),
     (
-        "score responses.jsonl --knowledge pages.jsonl --llm m,base_url=https://u:secretword@h --out OUT",
+        "score responses.jsonl --knowledge pages.jsonl --llm m:base_url=https://u:secretword@h --out OUT",
         2,
         "factscore.llm: base_url: expected an",
     ),
     (
-        "score responses.jsonl --knowledge pages.jsonl --llm m,concurrency=0 --out OUT",
+        "score responses.jsonl --knowledge pages.jsonl --llm m:concurrency=0 --out OUT",
         2,
         "factscore.llm: concurrency: expected",
     ),

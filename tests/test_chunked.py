@@ -11,7 +11,8 @@ from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.chunked import Chunked
 from factaudit.evaluators.ensemble import Ensemble
 from factaudit.evaluators.judging import NamedEvaluator, name_evaluator
-from factaudit.evaluators.registry import make_evaluator, parse_spec
+from factaudit.evaluators.registry import make_evaluator
+from factaudit.spec import parse_spec
 from factaudit.text.chunks import chunk
 
 DOC = " ".join(f"Sentence {n} tells of the mill number {n} by the river." for n in range(30))

@@ -97,7 +97,7 @@ def test_score_with_a_model_and_demonstrations_of_ones_own(
     demos = tmp_path / "demos.json"
     demos.write_text(json.dumps({"He sang in Rome.": ["He sang.", "He was in Rome."]}))
     with FaultServer(plan=plan) as server:
-        llm = f"m,base_url={server.url},concurrency=4,cache={tmp_path / 'cache.db'}"
+        llm = f"m:base_url={server.url},concurrency=4,cache={tmp_path / 'cache.db'}"
         arguments = ["--knowledge", people / "pages.jsonl", "--llm", llm, "--demos", demos, "--max-cost", "1"]
         code, out, _ = call("score", bios, *arguments, "--out", tmp_path / "run")
         assert code == 2  # nobody knows what this model costs
@@ -124,7 +124,7 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
     ]
     talks.write_text("".join(json.dumps(one) + "\n" for one in told))
     with FaultServer(plan=plan) as server:
-        llm = f"m,base_url={server.url},cache={tmp_path / 'cache.db'}"
+        llm = f"m:base_url={server.url},cache={tmp_path / 'cache.db'}"
         arguments = ["--conversation", "--knowledge", people / "pages.jsonl", "--llm", llm, "--set", "gamma=0"]
         code, out, _ = call("score", talks, *arguments, "--out", tmp_path / "run")
     assert code == 0
@@ -155,7 +155,7 @@ def test_ambigbio_writes_what_dscore_reads(
     names = tmp_path / "names.jsonl"
     names.write_text('{"name": "Elena Varga"}\n{"name": "Nobody Atall"}\n')
     with FaultServer(plan=lambda body, attempt: Plan(text="Elena Varga was a cellist [1].")) as server:
-        llm = f"m,base_url={server.url},cache={tmp_path / 'cache.db'}"
+        llm = f"m:base_url={server.url},cache={tmp_path / 'cache.db'}"
         arguments = ["--knowledge", tmp_path / "people.db", "--llm", llm, "--system", "mine", "--k", "2"]
         code, out, _ = call("ambigbio", "generate", names, *arguments, "--out", tmp_path / "bios.jsonl")
     assert code == 0
@@ -186,7 +186,7 @@ def test_ambigbio_writes_what_dscore_reads(
         (["score", "{bios}", "--set", "gama=1", "--out", "o"], 2, "'factscore.gama' (did you mean 'gamma'?)"),
         (["score", "{bios}", "--set", "seed=-1", "--out", "o"], 2, "seed: expected greater than or equal to 0"),
         (["score", "{bios}", "--set", "llm={{modle: x}}", "--out", "o"], 2, "did you mean 'model'?"),
-        (["score", "{bios}", "--llm", "x,concurency=3", "--out", "o"], 2, "concurency"),
+        (["score", "{bios}", "--llm", "x:concurency=3", "--out", "o"], 2, "concurency"),
         (["score", "{bios}", "--verifier", "no-context", "--llm", "x", "--demos", "absent", "--out", "o"], 1, "absent"),
         (["score", "{bios}"], 2, "--out"),
         (["dscore", "{bios}", "--verifier", "unigram", "--grouper", "heuristic", "--out", "o"], 2, "candidates are"),

@@ -329,7 +329,7 @@ def test_the_local_model_scores_five_responses_from_text_to_report(pages: Path, 
     # A small model on a small machine reads a few hundred tokens a second: short demonstrations, few facts.
     demos = tmp_path / "demos.json"
     demos.write_text(json.dumps({"He is tall and kind.": ["He is tall.", "He is kind."]}))
-    llm = f"smollm2,base_url=local,concurrency=2,timeout=300,cache={tmp_path / 'c.db'}"
+    llm = f"smollm2:base_url=local,concurrency=2,timeout=300,cache={tmp_path / 'c.db'}"
     settings = ["--demos", str(demos), "--set", "max_facts=2", "--set", "replicates=100"]
     with pytest.raises(SystemExit) as stop:
         main(["score", str(bios), "--knowledge", str(pages), "--llm", llm, *settings, "--out", str(tmp_path / "run")])

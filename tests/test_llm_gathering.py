@@ -59,7 +59,7 @@ def files(folder: Path, command: str) -> list[str]:
 def llm(server: FaultServer, cache: Path, **more: Any) -> str:
     given = {"base_url": server.url, "cache": cache, "prices": cache.parent / "prices.csv", **more}
     (cache.parent / "prices.csv").write_text("model,input,output\nm,1000,1000\n")
-    return ",".join(["m", *(f"{key}={value}" for key, value in given.items())])
+    return "m:" + ",".join(f"{key}={value}" for key, value in given.items())
 
 
 def call(*arguments: str) -> None:

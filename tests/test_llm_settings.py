@@ -15,27 +15,32 @@ from factaudit.engines.factscore import settings
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm import LLMJudge
-from factaudit.evaluators.registry import make_evaluator, parse_spec
+from factaudit.evaluators.registry import make_evaluator
 from factaudit.llm.client import Client
 from factaudit.llm.cost import Budget, Price
 from factaudit.llm.settings import LLMField, LLMSettings
+from factaudit.spec import parse_spec
 
 
 def test_a_model_is_named_on_one_line() -> None:
-    found = LLMSettings.of("gpt-4o-mini,base_url=http://localhost:1/v1,concurrency=64,params.seed=7,params.stop=null")
+    found = LLMSettings.of("gpt-4o-mini:base_url=http://localhost:1/v1,concurrency=64,params.seed=7,params.stop=null")
     assert (found.model, found.base_url, found.concurrency) == ("gpt-4o-mini", "http://localhost:1/v1", 64)
     assert found.params == {"seed": 7, "stop": None}
     assert LLMSettings.of(found) is found
+    assert LLMSettings.of("llama3.1:8b").model == "llama3.1:8b"  # as Ollama names them
+    ollama = LLMSettings.of("llama3.1:8b:base_url=http://localhost:11434/v1")
+    assert (ollama.model, ollama.base_url) == ("llama3.1:8b", "http://localhost:11434/v1")
     assert LLMSettings.of({"model": 4, "params": {"a": 1}, "params.b": "[x, y]"}).params == {"a": 1, "b": ["x", "y"]}
     for text, message in (
-        ("gpt-4o-mini,concurrency", "expected NAME"),
-        ("gpt-4o-mini,=3", "expected NAME"),
-        ("gpt-4o-mini,concurency=3", "unknown key 'concurency' .did you mean 'concurrency'"),
-        ("gpt-4o-mini,temperature=1", "a parameter of the request is params.temperature"),
-        ("gpt-4o-mini,concurrency=many", "llm: concurrency: .*found 'many'"),
-        ("gpt-4o-mini,concurrency=0", "concurrency: expected more than 0"),
-        ("gpt-4o-mini,base_url=ftp://x", "base_url: expected"),
-        ("gpt-4o-mini,params.x=[", "params.x: the value is not YAML"),
+        ("gpt-4o-mini:timeout=9,concurrency", "expected NAME"),
+        ("gpt-4o-mini,concurrency=3", "expected NAME"),
+        ("gpt-4o-mini:=3", "expected NAME"),
+        ("gpt-4o-mini:concurency=3", "unknown key 'concurency' .did you mean 'concurrency'"),
+        ("gpt-4o-mini:temperature=1", "a parameter of the request is params.temperature"),
+        ("gpt-4o-mini:concurrency=many", "llm: concurrency: .*found 'many'"),
+        ("gpt-4o-mini:concurrency=0", "concurrency: expected more than 0"),
+        ("gpt-4o-mini:base_url=ftp://x", "base_url: expected"),
+        ("gpt-4o-mini:params.x=[", "params.x: the value is not YAML"),
     ):
         with pytest.raises(UsageError, match=message):
             LLMSettings.of(text)

@@ -8,6 +8,7 @@ import click
 
 from factaudit.cli.options import MAX_COST, PATH, SYSTEM, Group, example
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import answer
 
 
 @click.group(short_help="Collect ambiguous names, write biographies.", cls=Group)
@@ -17,6 +18,7 @@ def ambigbio() -> None:
 
 @ambigbio.command(
     "collect",
+    gives={"out": "string: the file", "n_names": "integer"},
     short_help="Gather names that several people share.",
     epilog=example("factaudit ambigbio collect --n 500 --seed 0 --out names.jsonl"),
 )
@@ -31,16 +33,18 @@ def ambigbio_collect(n: int, seed: int, api: str | None, pause: float, out: Path
 
     names = collect(out, n, seed=seed, api=api or API, pause=pause, say=say)
     say(f"{out}: {len(names):,} names")
+    answer({"out": out, "n_names": len(names)})
 
 
 @ambigbio.command(
     "generate",
+    gives={"out": "string: the file", "n_biographies": "integer"},
     short_help="Write biographies of ambiguous names.",
     epilog=example("factaudit ambigbio generate names.jsonl --knowledge wiki.db --llm gpt-4o-mini --out bios.jsonl"),
 )
 @click.argument("names", type=PATH)
 @click.option("--knowledge", type=PATH, required=True, help="The knowledge source (.db).")
-@click.option("--llm", required=True, metavar="NAME[,key=value,...]", help="e.g. llama,params.temperature=1")
+@click.option("--llm", required=True, metavar="NAME[:key=value,...]", help="e.g. llama:params.temperature=1")
 @click.option("--demos", default="ambiguity", show_default=True, help="ambiguity, no-ambiguity, careful, or a file.")
 @click.option("--whole", is_flag=True, help="Search the whole knowledge source, not only pages of the name.")
 @click.option("--k", type=click.IntRange(1), default=5, show_default=True, help="Passages per name.")
@@ -69,6 +73,7 @@ def ambigbio_generate(
     with DocDB(knowledge) as source:
         rows = generate(read_names(names), source, client, out, demos=demos, k=k, whole=whole, system=system, say=say)
     say(f"{out}: {len(rows):,} biographies")
+    answer({"out": out, "n_biographies": len(rows)})
 
 
 COMMANDS = (ambigbio,)

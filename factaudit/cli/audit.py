@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from factaudit.cli.options import PATH, REPLICATES, RUN_FOLDER, example, mapping_options
-from factaudit.cli.show import show_adjusted, show_results
+from factaudit.cli.show import RUN, show_adjusted, show_results
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import Verb, answer
 
 if TYPE_CHECKING:
     from factaudit.intake.mapping import Mapping
 
 
 @click.command(
+    cls=Verb,
+    gives=RUN,
     short_help="Audit verdicts against labelled claims.",
     epilog=example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
 )
@@ -67,7 +70,7 @@ def audit(
         given["verdicts"] = [str(path.resolve()) for path in files[1:]]
         given["mapping"] = mapping.model_dump(exclude_defaults=True, mode="json")
     experiment = Experiment(**given)
-    show_results(run_experiment(experiment, out, say=say))
+    show_results(run_experiment(experiment, out, say=say), out)
 
 
 def _limit(text: str) -> tuple[str, float]:
@@ -82,6 +85,12 @@ def _limit(text: str) -> tuple[str, float]:
 
 
 @click.command(
+    cls=Verb,
+    gives={
+        "rows": "array: per dataset, evaluator, method and system: threshold, n, predicted_error_rate,"
+        " adjusted_error_rate with _low and _high, labelled_error_rate, reason where there is none",
+        "out": "string or null: the file of the rows",
+    },
     short_help="Correct error rates from one labelled system.",
     epilog=example("factaudit adjust claims.parquet verdicts.parquet --calibrate gpt-4"),
 )
@@ -100,7 +109,7 @@ def adjust(
     from factaudit.audit.core.adjust import adjust as adjust_rates
     from factaudit.audit.core.intervals import Intervals
     from factaudit.files import spare
-    from factaudit.tables import read_claims, read_verdicts, suffix, write_table
+    from factaudit.tables import read_claims, read_verdicts, records, suffix, write_table
 
     if out is not None:
         suffix(out)  # a wrong name is said before the work, not after
@@ -114,6 +123,7 @@ def adjust(
     if out is not None:
         write_table(rows, out)
     show_adjusted(rows)
+    answer({"rows": records(rows), "out": out})
 
 
 COMMANDS = (audit, adjust)

@@ -8,6 +8,7 @@ import click
 
 from factaudit.cli.options import PATH, Group, example
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import answer
 from factaudit.errors import UsageError
 
 _FILE = click.option("--file", "file", type=PATH, help="The cache.  [default: $FACTAUDIT_CACHE or .cache/factaudit]")
@@ -18,7 +19,18 @@ def cache() -> None:
     """The replies that language models have given: kept in one SQLite file, never bought twice."""
 
 
-@cache.command("info", short_help="What the cache holds.", epilog=example("factaudit cache info"))
+@cache.command(
+    "info",
+    gives={
+        "path": "string: the cache",
+        "bytes": "integer: its size",
+        "replies": "integer: in all",
+        "open_batches": "integer: batches that were submitted and not yet read",
+        "models": "array: model, revision, replies, prompt_tokens, completion_tokens, oldest and newest (ISO dates)",
+    },
+    short_help="What the cache holds.",
+    epilog=example("factaudit cache info"),
+)
 @_FILE
 def cache_info(file: Path | None) -> None:
     """How many replies of which models the cache holds."""
@@ -26,11 +38,16 @@ def cache_info(file: Path | None) -> None:
 
     from factaudit.llm import cache as store
 
-    say(yaml.safe_dump(store.info(file or store.default_path()), sort_keys=False, allow_unicode=True).rstrip())
+    found = store.info(file or store.default_path())
+    say(yaml.safe_dump(found, sort_keys=False, allow_unicode=True).rstrip())
+    answer(found)
 
 
 @cache.command(
-    "export", short_help="Write every reply as a line of JSON.", epilog=example("factaudit cache export replies.jsonl")
+    "export",
+    gives={"out": "string: the file", "replies": "integer: how many it has"},
+    short_help="Write every reply as a line of JSON.",
+    epilog=example("factaudit cache export replies.jsonl"),
 )
 @click.argument("out", type=PATH)
 @_FILE
@@ -41,11 +58,16 @@ def cache_export(out: Path, file: Path | None) -> None:
 
     file = file or store.default_path()
     spare([file], out)
-    say(f"{out}: {store.export(file, out):,} replies")
+    replies = store.export(file, out)
+    say(f"{out}: {replies:,} replies")
+    answer({"out": out, "replies": replies})
 
 
 @cache.command(
-    "prune", short_help="Delete replies.", epilog=example("factaudit cache prune --older-than 90 --model gpt-4o-mini")
+    "prune",
+    gives={"deleted": "integer: replies"},
+    short_help="Delete replies.",
+    epilog=example("factaudit cache prune --older-than 90 --model gpt-4o-mini"),
 )
 @click.option("--older-than", type=float, metavar="DAYS", help="Only replies older than so many days.")
 @click.option("--model", help="Only replies of this model.")
@@ -58,6 +80,7 @@ def cache_prune(older_than: float | None, model: str | None, file: Path | None) 
         raise UsageError("say which replies to delete: --older-than DAYS, --model NAME, or both")
     removed = store.prune(file or store.default_path(), older_than=older_than, model=model)
     say(f"{removed:,} replies deleted")
+    answer({"deleted": removed})
 
 
 COMMANDS = (cache,)

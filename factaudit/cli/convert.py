@@ -9,10 +9,21 @@ import click
 
 from factaudit.cli.options import PATH, example
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import Verb, answer
 from factaudit.errors import UsageError
 
 
 @click.command(
+    cls=Verb,
+    gives={
+        "claims": "string: the file",
+        "n_claims": "integer",
+        "verdicts": "string or null: the file",
+        "n_verdicts": "integer or null: of the source, written or not",
+        "annotations": "string or null: the file",
+        "n_annotations": "integer or null: of the source, written or not",
+        "notes": "array: rows left out and why, how a join went",
+    },
     short_help="Turn a published data set into claims.",
     epilog=example("factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet"),
 )
@@ -50,6 +61,7 @@ def convert(
         say(note)
     write_table(converted.claims, out)
     say(f"{out}: {len(converted.claims):,} claims")
+    counts: dict[str, int | None] = {"n_claims": len(converted.claims)}
     for what, path, option in (("verdicts", verdicts, "--verdicts"), ("annotations", annotations, "--annotations")):
         table = getattr(converted, what)
         if path is None and table is not None:
@@ -59,6 +71,8 @@ def convert(
         elif path is not None:
             write_table(table, path)
             say(f"{path}: {len(table):,} {what}")
+        counts[f"n_{what}"] = None if table is None else len(table)
+    answer({"claims": out, "verdicts": verdicts, "annotations": annotations, "notes": converted.notes, **counts})
 
 
 COMMANDS = (convert,)

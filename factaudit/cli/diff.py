@@ -10,12 +10,27 @@ import click
 
 from factaudit.cli.options import PATH, REPLICATES, example
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import Verb, answer
 
 if TYPE_CHECKING:
     from factaudit.rundiff import RunDiff
 
 
 @click.command(
+    cls=Verb,
+    gives={
+        "before": "string: a run folder",
+        "after": "string: a run folder",
+        "n_claims": "integer: in both",
+        "only_before": "integer: claims",
+        "only_after": "integer: claims",
+        "changes": "array: per evaluator and dataset (__macro__: the mean): n, flips, to_right, to_wrong, and per"
+        " figure its change, _before and _after; of bacc and bias also _low and _high",
+        "systems": "array: where an evaluator's order of systems changed",
+        "findings": "array: those that are new and those that are gone",
+        "costs": "object: US dollars before and after, null where unknown",
+        "failing": "array: the conditions of --fail-on that hold, as sentences; the exit code is 1 where there is one",
+    },
     short_help="Say what changed between two runs.",
     epilog=example("factaudit diff runs/judge-v1 runs/judge-v2 --fail-on 'bacc<-0.02' --fail-on 'flips>0.1'"),
 )
@@ -43,6 +58,7 @@ def diff(before: Path, after: Path, conditions: Sequence[str], out: Path | None,
     if out is not None:
         write_json(out, asdict(found))
     _show(found)
+    answer({**asdict(found), "failing": failing})
     if failing:
         raise FactauditError("; ".join(failing))
 

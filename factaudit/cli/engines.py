@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from factaudit.cli.options import MAX_COST, RUN_FOLDER, SYSTEM, example
-from factaudit.cli.show import fail_without_predictions
+from factaudit.cli.show import RUN, answer_run, fail_without_predictions
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import Verb
 
 if TYPE_CHECKING:
     from factaudit.runfolder import RunSettings
 
 Experiment = TypeVar("Experiment", bound="RunSettings")
 
-_LLM = click.option("--llm", metavar="NAME[,key=value,...]", help="e.g. gpt-4o-mini, or smollm2,base_url=local")
+_LLM = click.option("--llm", metavar="NAME[:key=value,...]", help="e.g. gpt-4o-mini, or smollm2:base_url=local")
 _KNOWLEDGE = click.option("--knowledge", help="The knowledge source: .db, or pages as .jsonl.")
 _LIMIT = click.option("--limit", type=click.IntRange(min=1), help="Only the first so many.")
 _DEMOS = click.option("--demos", help="A file of demonstrations for decomposing, in place of our own.")
@@ -51,6 +52,8 @@ def _limited(experiment: Experiment, max_cost: float | None) -> Experiment:
 
 
 @click.command(
+    cls=Verb,
+    gives=RUN,
     short_help="Compute FActScore.",
     epilog=example("factaudit score responses.jsonl --knowledge enwiki.db --llm gpt-4o-mini --out runs/bios"),
 )
@@ -79,10 +82,14 @@ def score(responses: Sequence[str], out: Path, max_cost: float | None, settings:
 
     options["verifiers"] = list(options["verifiers"])
     experiment = _experiment(ScoreExperiment, "factscore", settings, responses=list(responses), **options)
-    fail_without_predictions(run(_limited(experiment, max_cost), out, progress=True, say=say))
+    results = run(_limited(experiment, max_cost), out, progress=True, say=say)
+    answer_run(results, out)
+    fail_without_predictions(results)
 
 
 @click.command(
+    cls=Verb,
+    gives=RUN,
     short_help="Compute D-FActScore.",
     epilog=example("factaudit dscore biographies.jsonl --knowledge wiki.db --llm gpt-4o-mini --out runs/ambig"),
 )
@@ -113,7 +120,9 @@ def dscore(
 
     options["groupers"], options["verifiers"] = list(options["groupers"]), list(options["verifiers"])
     experiment = _experiment(DScoreExperiment, "dfactscore", settings, biographies=list(biographies), **options)
-    fail_without_predictions(run(_limited(experiment, max_cost), out, progress=True, say=say))
+    results = run(_limited(experiment, max_cost), out, progress=True, say=say)
+    answer_run(results, out)
+    fail_without_predictions(results)
 
 
 COMMANDS = (score, dscore)

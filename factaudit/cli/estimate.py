@@ -7,9 +7,11 @@ from pathlib import Path
 
 import click
 
-from factaudit.cli.options import PATH, RUN_FOLDER, example
-from factaudit.cli.show import show_agreement, show_estimates, show_plan, show_sample
+from factaudit.cli.labels import labels
+from factaudit.cli.options import PATH, RULE, RUN_FOLDER, SEED, example
+from factaudit.cli.show import RUN, answer_run, show_estimates, show_plan, show_sample
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import Verb, answer
 from factaudit.errors import UsageError
 
 _CLAIMS = click.argument("claims", type=PATH)
@@ -22,14 +24,16 @@ _COVARIATES = click.option(
 _STRATA = click.option(
     "--strata", multiple=True, metavar="COLUMN", help="Columns of the claims that rates may differ by."
 )
-_SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-_RULE = click.option(
-    "--rule", default="majority", show_default=True, help="How several annotators' labels become one; or one's name."
-)
 _LEVEL = click.option("--level", type=click.Choice(["claim", "response"]), default="claim", show_default=True)
 
 
 @click.command(
+    cls=Verb,
+    gives={
+        **RUN,
+        "summary": "array: per dataset and level: which method to quote and why, how sure the order of systems is",
+        "estimates": "array: per dataset, level, system and method: rate, rate_low, rate_high, n_labels, reason",
+    },
     short_help="Estimate systems' error rates from few labels.",
     epilog=example(
         "factaudit estimate claims.parquet verdicts.parquet --labels mine.csv --sample sample.parquet --out runs/rates"
@@ -43,7 +47,7 @@ _LEVEL = click.option("--level", type=click.Choice(["claim", "response"]), defau
 @_MAIN
 @_COVARIATES
 @_STRATA
-@_RULE
+@RULE
 @click.option("--method", "methods", multiple=True, help="Only these; ppi, ppi++ and rogan-gladen are on demand.")
 @click.option("--level", "levels", multiple=True, type=click.Choice(["claim", "response"]), help="[default: both]")
 @click.option(
@@ -57,7 +61,7 @@ _LEVEL = click.option("--level", type=click.Choice(["claim", "response"]), defau
 @click.option(
     "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True
 )
-@_SEED
+@SEED
 def estimate(
     claims: Path,
     verdicts: tuple[Path, ...],
@@ -105,10 +109,20 @@ def estimate(
         confidence=confidence,
         estimate=EstimateSettings.model_validate({**given, **{key: value for key, value in chosen.items() if value}}),
     )
-    show_estimates(run_experiment(experiment, out, say=say).audits)
+    results = run_experiment(experiment, out, say=say)
+    show_estimates(results.audits)
+    answer_run(results, out, summary=results.audits["estimate_summary"], estimates=results.audits["estimates"])
 
 
 @click.command(
+    cls=Verb,
+    gives={
+        "rows": "array: per dataset, method, system (__mean__: of all) and n_labels: width with _low and _high",
+        "labels_for_width": "array: per dataset and method: the n_labels of the wanted width, with _low and _high; null"
+        " where it takes more than planned for",
+        "out": "string or null: the file of the rows",
+        "figure": "string or null: the file of the figure",
+    },
     short_help="Say how many labels an interval takes.",
     epilog=example(
         "factaudit plan claims.parquet verdicts.parquet --labels pilot.csv --sample pilot.parquet --width 0.1"
@@ -123,7 +137,7 @@ def estimate(
 @_MAIN
 @_COVARIATES
 @_STRATA
-@_RULE
+@RULE
 @_LEVEL
 @click.option("--width", type=click.FloatRange(0, 1, min_open=True), default=0.1, show_default=True, help="To aim at.")
 @click.option("--seconds-per-label", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True)
@@ -131,7 +145,7 @@ def estimate(
     "--budget", "budgets", type=click.IntRange(1), multiple=True, help="Labels to plan for.  [default: 50 to 800]"
 )
 @click.option("--out", type=PATH, help="Write the rows there: .csv, .jsonl or .parquet; a figure beside it.")
-@_SEED
+@SEED
 def plan(
     claims: Path,
     verdicts: tuple[Path, ...],
@@ -153,7 +167,7 @@ def plan(
     """Say how wide the intervals will be by the number of labels: from a pilot's labels, or from stated TPR and TNR."""
     import pandas as pd
 
-    from factaudit.estimate.plan import BUDGETS, Stated, plan_rates
+    from factaudit.estimate.plan import BUDGETS, Stated, plan_rates, planned_labels
     from factaudit.estimate.sample import read_sample
     from factaudit.files import atomic, spare
     from factaudit.tables import read_claims, read_verdicts, suffix, write_table
@@ -189,9 +203,17 @@ def plan(
             draw_plan(rows, width).savefig(temporary)
         say(f"{out}, {figure}")
     show_plan(rows, width, seconds_per_label, piloted=tpr is None)
+    answer({"rows": rows, "labels_for_width": planned_labels(rows, width), "out": out, "figure": figure})
 
 
 @click.command(
+    cls=Verb,
+    gives={
+        "out": "string: the sample",
+        "pages": "array: pages to label on",
+        "drawn": "object: per dataset, the claims (or responses) to label now",
+        "remaining": "integer: labels of the budget that the next phase draws",
+    },
     short_help="Draw the claims to label.",
     epilog=example(
         "factaudit sample claims.parquet verdicts.parquet --budget 200 --out sample.parquet --page label.html"
@@ -204,7 +226,7 @@ def plan(
 @click.option("--then", type=PATH, metavar="SAMPLE", help="Draw the next phase of this sample, by the labels so far.")
 @click.option("--more", type=click.IntRange(1), help="With --then: so many labels on top of its budget.")
 @_LABELS
-@_RULE
+@RULE
 @_MAIN
 @_COVARIATES
 @_STRATA
@@ -216,7 +238,7 @@ def plan(
 @click.option("--annotators", type=click.IntRange(1, 99), default=1, show_default=True)
 @click.option("--overlap", default="0%", show_default=True, metavar="SHARE", help="Labelled by all: 20% or 0.2.")
 @click.option("--page", type=PATH, help="Also write the page to label on: .html, one for each annotator.")
-@_SEED
+@SEED
 def sample(
     claims: Path,
     verdicts: tuple[Path, ...],
@@ -275,62 +297,14 @@ def sample(
             same_documents=same_documents,
         )
     drawn.write(out)
-    pages = []
+    pages: list[Path] = []
     if page is not None:
         from factaudit.estimate.page import write_pages
 
         pages = write_pages(drawn, table, page, seed)
     show_sample(drawn, out, pages)
-
-
-@click.command(
-    short_help="Merge annotations: agreement, disagreements, labels.",
-    epilog=example(
-        "factaudit labels ann.csv ben.csv --claims claims.parquet --out labels.parquet --page disagree.html"
-    ),
-)
-@click.argument("annotations", type=PATH, nargs=-1, required=True)
-@click.option("--out", type=PATH, required=True, help="The annotations together: .parquet, .jsonl[.gz] or .csv[.gz].")
-@click.option("--claims", type=PATH, help="The claims that they are of: checked, and needed for --page.")
-@_RULE
-@click.option("--grade", "grades", multiple=True, metavar="WORD=1|0|", help="What a grade means: partially=0.")
-@click.option("--page", type=PATH, help="A page with what annotators disagree on, to adjudicate: .html.")
-@_SEED
-def labels(
-    annotations: tuple[Path, ...],
-    out: Path,
-    claims: Path | None,
-    rule: str,
-    grades: Sequence[str],
-    page: Path | None,
-    seed: int,
-) -> None:
-    """Merge annotation files, say how far the annotators agree, and make labels of them by a rule."""
-    from factaudit.estimate.agreement import agreement, disagreements
-    from factaudit.files import spare
-    from factaudit.tables import read_claims, suffix, write_table
-    from factaudit.tables.annotations import judgements, labels_by, read_annotations
-
-    suffix(out)
-    spare([*annotations, *([claims] if claims else [])], out, page)
-    if page is not None and claims is None:
-        raise UsageError("--page shows the claims: name them with --claims")
-    table = None if claims is None else read_claims(claims)
-    together = read_annotations(*annotations, claims=table)
-    judged = judgements(together, _grades(grades))
-    made = labels_by(rule, judged)
-    write_table(together, out)
-    split = disagreements(judged)
-    show_agreement(agreement(judged, seed=seed), made, rule, len(split))
-    say(str(out))
-    if page is not None and table is not None:
-        from factaudit.estimate.page import write_page
-
-        if not len(split):
-            say("no disagreement: no page to write")
-            return
-        write_page(table[table["claim_id"].isin(split)], page, "adjudicator", seed)
-        say(str(page))
+    left = sum(drawn.plan.remaining(name) for name in drawn.plan.shares)
+    answer({"out": out, "pages": pages, "drawn": drawn.plan.drawn[-1], "remaining": left})
 
 
 def _covariates(names: Sequence[str]) -> list[str] | None:
@@ -346,16 +320,6 @@ def _share(text: str) -> float:
     if not 0 <= share <= 1:
         raise UsageError(f"expected a share from 0 to 1 (or 0% to 100%), found {text!r}")
     return share
-
-
-def _grades(given: Sequence[str]) -> dict[str, int | None] | None:
-    found: dict[str, int | None] = {}
-    for text in given:
-        name, equals, value = text.rpartition("=")
-        if not equals or value not in ("1", "0", ""):
-            raise UsageError(f"expected GRADE=1, GRADE=0 or GRADE= (no label), found {text!r}")
-        found[name] = int(value) if value else None
-    return found or None
 
 
 COMMANDS = (plan, sample, labels, estimate)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from factaudit.cli.options import PATH, example, mapping_options
+from factaudit.cli.show import TABLES, counted
 from factaudit.cli.terminal import say, titled
+from factaudit.cli.verb import Verb, answer
 
 if TYPE_CHECKING:
     from factaudit.intake.load import Loaded
@@ -17,6 +19,15 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=Verb,
+    gives={
+        "files": "array: path, n_rows, and columns: name, kind, n_different, n_missing, words, low, high, mean_length",
+        "mapping": "object or null: how columns that are not ours are read; null where they are ours",
+        "notes": "array: what was taken for what, what was assumed, which columns nothing reads",
+        **TABLES,
+        "written": "string or null: the mapping's file",
+        "next": "array: commands to run",
+    },
     short_help="Say what files hold, and how they would be read.",
     epilog=example("factaudit inspect answers.csv judges.tsv --write mapping.yaml"),
 )
@@ -34,13 +45,21 @@ def inspect(files: tuple[Path, ...], write: Path | None, mapping: Mapping) -> No
     from factaudit.intake.profile import describe
 
     spare(files, write)
+    held, notes = [], []
     for path in files:
         table = read_any(path)
         titled(str(path), f"{len(table):,} rows, {len(table.columns)} columns")
-        for name in table.columns:
-            say(f"    {describe(str(name), table[name])}")
+        columns = [describe(str(name), table[name]) for name in table.columns]
+        for column in columns:
+            say(f"    {column}")
+        held.append({"path": path, "n_rows": len(table), "columns": columns})
     say("")
-    loaded = load(files, mapping, say)
+
+    def note(line: str) -> None:
+        notes.append(" ".join(line.split()))
+        say(line)
+
+    loaded = load(files, mapping, note)
     _show(loaded)
     made = loaded.mapping
     if write is not None:
@@ -54,12 +73,26 @@ def inspect(files: tuple[Path, ...], write: Path | None, mapping: Mapping) -> No
     say("")
     names = shlex.join(map(str, files))
     use = "" if made is None else f" --map {write or 'mapping.yaml'}"
+    commands = []
     if write is None and made is not None:
-        say(f"next      factaudit inspect {names} --write mapping.yaml")
+        commands.append(f"factaudit inspect {names} --write mapping.yaml")
     if loaded.verdicts is not None:
-        say(f"next      factaudit audit {names}{use} --out runs/mine")
+        commands.append(f"factaudit audit {names}{use} --out runs/mine")
     elif loaded.claims is not None:
-        say(f"next      factaudit judge {names}{use} --evaluator rouge2 --out verdicts.parquet")
+        commands.append(f"factaudit judge {names}{use} --evaluator rouge2 --out verdicts.parquet")
+    for command in commands:
+        say(f"next      {command}")
+    described = None if made is None else made.model_dump(exclude_defaults=True, mode="json")
+    answer(
+        {
+            "files": held,
+            "mapping": described,
+            "notes": notes,
+            "written": write,
+            "next": commands,
+            **counted(loaded.claims, loaded.verdicts),
+        }
+    )
 
 
 def _show(loaded: Loaded) -> None:

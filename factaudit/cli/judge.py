@@ -11,6 +11,7 @@ import click
 from factaudit.cli.options import OVERRIDE, PATH, example, mapping_options
 from factaudit.cli.show import show_costs
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import Verb, answer
 from factaudit.errors import FactauditError, UsageError
 
 if TYPE_CHECKING:
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 
 @click.command(
+    cls=Verb,
+    gives={
+        "out": "string: the verdicts' file",
+        "evaluators": "array: evaluator, n_verdicts, and statuses: how many of each",
+        "n_errors": "integer: the same command again retries them",
+    },
     short_help="Judge claims with evaluators.",
     epilog=example("factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet"),
 )
@@ -49,9 +56,11 @@ def judge(claims: Path, evaluators: Sequence[str], repeats: int | None, out: Pat
     journal = out.parent / f".{out.name}.journal"
     verdicts = judge_claims(table, named, journal=journal, progress=True)
     write_table(verdicts, out)
+    judged = []
     for name, part in verdicts.groupby("evaluator", sort=False):
         counts = part["status"].value_counts()
         say(f"{name}: {len(part):,} verdicts, {', '.join(f'{n:,} {status}' for status, n in counts.items())}")
+        judged.append({"evaluator": name, "n_verdicts": len(part), "statuses": counts.to_dict()})
     for line in unread(verdicts):
         say(line)
     failed = int((verdicts["status"] == "error").sum())
@@ -60,6 +69,7 @@ def judge(claims: Path, evaluators: Sequence[str], repeats: int | None, out: Pat
     else:
         shutil.rmtree(journal)
         say(str(out))
+    answer({"out": out, "evaluators": judged, "n_errors": failed})
     if not verdicts["prediction"].notna().any():
         said = verdicts["raw"].dropna()
         why = f": {said.iloc[0]}" if len(said) else ""
@@ -67,6 +77,11 @@ def judge(claims: Path, evaluators: Sequence[str], repeats: int | None, out: Pat
 
 
 @click.command(
+    cls=Verb,
+    gives={
+        "rows": "array: per evaluator: calls, cached_calls, prompt_tokens, max_completion_tokens, cost, reason",
+        "cost": "number or null: US dollars of all; null where some price is not known",
+    },
     short_help="Say what an experiment will cost.",
     epilog=example("factaudit cost experiments/compare_evaluators.yaml"),
 )
@@ -82,7 +97,10 @@ def cost(experiment: Path, settings: Sequence[str], prices: Path | None) -> None
         raise UsageError(
             f"{experiment}: how many facts a response has is not known before it is decomposed; use max_cost"
         )
-    show_costs(expected_cost(load(experiment, parse_settings(settings)), prices))
+    rows = expected_cost(load(experiment, parse_settings(settings)), prices)
+    show_costs(rows)
+    costs = [row["cost"] for row in rows]
+    answer({"rows": rows, "cost": None if None in costs else sum(costs)})
 
 
 COMMANDS = (judge, cost)

@@ -9,6 +9,7 @@ import click
 
 from factaudit.cli.options import PATH, Group, example
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import answer
 
 
 @click.group(short_help="Build and look into knowledge sources.", cls=Group)
@@ -18,6 +19,12 @@ def knowledge() -> None:
 
 @knowledge.command(
     "build",
+    gives={
+        "out": "string: the knowledge source",
+        "n_pages": "integer",
+        "n_passages": "integer",
+        "tokenizer": "string: what passages were cut by",
+    },
     short_help="Make a knowledge source of pages.",
     epilog=example("factaudit knowledge build pages.jsonl --out wiki.db"),
 )
@@ -44,6 +51,7 @@ def knowledge_build(source: Path, out: Path, passage_tokens: int, tokenizer: str
             progress=lambda read, pages: _show(bar, read, pages),
         )
     say(f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})")
+    answer({"out": out, **{key: told[key] for key in ("n_pages", "n_passages", "tokenizer")}})
 
 
 def _show(bar: Any, read: int, pages: int) -> None:
@@ -52,7 +60,10 @@ def _show(bar: Any, read: int, pages: int) -> None:
 
 
 @knowledge.command(
-    "info", short_help="What a knowledge source holds.", epilog=example("factaudit knowledge info wiki.db")
+    "info",
+    gives={"info": "object: path, bytes, n_pages, n_redirects, indexed, signature, and how it was made"},
+    short_help="What a knowledge source holds.",
+    epilog=example("factaudit knowledge info wiki.db"),
 )
 @click.argument("file", type=PATH)
 def knowledge_info(file: Path) -> None:
@@ -62,11 +73,14 @@ def knowledge_info(file: Path) -> None:
     from factaudit.knowledge.docdb import DocDB
 
     with DocDB(file) as source:
-        say(yaml.safe_dump(source.info(), sort_keys=False, allow_unicode=True).rstrip())
+        info = source.info()
+    say(yaml.safe_dump(info, sort_keys=False, allow_unicode=True).rstrip())
+    answer({"info": info})
 
 
 @knowledge.command(
     "lookup",
+    gives={"title": "string: the page's", "passages": "array: texts"},
     short_help="Show the passages of one page.",
     epilog=example("factaudit knowledge lookup wiki.db 'Ada Lovelace'"),
 )
@@ -85,6 +99,7 @@ def knowledge_lookup(file: Path, title: str) -> None:
     say(f"{page.title}: {count(len(page.passages), 'passage')}")
     for number, passage in enumerate(page.passages, start=1):
         say(f"\n[{number}] {passage}")
+    answer({"title": page.title, "passages": page.passages})
 
 
 COMMANDS = (knowledge,)

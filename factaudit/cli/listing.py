@@ -2,52 +2,75 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from factaudit.cli.options import example
 from factaudit.cli.terminal import say, titled
+from factaudit.cli.verb import Verb, answer
 
 
 @click.command(
-    "list", short_help="List the evaluators, audits or formats.", epilog=example("factaudit list evaluators")
+    "list",
+    cls=Verb,
+    gives={
+        "what": "string: evaluators, audits or formats",
+        "entries": "array: name and summary (of an audit its question), and of evaluators needs, source, checked and"
+        " example, of audits options and source, of formats options and example",
+    },
+    short_help="List the evaluators, audits or formats.",
+    epilog=example("factaudit list evaluators"),
 )
 @click.argument("what", type=click.Choice(["evaluators", "audits", "formats"]))
 def list_command(what: str) -> None:
     """List the evaluators, audits or formats, each with what it needs and a line to run it."""
-    {"evaluators": _evaluators, "audits": _audits, "formats": _formats}[what]()
+    entries = {"evaluators": _evaluators, "audits": _audits, "formats": _formats}[what]()
+    answer({"what": what, "entries": entries})
 
 
-def _evaluators() -> None:
+def _evaluators() -> list[dict[str, Any]]:
     from factaudit.evaluators.registry import entries
 
+    told = []
     for entry in entries().values():
+        named = entry.example or entry.name
         titled(entry.name, entry.summary)
         say(f"    needs   {entry.needs}")
         if entry.source:
             say(f"    source  {entry.source}")
         if entry.checked:
             say(f"    checked {entry.checked}")
-        say(f"    run     factaudit judge CLAIMS --evaluator {entry.example or entry.name} --out VERDICTS")
+        say(f"    run     factaudit judge CLAIMS --evaluator {named} --out VERDICTS")
+        shown = {key: getattr(entry, key) for key in ("name", "summary", "needs", "source", "checked")}
+        told.append(shown | {"example": named})
+    return told
 
 
-def _audits() -> None:
+def _audits() -> list[dict[str, Any]]:
     from factaudit.audit import computable
 
+    told = []
     for audit in computable().values():
         titled(audit.name, audit.question)
-        fields = audit.options_model().model_fields
-        if fields:
-            say(f"    options {', '.join(f'{key} (default {f.default!r})' for key, f in fields.items())}")
+        options = {key: field.default for key, field in audit.options_model().model_fields.items()}
+        if options:
+            say(f"    options {', '.join(f'{key} (default {default!r})' for key, default in options.items())}")
         if audit.source:
             say(f"    source  {audit.source}")
+        told.append({"name": audit.name, "summary": audit.question, "options": options, "source": audit.source})
+    return told
 
 
-def _formats() -> None:
+def _formats() -> list[dict[str, Any]]:
     from factaudit.datasets import FORMATS
 
+    told = []
     for name, format in FORMATS.items():
         titled(name, format.summary)
         say(f"    run     {format.example}")
+        told.append({"name": name, "summary": format.summary, "options": format.options, "example": format.example})
+    return told
 
 
 COMMANDS = (list_command,)

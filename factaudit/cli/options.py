@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from factaudit.cli.verb import Verb
 from factaudit.errors import hint
 
 PATH: click.ParamType = click.Path(path_type=Path)
@@ -18,6 +19,10 @@ REPLICATES = click.IntRange(0, 1_000_000)
 RUN_FOLDER = click.option("--out", type=PATH, required=True, help="The run folder.")
 OVERRIDE = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML.")
 SYSTEM = click.option("--system", help="The system's name, where the file names none.")
+SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+RULE = click.option(
+    "--rule", default="majority", show_default=True, help="How several annotators' labels become one; or one's name."
+)
 MAX_COST = click.option(
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),
@@ -65,7 +70,9 @@ _MAPPING = (
 
 
 class Group(click.Group):
-    """Commands in the order in which they were added, and a hint for a misspelt one."""
+    """Commands in the order in which they were added, each a `Verb`, and a hint for a misspelt one."""
+
+    command_class = Verb
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)

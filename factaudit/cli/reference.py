@@ -13,10 +13,19 @@ from pathlib import Path
 import click
 
 from factaudit.cli.app import cli
+from factaudit.cli.verb import Verb, schema_of
 from factaudit.datasets import FORMATS
 from factaudit.evaluators.registry import ours
 from factaudit.export import FORMS
 from factaudit.files import write_text
+
+_FORMAT = """\
+Every command takes `--format json`: standard output is then one JSON document, and what is said goes to standard error.
+It has the keys that stand with the command, all of them every time, and `schema`, whose number rises when a key goes or
+changes its meaning; further keys may come. An undefined figure is null. Where the work fails before there is an
+outcome, standard output is empty; the exit code is 0 (done), 1 (the work failed) or 2 (wrong usage) in either format.
+`factaudit schema` prints the JSON schema of experiment YAMLs as it is.
+"""
 
 
 def page() -> str:
@@ -26,6 +35,7 @@ def page() -> str:
         "<!-- Made by `python -m factaudit.cli.reference docs/reference.md`: change the declarations. -->\n",
         "The audits are on [a page of their own](audits.md).\n",
         "## Commands\n",
+        _FORMAT,
         *_commands(cli, "factaudit"),
         "## Evaluators\n",
         "| name | what it does | needs | example |\n|---|---|---|---|",
@@ -47,10 +57,19 @@ def _commands(group: click.Group, path: str) -> Iterator[str]:
         text = cleandoc((command.help or "").replace("\b", ""))
         given = [one.metavar or str(one.name).upper() for one in command.params if isinstance(one, click.Argument)]
         yield f"### `{' '.join([path, name, *given])}`\n\n{text}\n"
-        options = [one for one in command.params if isinstance(one, click.Option) and one.help]
+        options = [
+            one for one in command.params if isinstance(one, click.Option) and one.help and one.name != "answer_format"
+        ]
         if options:
             yield "| option | |\n|---|---|"
             yield from (_row(f"`{', '.join((*one.opts, *one.secondary_opts))}`", one.help or "") for one in options)
+            yield ""
+        if isinstance(command, Verb) and command.gives is not None:
+            yield f"`--format json` gives `{schema_of(f'{path} {name}'.partition(' ')[2])}`:\n"
+            yield "| key | type | |\n|---|---|---|"
+            for key, told in command.gives.items():
+                kind, _, meaning = told.partition(":")
+                yield _row(f"`{key}`", kind, meaning.strip())
             yield ""
 
 

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 import click
 
 from factaudit.cli.options import OVERRIDE, PATH, example, mapping_options
-from factaudit.cli.show import show_results
+from factaudit.cli.show import RUN, TABLES, counted, show_results
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import Verb, answer
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from factaudit.intake.mapping import Mapping
 
 
 @click.command(
+    cls=Verb,
+    gives=RUN,
     short_help="Run an experiment YAML into a run folder.",
     epilog=example("factaudit run experiments/quickstart.yaml --out runs/quickstart --set seed=1"),
 )
@@ -31,11 +32,14 @@ def run(experiment: Path, out: Path | None, settings: Sequence[str]) -> None:
     from factaudit.yamlfile import parse_settings
 
     out = out or Path("runs") / experiment.stem
-    show_results(run_experiment(experiment, out, settings=parse_settings(settings), progress=True, say=say))
+    show_results(run_experiment(experiment, out, settings=parse_settings(settings), progress=True, say=say), out)
 
 
 @click.command(
-    short_help="Render the report of a run folder again.", epilog=example("factaudit report runs/quickstart")
+    cls=Verb,
+    gives={"report": "string: the report", "files": "array: all files that were written"},
+    short_help="Render the report of a run folder again.",
+    epilog=example("factaudit report runs/quickstart"),
 )
 @click.argument("run_dir", type=PATH)
 def report(run_dir: Path) -> None:
@@ -46,9 +50,17 @@ def report(run_dir: Path) -> None:
     Results.load(run_dir)  # says what is wrong, where something is
     written = render(run_dir)
     say(f"{run_dir / 'report.html'} ({len(written)} files)")
+    answer({"report": run_dir / "report.html", "files": sorted(written)})
 
 
 @click.command(
+    cls=Verb,
+    gives={
+        "file": "string: what is valid",
+        "kind": "string: experiment, claims, verdicts, or tables of both",
+        "n_evaluators": "integer or null: an experiment's, to run",
+        **TABLES,
+    },
     short_help="Check a file without running anything.",
     epilog=example("factaudit validate claims.jsonl --kind claims"),
 )
@@ -65,39 +77,30 @@ def validate(file: Path, kind: str | None, claims: Path | None, settings: Sequen
     from factaudit.tables import read_claims, read_verdicts
     from factaudit.yamlfile import parse_settings
 
+    n_evaluators, made, verdicts = None, None, None
     if kind is None:
         kind = "experiment" if file.suffix in (".yaml", ".yml") else "tables"
-    if kind == "tables":
-        loaded = load_tables([file] if claims is None else [claims, file], mapping, say)
-        if loaded.claims is not None and claims is None:
-            _valid_claims(file, loaded.claims)
-        if loaded.verdicts is not None:
-            _valid_verdicts(file, loaded.verdicts)
-    elif kind == "experiment":
+    if kind == "experiment":
         given = parse_settings(settings)
         if (engine := engine_of(file)) is not None:
             engine.load(file, given)
             say(f"{file}: a valid experiment")
-            return
-        experiment = load(file, given)
-        say(f"{file}: a valid experiment ({count(len(experiment.evaluators), 'evaluator')} to run)")
+        else:
+            n_evaluators = len(load(file, given).evaluators)
+            say(f"{file}: a valid experiment ({count(n_evaluators, 'evaluator')} to run)")
     elif kind == "claims":
-        _valid_claims(file, read_claims(file))
+        made = read_claims(file)
+    elif kind == "verdicts":
+        verdicts = read_verdicts(file, claims=read_claims(claims) if claims else None)
     else:
-        _valid_verdicts(file, read_verdicts(file, claims=read_claims(claims) if claims else None))
-
-
-def _valid_claims(file: Path, claims: pd.DataFrame) -> None:
-    from factaudit.datasets.sources import count
-
-    labelled, datasets = int(claims["label"].notna().sum()), count(claims["dataset"].nunique(), "dataset")
-    say(f"{file}: {count(len(claims), 'valid claim')}, {labelled:,} labelled, {datasets}")
-
-
-def _valid_verdicts(file: Path, verdicts: pd.DataFrame) -> None:
-    from factaudit.datasets.sources import count
-
-    say(f"{file}: {count(len(verdicts), 'valid verdict')} of {', '.join(verdicts['evaluator'].unique())}")
+        loaded = load_tables([file] if claims is None else [claims, file], mapping, say)
+        made, verdicts = loaded.claims if claims is None else None, loaded.verdicts
+    if made is not None:
+        labelled, datasets = int(made["label"].notna().sum()), count(made["dataset"].nunique(), "dataset")
+        say(f"{file}: {count(len(made), 'valid claim')}, {labelled:,} labelled, {datasets}")
+    if verdicts is not None:
+        say(f"{file}: {count(len(verdicts), 'valid verdict')} of {', '.join(verdicts['evaluator'].unique())}")
+    answer({"file": file, "kind": kind, "n_evaluators": n_evaluators, **counted(made, verdicts)})
 
 
 COMMANDS = (run, report, validate)

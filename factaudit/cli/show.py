@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import answer
 from factaudit.errors import FactauditError
 
 if TYPE_CHECKING:
@@ -20,7 +21,75 @@ if TYPE_CHECKING:
     from factaudit.results import Results
 
 
-def show_results(results: Results) -> None:
+#: What a verb that makes a run folder gives as JSON.
+RUN = {
+    "run": "string: the run folder",
+    "report": "string: the report",
+    "results": "string: results.json, which has every row of every audit",
+    "signature": "string: of what was computed from what",
+    "about": "object: the claims per dataset and the verdicts per evaluator, counted",
+    "audits": "object: per audit, how many rows results.json has of it",
+    "decisions": "array: evaluator, task, may (yes, no, cannot tell) and why",
+    "findings": "array: severity (fail, warn, ok), statement, and what it rests on",
+    "cost": "number or null: US dollars of the calls; null where a price is not known",
+}
+
+
+#: What a verb that reads tables gives of them as JSON.
+TABLES = {
+    "n_claims": "integer or null: null where there are none",
+    "n_labelled": "integer or null: claims with a label",
+    "datasets": "array: names",
+    "systems": "array: names",
+    "n_verdicts": "integer or null: null where there are none",
+    "evaluators": "array: evaluator, n_verdicts, n_predictions",
+}
+
+
+def counted(claims: pd.DataFrame | None, verdicts: pd.DataFrame | None) -> dict[str, Any]:
+    """What `TABLES` names, of tables of which either may not be there."""
+    found: dict[str, Any] = {**dict.fromkeys(TABLES), "datasets": [], "systems": [], "evaluators": []}
+    if claims is not None:
+        found |= {"n_claims": len(claims), "n_labelled": int(claims["label"].notna().sum())}
+        found |= {f"{name}s": claims[name].dropna().unique().tolist() for name in ("dataset", "system")}
+    if verdicts is not None:
+        parts = verdicts.groupby("evaluator", sort=False)["prediction"]
+        found["n_verdicts"] = len(verdicts)
+        found["evaluators"] = [
+            {"evaluator": name, "n_verdicts": len(part), "n_predictions": int(part.notna().sum())}
+            for name, part in parts
+        ]
+    return found
+
+
+def answer_run(results: Results, out: Path, **more: Any) -> None:
+    """Give a run as JSON."""
+    from factaudit.report.summary import decisions
+
+    table = decisions(results.to_dict())
+    tasks, rows = ([], []) if table is None else (table.columns[1:], table.rows)
+    costs = [row.get("cost") for row in results.calls]
+    answer(
+        {
+            "run": out,
+            "report": out / "report.html",
+            "results": out / "results.json",
+            "signature": results.signature,
+            "about": results.about,
+            "audits": {name: len(rows) for name, rows in results.audits.items()},
+            "decisions": [
+                {"evaluator": line[0].text, "task": task, "may": cell.text, "why": ": ".join(filter(None, cell.notes))}
+                for line in rows
+                for task, cell in zip(tasks, line[1:], strict=True)
+            ],
+            "findings": results.findings,
+            "cost": None if None in costs else sum(costs),
+            **more,
+        }
+    )
+
+
+def show_results(results: Results, out: Path) -> None:
     """The report's opening, and how many findings there are; a `FactauditError` where every verdict failed."""
     from factaudit.report.summary import decisions, lead
 
@@ -37,6 +106,7 @@ def show_results(results: Results) -> None:
         say(click.wrap_text(paragraph, width=100))
     counts = Counter(finding["severity"] for finding in results.findings)
     say(f"\nfindings  {counts['fail']} fail, {counts['warn']} warn, {counts['ok']} ok: see the report")
+    answer_run(results, out)
     fail_without_predictions(results)
 
 

@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from factaudit.cli.options import PATH, example, mapping_options
-from factaudit.cli.show import show_results
+from factaudit.cli.show import RUN, show_results
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import Verb, answer
 from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from factaudit.intake.mapping import Mapping
 
 
-@click.command(short_help="Audit four detectors on data that ships.", epilog=example("factaudit demo"))
+@click.command(
+    cls=Verb, gives=RUN, short_help="Audit four detectors on data that ships.", epilog=example("factaudit demo")
+)
 @click.option("--out", type=PATH, default=Path("runs/demo"), show_default=True, help="The run folder.")
 def demo(out: Path) -> None:
     """Audit four hallucination detectors on 1,800 labelled responses of six systems (RAGTruth).
@@ -29,12 +32,15 @@ def demo(out: Path) -> None:
     from factaudit.experiment import run
 
     with as_file(files("factaudit.start").joinpath("demo")) as folder:
-        show_results(run(folder / "ragtruth.yaml", out, progress=True, say=say))
+        show_results(run(folder / "ragtruth.yaml", out, progress=True, say=say), out)
     say(f"\nnext      open {out / 'report.html'}; then your own files: factaudit init FILE...")
 
 
 @click.command(
-    short_help="Write an experiment YAML for your files.", epilog=example("factaudit init answers.csv judges.csv")
+    cls=Verb,
+    gives={"yaml": "string: the experiment YAML", "editor_schema": "string: the JSON schema beside it"},
+    short_help="Write an experiment YAML for your files.",
+    epilog=example("factaudit init answers.csv judges.csv"),
 )
 @click.argument("files", type=PATH, nargs=-1, required=True)
 @click.option("--out", type=PATH, default=Path("experiment.yaml"), show_default=True, help="The YAML.")
@@ -52,18 +58,20 @@ def init(files: tuple[Path, ...], out: Path, force: bool, mapping: Mapping) -> N
     write_text(out, experiment_yaml(files, out, mapping, say))
     write_json(out.parent / SCHEMA_NAME, experiment_schema())
     say(f"\n{out}\nnext      factaudit run {out}")
+    answer({"yaml": out, "editor_schema": out.parent / SCHEMA_NAME})
 
 
 @click.command(
-    short_help="Print the JSON schema of experiment YAMLs.", epilog=example("factaudit schema > experiment.schema.json")
+    cls=Verb,
+    gives=None,
+    short_help="Print the JSON schema of experiment YAMLs.",
+    epilog=example("factaudit schema > experiment.schema.json"),
 )
 def schema() -> None:
     """Print the JSON schema of experiment YAMLs, by which an editor completes and checks them."""
-    import json
-
     from factaudit.start.schema import experiment_schema
 
-    click.echo(json.dumps(experiment_schema(), indent=2, ensure_ascii=False))
+    answer(experiment_schema())
 
 
 COMMANDS = (demo, init, schema)

@@ -5,10 +5,26 @@ from __future__ import annotations
 import logging
 import traceback
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
 from factaudit.text.printable import printable, without_secrets
+
+#: Whether lines go to standard error, because standard output is for a JSON document.
+_aside = False
+
+
+@contextmanager
+def lines_aside(aside: bool) -> Iterator[None]:
+    """Where ``aside``, print lines on standard error inside the block, from any thread."""
+    global _aside
+    before, _aside = _aside, aside
+    try:
+        yield
+    finally:
+        _aside = before
 
 
 def shown(text: str) -> str:
@@ -23,12 +39,12 @@ def say_traceback() -> None:
 
 def say(text: str = "", *, error: bool = False) -> None:
     """Print a line on standard output, or on standard error."""
-    click.echo(shown(text), err=error)
+    click.echo(shown(text), err=error or _aside)
 
 
 def titled(title: str, text: str) -> None:
     """Print ``title: text`` with the title in bold."""
-    click.echo(f"{click.style(shown(title), bold=True)}: {shown(text)}")
+    click.echo(f"{click.style(shown(title), bold=True)}: {shown(text)}", err=_aside)
 
 
 class _Printable(logging.Formatter):

@@ -8,9 +8,15 @@ import click
 
 from factaudit.cli.options import PATH, example
 from factaudit.cli.terminal import say
+from factaudit.cli.verb import Verb, answer
 
 
-@click.command(short_help="Look at all claims of a run.", epilog=example("factaudit view runs/quickstart"))
+@click.command(
+    cls=Verb,
+    gives={"address": "string: where the page is served, until the command is ended"},
+    short_help="Look at all claims of a run.",
+    epilog=example("factaudit view runs/quickstart"),
+)
 @click.argument("run_dir", type=PATH)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="0 takes a free one.", show_default=True)
 @click.option("--open/--no-open", "open_it", default=True, help="Open it in the browser.")
@@ -23,6 +29,7 @@ def view(run_dir: Path, port: int, open_it: bool) -> None:
     server = serve(run_dir, port)
     address = f"http://127.0.0.1:{server.server_port}/"
     say(f"{address}   (Ctrl-C ends it)")
+    answer({"address": address})
     if open_it:
         webbrowser.open(address)
     try:

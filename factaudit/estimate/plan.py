@@ -160,6 +160,18 @@ def labels_for(rows: Sequence[Row], method: str, width: float) -> tuple[float | 
     return middle, low, high
 
 
+def planned_labels(rows: Sequence[Row], width: float) -> list[Row]:
+    """`labels_for` of every dataset and method: n_labels, n_labels_low, n_labels_high."""
+    found = []
+    for dataset in dict.fromkeys(row["dataset"] for row in rows):
+        mine = [row for row in rows if row["dataset"] == dataset]
+        for method in PLANNED:
+            middle, low, high = labels_for(mine, method, width)
+            told = {"n_labels": middle, "n_labels_low": low, "n_labels_high": high}
+            found.append({"dataset": dataset, "method": method, "width": width, **told})
+    return found
+
+
 def draw_and_label(world: Corpus, budget: int, settings: Settings) -> Case:
     """Draw a budget from a corpus whose labels are all known, in the phases that `sample` would, and label it."""
     random = np.random.default_rng([settings.seed, budget])

@@ -19,9 +19,10 @@ from tqdm import tqdm
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.own import as_evaluator
-from factaudit.evaluators.registry import make_evaluator, parse_spec
+from factaudit.evaluators.registry import make_evaluator
 from factaudit.files import Journal, held
 from factaudit.signature import digest
+from factaudit.spec import parse_spec
 from factaudit.tables import DEFAULT_THRESHOLD, STATUSES, merge_verdicts, validate_verdicts
 from factaudit.tables.schema import RESERVED
 from factaudit.text.printable import printable

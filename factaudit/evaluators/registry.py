@@ -16,6 +16,7 @@ from factaudit.evaluators.base import Evaluator
 from factaudit.evaluators.own import as_evaluator, load
 from factaudit.llm.settings import nest_params
 from factaudit.paths import Kind, option_kinds
+from factaudit.spec import FORM
 
 #: Distributions add evaluators of their own under this entry point group: ``name = "package.module:Class"``.
 ENTRY_POINTS = "factaudit.evaluators"
@@ -159,33 +160,6 @@ def entries() -> dict[str, Entry]:
     return found
 
 
-def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
-    """``NAME[:key=value,...]`` as a name and its options; a value may hold ``:`` and ``=``, not a comma.
-
-    ``MODULE:ATTRIBUTE[:key=value,...]`` names an evaluator of the user's own (`factaudit.evaluators.own`). Only
-    ``evaluator=SPEC`` may hold commas: it comes last and takes the rest of the text.
-
-    >>> parse_spec("llm:model=llama3,base_url=http://localhost:11434/v1")
-    ('llm', {'model': 'llama3', 'base_url': 'http://localhost:11434/v1'})
-    """
-    name, _, rest = spec.strip().partition(":")
-    # MODULE:ATTRIBUTE of the user's: what follows the name has no equals sign.
-    if (own := re.match(r"(\w+)\s*(?:[:,]|$)", rest)) and name not in entries():
-        name, rest = f"{name}:{own[1]}", rest[own.end() :]
-    options: dict[str, str] = {}
-    while rest := rest.lstrip(", "):
-        part, _, after = rest.partition(",")
-        if part.strip().startswith("evaluator="):
-            # The evaluator inside another has commas of its own: it comes last and takes the rest.
-            part, after = rest, ""
-        rest = after
-        key, equals, value = part.partition("=")
-        if not equals or not key.strip():
-            raise UsageError(f"evaluator {spec!r}: expected NAME[:key=value,...], found {part!r}")
-        options[key.strip()] = value.strip()
-    return name, options
-
-
 def make_evaluator(name: str, options: Mapping[str, Any] | None = None) -> Evaluator:
     """Make an evaluator from its registered name and options, checked against the evaluator's own fields.
 
@@ -217,10 +191,12 @@ def evaluator_kinds(name: str) -> dict[str, Kind]:
 
 def _class(name: str) -> Any:
     """What a name stands for: a registered evaluator's class, or what ``MODULE:ATTRIBUTE`` is."""
+    known = entries()
     module, own, attribute = name.partition(":")
+    if module in known and own:
+        raise UsageError(f"evaluator {name!r}: expected {FORM}, found {attribute!r}")
     if own:
         return load(module, attribute)
-    known = entries()
     if name not in known:
         files = f"; or MODULE:CLASS, if {name}.py is yours" if re.fullmatch(r"\w+", name) else ""
         order = ": evaluator=... takes the rest of the text, so it comes last" if "," in name else ""

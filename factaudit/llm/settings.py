@@ -17,6 +17,7 @@ from factaudit.errors import FactauditError, UsageError, hint
 from factaudit.llm.local import LOCAL, LocalModel
 from factaudit.paths import NameOrPath
 from factaudit.signature import signature
+from factaudit.spec import FORM, parse_spec
 from factaudit.yamlfile import plain_yaml
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _REFUSED = ("temperature", "top_p", "max_tokens", "logprobs", "top_logprobs")
 class LLMSettings:
     """One model of one server, how it is asked, and what it costs.
 
-    In a text ``NAME,key=value,...`` (``gpt-4o-mini,concurrency=64,params.seed=1``), in YAML a mapping.
+    In a text ``NAME[:key=value,...]`` (``gpt-4o-mini:concurrency=64,params.seed=1``), in YAML a mapping.
 
     Args:
         model: its name, as the server has it.
@@ -101,11 +102,10 @@ class LLMSettings:
         if isinstance(given, LLMSettings):
             return given
         if isinstance(given, str):
-            model, *rest = (part.strip() for part in given.split(","))
-            pairs = [part.partition("=") for part in rest]
-            if not model or "=" in model or not all(key and equals for key, equals, _ in pairs):
-                raise UsageError(f"llm {given!r}: expected NAME[,key=value,...]")
-            given = {"model": model, **{key.strip(): value for key, _, value in pairs}}
+            model, options = parse_spec(given, "llm")
+            if not model or "=" in model or "," in model:
+                raise UsageError(f"llm {given!r}: expected {FORM}")
+            given = {"model": model, **options}
         if not isinstance(given, Mapping):
             raise UsageError(f"llm: expected a model's name or settings, found {type(given).__name__}")
         options = nest_params(given)

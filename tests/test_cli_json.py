@@ -1,0 +1,216 @@
+"""`--format json` of every verb: one document on standard output, with the keys that the verb declares, and no more.
+
+A verb without a case here fails the first test.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from estimate_data import World, annotated, tables
+from llm_server import FaultServer, Plan
+
+from factaudit.cli import cli, main, reference
+from factaudit.cli.verb import Verb, _plain
+from factaudit.tables import write_table
+
+#: Verb: what it is called with. The files are made by `folder`; ``runs/a`` and ``sample.parquet`` by other verbs.
+CASES = {
+    "demo": "--out runs/demo",
+    "init": "claims.parquet verdicts.parquet --out made/mine.yaml",
+    "schema": "",
+    "run": "mine.yaml --out runs/b",
+    "report": "runs/a",
+    "validate": "verdicts.parquet --claims claims.parquet",
+    "inspect": "wide.csv",
+    "judge": "claims.parquet --evaluator random:seed=1 --out judged.parquet",
+    "cost": "asked.yaml",
+    "audit": "claims.parquet verdicts.parquet --out runs/c --replicates 0",
+    "adjust": "claims.parquet verdicts.parquet --calibrate s00 --evaluator e0 --out adjusted.csv",
+    "plan": "claims.parquet verdicts.parquet --tpr 0.8 --tnr 0.8 --budget 60 --width 0.3",
+    "sample": "claims.parquet verdicts.parquet --budget 40 --one-phase --out drawn.parquet --page label.html",
+    "labels": "ann.csv ben.csv --claims claims.parquet --out merged.csv --page disagree.html",
+    "estimate": "claims.parquet verdicts.parquet --level claim --out runs/rates",
+    "view": "runs/a --no-open",
+    "export": "runs/a --to jsonl",
+    "leaderboard": "runs/a --out board",
+    "diff": "runs/a runs/a --replicates 0 --out diff.json",
+    "convert": "halueval qa_data.json --out converted.parquet",
+    "score": "responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out runs/s",
+    "dscore": "groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given --set replicates=0 --out runs/d",
+    "knowledge build": "pages.jsonl --out built.db",
+    "knowledge info": "wiki.db",
+    "knowledge lookup": "wiki.db Rain",
+    "ambigbio collect": "--n 1 --pause 0 --out names.jsonl",
+    "ambigbio generate": "named.jsonl --knowledge wiki.db --llm {llm} --out bios.jsonl",
+    "cache info": "--file cache.db",
+    "cache export": "replies.jsonl --file cache.db",
+    "cache prune": "--model other --file cache.db",
+    "list": "audits",
+}
+TYPES = {"string": str, "integer": int, "number": (int, float), "array": list, "object": dict, "null": type(None)}
+
+
+def verbs(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from verbs(command, f"{path}{name} ")
+        else:
+            yield path + name, command
+
+
+VERBS = dict(verbs(cli))
+
+
+def test_every_verb_gives_json_and_is_tried_here():
+    assert {name for name, verb in VERBS.items() if not isinstance(verb, Verb)} == set()
+    assert set(CASES) == set(VERBS)
+    for name, verb in VERBS.items():
+        assert isinstance(verb, Verb)
+        for told in (verb.gives or {}).values():
+            assert set(told.partition(":")[0].split(" or ")) <= set(TYPES), f"{name}: {told}"
+        if verb.gives is not None:
+            assert f"`factaudit.{name.replace(' ', '.')}/1`" in reference.page()
+
+
+def call(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([str(one) for one in arguments])
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files that the cases read."""
+    made = tmp_path_factory.mktemp("json")
+    claims, verdicts = tables(World(size=60))
+    write_table(claims, made / "claims.parquet")
+    write_table(verdicts, made / "verdicts.parquet")
+    for name, wrong in (("ann", 0), ("ben", 4)):
+        labels = annotated(claims, claims["claim_id"].head(20), name)
+        labels.loc[: wrong - 1, "label"] = 1 - labels.loc[: wrong - 1, "label"]
+        write_table(labels, made / f"{name}.csv")
+    files: dict[str, str | list[dict[str, Any]]] = {
+        "mine.yaml": "claims: claims.parquet\nverdicts: verdicts.parquet\naudits: [rates]\nreplicates: 0\n",
+        "asked.yaml": "claims: claims.parquet\nevaluators: [llm: {model: gpt-4o-mini}]\n",
+        "wide.csv": "sentence,context,human,gpt4\n"
+        + "".join(f"It rains {n} days.,Rain fell {n} days.,{n % 2},0.{n}\n" for n in range(1, 9)),
+        "pages.jsonl": [{"title": "Rain", "text": "Rain is water. It falls."}],
+        "responses.jsonl": [{"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}],
+        "groups.jsonl": [
+            {
+                "name": "Rain",
+                "output": "Rain is water.",
+                "candidates": ["Rain"],
+                "facts": [{"text": "Rain is water.", "group": "Rain"}],
+            }
+        ],
+        "named.jsonl": [{"name": "Rain"}],
+        "qa_data.json": [
+            {"knowledge": "Rain is water.", "question": "What is rain?", "right_answer": "Water."}
+            | {"hallucinated_answer": "Sand."}
+        ],
+    }
+    for name, content in files.items():
+        text = content if isinstance(content, str) else "".join(json.dumps(row) + "\n" for row in content)
+        (made / name).write_text(text, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(made)
+        assert call("run", "mine.yaml", "--out", "runs/a") == 0
+        assert call("knowledge", "build", "pages.jsonl", "--out", "wiki.db") == 0
+    return made
+
+
+@pytest.fixture
+def model(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A language model on loopback, with a cache."""
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with FaultServer(plan=lambda body, attempt: Plan(text="Rain was a cellist [1].")) as server:
+        yield f"m:base_url={server.url},cache={folder / 'cache.db'}"
+
+
+@pytest.fixture
+def document(
+    folder: Path, model: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[str], tuple[dict[str, Any], str]]:
+    """Calls a verb as its case says; gives its document and what it said."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("factaudit.engines.ambigbio.collect", lambda out, n, **more: [{"name": "Rain"}] * n)
+    monkeypatch.setattr("http.server.ThreadingHTTPServer.serve_forever", lambda self: None)
+
+    def called(name: str) -> tuple[dict[str, Any], str]:
+        if name.startswith("cache") and not (folder / "cache.db").exists():
+            asked = ["named.jsonl", "--knowledge", "wiki.db", "--llm", model, "--out", "some.jsonl"]
+            assert call("ambigbio", "generate", *asked) == 0
+            capsys.readouterr()
+        arguments = shlex.split(CASES[name].format(llm=model))
+        code = call(*name.split(), *arguments, "--format", "json")
+        told = capsys.readouterr()
+        assert code == 0, told.err
+        return json.loads(told.out, parse_constant=pytest.fail), told.err
+
+    return called
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow) if n == "demo" else n for n in CASES])
+def test_a_verb_gives_what_it_declares(name, document):
+    found, said = document(name)
+    verb = VERBS[name]
+    assert isinstance(verb, Verb)
+    if verb.gives is None:
+        assert found["$schema"].startswith("https://json-schema.org/")
+        return
+    assert found.pop("schema") == f"factaudit.{name.replace(' ', '.')}/1"
+    assert found.keys() == verb.gives.keys()
+    for key, told in verb.gives.items():
+        kinds = told.partition(":")[0].split(" or ")
+        assert isinstance(found[key], tuple(TYPES[kind] for kind in kinds)), f"{name}, {key}: {found[key]!r}"
+        assert not isinstance(found[key], bool)
+    assert said.strip()  # what is for people is still said, beside
+
+
+def test_what_the_figures_are(document, folder):
+    ran = document("run")[0]
+    rows = json.loads((folder / ran["results"]).read_text(encoding="utf-8"))["audits"]["rates"]
+    assert ran["audits"] == {"rates": len(rows)}
+    assert {one["may"] for one in ran["decisions"]} <= {"yes", "no", "cannot tell"}
+    assert [one["evaluator"] for one in document("validate")[0]["evaluators"]] == ["e0", "e1"]
+    inspected = document("inspect")[0]
+    assert inspected["mapping"]["columns"]["claim"] == "sentence"
+    assert [column["name"] for column in inspected["files"][0]["columns"]] == ["sentence", "context", "human", "gpt4"]
+    (judged,) = document("judge")[0]["evaluators"]
+    assert judged["statuses"] == {"ok": judged["n_verdicts"]}
+    merged = document("labels")[0]
+    assert len(merged["disagreements"]) == merged["labels"]["without"] == 4
+    (row,) = merged["agreement"]
+    assert row["percent"] == pytest.approx(0.8)
+
+
+def test_a_failure_leaves_standard_output_empty_or_with_the_outcome(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert call("report", "runs/none", "--format", "json") == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "not a run folder" in told.err
+    failing = ["diff", "runs/a", "runs/a", "--replicates", "0", "--fail-on", "flips>=0", "--format", "json"]
+    assert call(*failing) == 1
+    told = capsys.readouterr()
+    assert len(json.loads(told.out)["failing"]) == 2
+    assert "flips changed by" in told.err
+
+
+def test_without_it_nothing_changes(folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    assert call("knowledge", "lookup", "wiki.db", "Rain") == 0
+    assert capsys.readouterr().out.startswith("Rain: 1 passage\n")
+
+
+def test_undefined_figures_are_null_and_keys_are_left_out():
+    found = _plain({"a": float("nan"), "b": [Path("x"), (1, None)], "c": "https://u:secretword@h/"})
+    assert found == {"a": None, "b": ["x", [1, None]], "c": "https://***@h/"}
