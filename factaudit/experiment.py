@@ -24,7 +24,16 @@ from factaudit.datasets import FORMATS, check_options, convert
 from factaudit.datasets.sources import files_in
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.estimate.settings import EstimateSettings
-from factaudit.evaluators.judging import as_claims, check_names, files_of, judge, name_evaluator, parts
+from factaudit.evaluators.judging import (
+    RETRIED,
+    NamedEvaluator,
+    as_claims,
+    check_names,
+    files_of,
+    judge,
+    name_evaluator,
+    parts,
+)
 from factaudit.evaluators.unread import unread
 from factaudit.files import write_json
 from factaudit.intake import load as intake
@@ -36,7 +45,6 @@ from factaudit.runfolder import (
     check_spec,
     checksums,
     counted,
-    finish,
     opened,
     resolve_evaluator,
     spare_run,
@@ -45,6 +53,7 @@ from factaudit.runfolder import (
 from factaudit.signature import digest
 from factaudit.tables import merge_claims, merge_verdicts, read_claims, read_verdicts, write_table
 from factaudit.tables.counts import read_counts
+from factaudit.unchanged import depends_on, finish, remember_run, same_run
 from factaudit.yamlfile import Place, YamlFile, check
 
 #: What the lock file records of the environment.
@@ -125,10 +134,21 @@ def run(
     evaluators = [name_evaluator(spec) for spec in experiment.evaluators]
     check_names(evaluators)
     with opened(folder, [*_sources(experiment), *files_of(evaluators)]) as work:
+        key = _key(experiment, evaluators)
+        if key is not None and (before := same_run(folder, key)) is not None:
+            for line in (*before[1], f"unchanged {folder / 'report.html'}"):
+                say(line)
+            return before[0]
+        said: list[str] = []
+
+        def tell(line: str) -> None:
+            said.append(line)
+            say(line)
+
         claims, verdicts, inputs, provenance, notes = _read_inputs(experiment)
         for note in notes:
-            say(note)
-        say(f"claims    {len(claims):>9,} in {claims['dataset'].nunique()} datasets")
+            tell(note)
+        tell(f"claims    {len(claims):>9,} in {claims['dataset'].nunique()} datasets")
         calls: list[Row] = []
         if evaluators:
             check_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
@@ -143,8 +163,8 @@ def run(
                 if found := getattr(part, "provenance", None):
                     provenance.append({"evaluator": one.name, **found})
         for line in unread(verdicts):
-            say(line)
-        say(f"verdicts  {len(verdicts):>9,} of {verdicts['evaluator'].nunique()} evaluators")
+            tell(line)
+        tell(f"verdicts  {len(verdicts):>9,} of {verdicts['evaluator'].nunique()} evaluators")
         write_table(claims, folder / "claims.parquet")
         write_table(verdicts, folder / "verdicts.parquet")
 
@@ -182,11 +202,25 @@ def run(
             results.about["inputs"] += files
             results = replace(results, signature=f"{results.signature}|estimate:{experiment.estimate.signature(files)}")
         results.calls.extend(calls)
-        say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
+        tell(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
         write_lock(folder, experiment, results, provenance=provenance, packages=_PACKAGES)
         finish(folder, results)
+        failed = verdicts["status"].isin(RETRIED) & verdicts["evaluator"].isin([one.name for one in evaluators])
+        remember_run(folder, None if failed.any() else key, said)  # what failed is asked for again
         say(f"report    {folder / 'report.html'}")
     return results
+
+
+def _key(experiment: Experiment, evaluators: Sequence[NamedEvaluator]) -> str | None:
+    """Of all that the run depends on; None where a source is a name on the hub, where it may change."""
+    sources = _sources(experiment)
+    if any(map(_is_hub, sources)):
+        return None
+    # An evaluator's files may be models of gigabytes: they are told by size and time.
+    stats = [(path, path.stat()) for path in _files(list(map(str, files_of(evaluators))))]
+    parts = [experiment.model_dump_json(), *(f"{one.name} {one.signature}" for one in evaluators)]
+    parts += [f"{path} {found.st_size} {found.st_mtime_ns}" for path, found in stats]
+    return depends_on(*parts, files=list(_files(sources)))
 
 
 def _run_counts(experiment: Experiment, path: str, folder: Path, say: Callable[[str], None]) -> Results:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import platform
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,7 +25,6 @@ from factaudit.evaluators.judging import name_evaluator
 from factaudit.evaluators.registry import evaluator_kinds
 from factaudit.files import TEMPORARY, clear_away, held, refuse_link, write_json, write_text
 from factaudit.paths import Kind, Paths
-from factaudit.report import render
 from factaudit.results import Results, Row, audit_options, compare
 from factaudit.signature import digest, file_checksum, signature
 from factaudit.spec import parse_spec
@@ -114,6 +111,11 @@ _FILES = (
     *("results.json", "report.html", "report.md", "experiment.lock.yaml"),
 )
 _FOLDERS = ("tables", "figures", ".work")
+
+
+def written_by_runs(folder: Path) -> list[str]:
+    """The files at the top of a run folder that are there and a run's."""
+    return [name for name in _FILES if (folder / name).is_file()]
 
 
 @contextmanager
@@ -284,64 +286,3 @@ def write_lock(
         },
     }
     write_text(folder / "experiment.lock.yaml", yaml.safe_dump(lock, sort_keys=False, allow_unicode=True))
-
-
-def finish(folder: Path, results: Results) -> None:
-    """Write ``results.json`` and render it; remove the tables and figures of an earlier run that this one has not.
-
-    Where the results, the tables that the report shows, the renderer and every file that it wrote are as an earlier run
-    left them, there is nothing to do.
-    """
-    write_json(folder / "results.json", results.to_dict())
-    manifest = folder / ".work" / "rendered.json"
-    before = _manifest(manifest)
-    if before.get("of") == _rendered_of(folder, before["files"]) and _untouched(folder, before["files"]):
-        return
-    now = {path.relative_to(folder).as_posix(): file_checksum(path) for path in sorted(render(folder))}
-    for name in set(before["files"]) - set(now):
-        if re.fullmatch(r"(tables|figures)/[\w-][\w.-]*", name):
-            (folder / name).unlink(missing_ok=True)
-    write_json(manifest, {"of": _rendered_of(folder, now), "files": now})
-
-
-def _manifest(path: Path) -> dict[str, Any]:
-    """What an earlier run rendered, ``of`` what and which ``files``, as a file says that anybody may have changed."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        found = None
-    if isinstance(found, list):  # of versions that kept names alone
-        found = {"files": {name: "" for name in found if isinstance(name, str)}}
-    good = isinstance(found, dict) and isinstance(found.get("files"), dict)
-    return found if good else {"files": {}}
-
-
-def _untouched(folder: Path, files: Mapping[str, Any]) -> bool:
-    """Whether the files of a run folder have these checksums; a link, or a name that leads out of it, never has."""
-    for name, checksum in files.items():
-        path = folder / name
-        inside = not Path(name).is_absolute() and ".." not in Path(name).parts
-        if not inside or path.is_symlink() or not path.is_file() or file_checksum(path) != checksum:
-            return False
-    return True
-
-
-def _rendered_of(folder: Path, files: Mapping[str, Any]) -> str:
-    """A digest of what a rendering depends on: what lies in the run folder besides ``files``, and the code."""
-    figures = (path.relative_to(folder).as_posix() for path in (folder / "figures").glob("*"))
-    read = sorted({"results.json", "claims.parquet", "verdicts.parquet", *figures} - set(files))
-    parts = [f"{name} {file_checksum(folder / name)}" for name in read if (folder / name).is_file()]
-    return digest(_renderer(), *parts)
-
-
-@functools.cache
-def _renderer() -> str:
-    """A digest of this package's sources, of the audits that others declare, and of what draws."""
-    own = Path(__file__).parent
-    sources = {path for path in own.rglob("*") if path.suffix in (".py", ".css", ".js", ".j2", ".csv", ".yaml")}
-    for audit in computable().values():
-        code = getattr(audit.compute, "__code__", None)
-        if code is not None and Path(code.co_filename).is_file():
-            sources.add(Path(code.co_filename))
-    versions = [f"{package} {version(package)}" for package in ("matplotlib", "jinja2", "numpy")]
-    return digest(*versions, *(f"{path} {file_checksum(path)}" for path in sorted(sources)))

@@ -24,6 +24,7 @@ FLOORS = (
     {"results"},
     {"evaluators"},
     {"runfolder"},
+    {"unchanged"},
     {"engines", "estimate", "rundiff", "export"},
     {"experiment"},
     {"start"},

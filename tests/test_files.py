@@ -117,6 +117,7 @@ def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
     with pytest.raises(SystemExit) as stop:
         main([*arguments, "--replicates", "0"])
     assert stop.value.code == 0
+    (run / ".work" / "run.json").unlink()  # which would say that there is nothing to do
     manifest = run / ".work" / "rendered.json"
     names = ["../../elsewhere/notes.txt", "/etc/hostname", str(elsewhere / "a.json"), "tables/../../../notes.txt"]
     manifest.write_text(json.dumps([*names, 7, "claims.parquet", "tables/gone.csv", ".work/lock"]))

@@ -186,8 +186,8 @@ def test_groups_by_other_columns_are_told_apart() -> None:
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     rows = make_results(3, 3)["audits"]["rates"]
     for folder in ("one", "two"):
-        style.save_figure(draw("rates", rows), tmp_path / folder / "rates", "Rates")
-    for kind in ("svg", "png"):
+        style.save_figure(draw("rates", rows), tmp_path / folder / "rates", "Rates", ("svg", "png", "pdf"))
+    for kind in ("svg", "png", "pdf"):
         first, second = ((tmp_path / folder / f"rates.{kind}").read_bytes() for folder in ("one", "two"))
         assert first == second
     svg = (tmp_path / "one" / "rates.svg").read_text(encoding="utf-8")

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from factaudit import runfolder
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.errors import FactauditError
 from factaudit.llm.cost import Budget, Usage
 from factaudit.llm.types import Reply
 from factaudit.results import Results
-from factaudit.runfolder import counted, finish, opened, total_cost
+from factaudit.runfolder import counted, opened, total_cost
+from factaudit.unchanged import finish
 
 
 class Caller:
@@ -150,37 +149,3 @@ def test_a_folder_is_held_and_what_is_stale_is_removed(tmp_path: Path) -> None:
     names = {path.name for path in (tmp_path / "tables").iterdir()}
     assert {"mine.csv", "one.csv"} <= names
     assert "two.csv" not in names
-
-
-def test_what_is_rendered_is_not_rendered_again(tmp_path, monkeypatch):
-    """Until the results, a table that the report shows, a written file or the code differ."""
-    rendered = []
-
-    def counting(folder):
-        rendered.append(folder)
-        return render(folder)
-
-    render = runfolder.render
-    monkeypatch.setattr(runfolder, "render", counting)
-    about = {"title": "t", "factaudit": "0", "seed": 0, "replicates": 0, "claims": [], "evaluators": [], "inputs": []}
-    results = Results("s", about, {"one": [{"n": 1}], "two": [{"n": 2}]})
-    finish(tmp_path, results)
-    finish(tmp_path, results)
-    assert len(rendered) == 1
-    before = (tmp_path / "report.html").read_bytes()
-    (tmp_path / "report.html").write_text("damaged")
-    finish(tmp_path, results)
-    assert len(rendered) == 2
-    assert (tmp_path / "report.html").read_bytes() == before
-    (tmp_path / "tables" / "two.csv").unlink()
-    finish(tmp_path, results)
-    assert (tmp_path / "tables" / "two.csv").is_file()
-    (tmp_path / "claims.parquet").write_bytes(b"other claims")
-    finish(tmp_path, results)
-    assert len(rendered) == 4
-    finish(tmp_path, replace(results, audits={"one": [{"n": 2}]}))
-    assert len(rendered) == 5
-    assert not (tmp_path / "tables" / "two.csv").exists()
-    monkeypatch.setattr(runfolder, "_renderer", lambda: "another version")
-    finish(tmp_path, replace(results, audits={"one": [{"n": 2}]}))
-    assert len(rendered) == 6

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-from scipy import stats
 
 from factaudit.audit.core.declare import Audit, Column, shared
 from factaudit.audit.core.facts import HUMAN, facts_of, labelled, scores_of
@@ -159,6 +158,8 @@ def classified(pairs: np.ndarray, t: float) -> Row:
 
 def errors(pairs: np.ndarray, intervals: Intervals | None = None) -> Row:
     """How near predicted scores come to people's (see `agreement`); pairs (human, predicted): float64 (n, 2)."""
+    from scipy import stats  # slow to import, here and below
+
     row: Row = dict.fromkeys(
         f"{key}{end}" for key in ("human", "predicted", "bias", "mae", "rmse") for end in ("", "_low", "_high")
     )
@@ -184,6 +185,8 @@ def errors(pairs: np.ndarray, intervals: Intervals | None = None) -> Row:
 
 def _figures(pairs: np.ndarray) -> dict[str, np.ndarray]:
     """The figures of each of r sets of pairs (r, n, 2), each (r,); NaN where a correlation does not exist."""
+    from scipy import stats
+
     human, predicted = pairs[..., 0], pairs[..., 1]
     error = predicted - human
     ranks = stats.rankdata(pairs, axis=1)

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from factaudit.audit.core.declare import Audit, Column, shared
 from factaudit.audit.core.intervals import Intervals
@@ -97,7 +96,7 @@ def compare_with_machine(
     whole["n_unmatched"] = len(annotated) - len(pairs)
     for name in ("factscore", "dfactscore"):
         both: list[Any] = [(row[f"human_{name}"], row[name]) for row in rows]
-        whole[f"{name}_kendall_tau"] = _statistic(stats.kendalltau, both)
+        whole[f"{name}_kendall_tau"] = _statistic("kendalltau", both)
     return [whole, *rows]
 
 
@@ -107,7 +106,7 @@ def _side_by_side(pairs: Sequence[tuple[Row, Row]], intervals: Intervals | None)
         both = np.array([(human[name], machine[name]) for human, machine in pairs], dtype=np.float64).reshape(-1, 2)
         both = both[~np.isnan(both).any(axis=1)]
         row[f"human_{name}"], row[name] = (float(one) for one in both.mean(axis=0)) if len(both) else (None, None)
-        row[f"{name}_pearson_r"] = _statistic(stats.pearsonr, both.tolist())
+        row[f"{name}_pearson_r"] = _statistic("pearsonr", both.tolist())
         low, high = _pearson_interval(both, intervals)
         row[f"{name}_pearson_r_low"], row[f"{name}_pearson_r_high"] = low, high
     for prefix, side in (("human_", 0), ("", 1)):
@@ -132,11 +131,13 @@ def _pearson_interval(both: np.ndarray, intervals: Intervals | None) -> tuple[fl
     return percentiles(centred[known].prod(axis=2).sum(axis=1) / spread[known], intervals)
 
 
-def _statistic(function: Any, pairs: Sequence[Sequence[float | None]]) -> float | None:
+def _statistic(name: str, pairs: Sequence[Sequence[float | None]]) -> float | None:
     known = [pair for pair in pairs if None not in pair]
     if len(known) < 2 or any(len(set(side)) < 2 for side in zip(*known, strict=True)):
         return None
-    value = function(*zip(*known, strict=True)).statistic
+    from scipy import stats  # slow to import
+
+    value = getattr(stats, name)(*zip(*known, strict=True)).statistic
     return None if np.isnan(value) else float(value)
 
 

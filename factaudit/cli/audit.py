@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.options import PATH, REPLICATES, RUN_FOLDER, example, mapping_options
+from factaudit.cli.options import PATH, PNG, REPLICATES, RUN_FOLDER, example, mapping_options
 from factaudit.cli.show import RUN, show_adjusted, show_results
 from factaudit.cli.terminal import say
 from factaudit.cli.verb import Verb, answer
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     metavar="NAME=SHARE",
     help="What is asked of an evaluator: min_rate, max_bias, max_misordered, min_orderable, max_unscored.",
 )
+@PNG
 def audit(
     files: tuple[Path, ...],
     out: Path,
@@ -49,6 +50,7 @@ def audit(
     seed: int,
     replicates: int,
     limits: tuple[str, ...],
+    png: bool,
 ) -> None:
     """Audit verdicts against labelled claims: every audit, all figures and the report, without a YAML.
 
@@ -59,7 +61,9 @@ def audit(
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
     from factaudit.intake.anyfile import read_any
+    from factaudit.runfolder import opened
     from factaudit.tables.counts import is_counts
+    from factaudit.unchanged import refresh
 
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates}
     given["decisions"] = dict(_limit(text) for text in limits)
@@ -70,7 +74,11 @@ def audit(
         given["verdicts"] = [str(path.resolve()) for path in files[1:]]
         given["mapping"] = mapping.model_dump(exclude_defaults=True, mode="json")
     experiment = Experiment(**given)
-    show_results(run_experiment(experiment, out, say=say), out)
+    results = run_experiment(experiment, out, say=say)
+    if png:
+        with opened(out):
+            refresh(out, png=True)
+    show_results(results, out)
 
 
 def _limit(text: str) -> tuple[str, float]:

@@ -18,6 +18,7 @@ REPLICATES = click.IntRange(0, 1_000_000)
 
 RUN_FOLDER = click.option("--out", type=PATH, required=True, help="The run folder.")
 OVERRIDE = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML.")
+PNG = click.option("--png", is_flag=True, help="Write the figures as PNG, too.")
 SYSTEM = click.option("--system", help="The system's name, where the file names none.")
 SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 RULE = click.option(

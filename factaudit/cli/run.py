@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from factaudit.cli.options import OVERRIDE, PATH, example, mapping_options
+from factaudit.cli.options import OVERRIDE, PATH, PNG, example, mapping_options
 from factaudit.cli.show import RUN, TABLES, counted, show_results
 from factaudit.cli.terminal import say
 from factaudit.cli.verb import Verb, answer
@@ -26,13 +26,20 @@ if TYPE_CHECKING:
 @click.argument("experiment", type=PATH)
 @click.option("--out", type=PATH, help="The run folder.  [default: runs/NAME-OF-THE-YAML]")
 @OVERRIDE
-def run(experiment: Path, out: Path | None, settings: Sequence[str]) -> None:
+@PNG
+def run(experiment: Path, out: Path | None, settings: Sequence[str], png: bool) -> None:
     """Run an experiment YAML and write its run folder; a second run reuses what is unchanged."""
     from factaudit.experiment import run as run_experiment
+    from factaudit.runfolder import opened
+    from factaudit.unchanged import refresh
     from factaudit.yamlfile import parse_settings
 
     out = out or Path("runs") / experiment.stem
-    show_results(run_experiment(experiment, out, settings=parse_settings(settings), progress=True, say=say), out)
+    results = run_experiment(experiment, out, settings=parse_settings(settings), progress=True, say=say)
+    if png:
+        with opened(out):
+            refresh(out, png=True)
+    show_results(results, out)
 
 
 @click.command(
@@ -42,13 +49,16 @@ def run(experiment: Path, out: Path | None, settings: Sequence[str]) -> None:
     epilog=example("factaudit report runs/quickstart"),
 )
 @click.argument("run_dir", type=PATH)
-def report(run_dir: Path) -> None:
+@PNG
+def report(run_dir: Path, png: bool) -> None:
     """Render the tables, figures and report of a run folder again."""
-    from factaudit.report import render
     from factaudit.results import Results
+    from factaudit.runfolder import opened
+    from factaudit.unchanged import refresh
 
     Results.load(run_dir)  # says what is wrong, where something is
-    written = render(run_dir)
+    with opened(run_dir):
+        written = refresh(run_dir, png=png, anew=True)
     say(f"{run_dir / 'report.html'} ({len(written)} files)")
     answer({"report": run_dir / "report.html", "files": sorted(written)})
 

@@ -12,9 +12,10 @@ from factaudit.engines.responses import ANNOTATED, Response, read_files
 from factaudit.evaluators.unread import unread
 from factaudit.files import write_json, write_jsonl
 from factaudit.results import Results, audit_options
-from factaudit.runfolder import audited, checksums, counted, finish, opened, total_cost
+from factaudit.runfolder import audited, checksums, counted, opened, total_cost
 from factaudit.signature import signature
 from factaudit.tables import write_table
+from factaudit.unchanged import finish
 
 Say = Callable[[str], None]
 #: Besides the engine's own audits: given the scores and a journal, writes what it will and adds to the results.

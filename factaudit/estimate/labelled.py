@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from factaudit.estimate.design import Draw, mean_of
 
@@ -58,7 +58,7 @@ def _smoothed(draw: Draw, error: np.ndarray) -> np.ndarray:
 
 def wilson(share: float, n: float, confidence: float) -> tuple[float, float]:
     """Wilson's interval of a share of ``n`` (any positive number)."""
-    z = float(norm.ppf((1 + confidence) / 2))
+    z = float(ndtri((1 + confidence) / 2))
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
     return min(max(0.0, middle - half), share), max(min(1.0, middle + half), share)

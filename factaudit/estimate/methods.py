@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from factaudit.audit.core.rows import counted, reasons
 from factaudit.estimate.case import Case
@@ -64,7 +64,7 @@ def regression_ppi(case: Case) -> list[Estimate]:
     guess = everywhere.copy()
     guess[case.rows] = held_out
     means = np.bincount(corpus.system, everywhere, minlength=len(corpus.systems)) / np.maximum(corpus.sizes, 1)
-    z = norm.ppf((1 + case.settings.confidence) / 2)
+    z = ndtri((1 + case.settings.confidence) / 2)
     for at, draw in case.draw_of.items():
         residual = corpus.error[draw.row] - guess[draw.row]
         known = ~np.isnan(residual)

@@ -7,7 +7,7 @@ few labels.
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 
 def ppi_mean(
@@ -28,7 +28,7 @@ def ppi_mean(
     rectifier = weight * (error - tuning * guess)
     estimate = tuning * rest.mean() + rectifier.mean()
     variance = tuning**2 * rest.var() / len(rest) + rectifier.var() / len(error)
-    half = norm.ppf((1 + confidence) / 2) * np.sqrt(variance)
+    half = ndtri((1 + confidence) / 2) * np.sqrt(variance)
     return float(estimate), float(estimate - half), float(estimate + half)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from factaudit.estimate.columns import Columns
 from factaudit.estimate.hierarchical import Posterior, expit
@@ -82,7 +82,7 @@ def weight_shape(documents: np.ndarray, system: np.ndarray) -> float:
     n = int(counts[counts > 0].min(initial=2**31))
     if n < 3:
         return 0.1
-    return max(0.1, ((n - 1) * (norm.ppf(0.975) / t.ppf(0.975, n - 1)) ** 2 - 1) / n)
+    return max(0.1, ((n - 1) * (ndtri(0.975) / stdtrit(n - 1, 0.975)) ** 2 - 1) / n)
 
 
 def fitted(posterior: Posterior, columns: Columns, system: np.ndarray) -> np.ndarray:

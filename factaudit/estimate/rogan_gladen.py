@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Confusion:
         """Whether the evaluator is shown to do better than chance: else the correction is not identified."""
         if not (self.n_errors > 0 and self.n_others > 0):
             return False
-        return self.youden - norm.ppf((1 + confidence) / 2) * np.sqrt(self.variance) > 0
+        return self.youden - ndtri((1 + confidence) / 2) * np.sqrt(self.variance) > 0
 
 
 def confusion(error: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> Confusion:
@@ -52,6 +52,6 @@ def rogan_gladen(predicted: float, n: int, known: Confusion, confidence: float =
         + rate**2 * known.tnr * (1 - known.tnr) / known.n_errors
         + (1 - rate) ** 2 * known.tpr * (1 - known.tpr) / known.n_others
     ) / known.youden**2
-    half = norm.ppf((1 + confidence) / 2) * np.sqrt(variance)
+    half = ndtri((1 + confidence) / 2) * np.sqrt(variance)
     low, middle, high = np.clip([rate - half, rate, rate + half], 0, 1)
     return float(middle), float(low), float(high)

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from factaudit.audit.core.judged import LEVELS, Judged
 from factaudit.audit.core.rows import Row, counted, number, reasons
@@ -193,7 +193,7 @@ def _add(
 
 def _apart(estimated: Estimated, confidence: float) -> list[int]:
     """The systems whose hierarchical and regression-PPI rates contradict each other."""
-    z = norm.ppf((1 + confidence) / 2)
+    z = ndtri((1 + confidence) / 2)
     found = []
     for at, (model, design) in enumerate(zip(estimated("hierarchical"), estimated("regression-ppi"), strict=True)):
         # An interval that is cut off at 0 or 1 tells its standard error on the other side.

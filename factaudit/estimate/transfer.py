@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import chi2, ncx2
+from scipy.special import chdtrc, chdtri
 
+from factaudit.audit.core.transfer import shifted_chi2
 from factaudit.estimate.case import Case
 from factaudit.estimate.hierarchical import point_fit, probabilities
 
@@ -51,5 +52,5 @@ def transfer_test(case: Case) -> Transfer:
     degrees = len(present) - 1
     statistic = float((excess**2 / variance).sum())
     shifted = (SHIFT * case.n_labels[present]) ** 2 / variance
-    power = np.mean(ncx2.sf(chi2.ppf(1 - LEVEL, degrees), degrees, shifted))
-    return Transfer(float(chi2.sf(statistic, degrees)), float(power), len(present))
+    power = np.mean([shifted_chi2(float(chdtri(degrees, LEVEL)), degrees, one) for one in shifted])
+    return Transfer(float(chdtrc(degrees, statistic)), float(power), len(present))

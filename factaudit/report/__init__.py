@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from factaudit.errors import InputError, Problem
 from factaudit.files import write_text
 from factaudit.report.tables import write_csv
+from factaudit.signature import digest
 
 if TYPE_CHECKING:
     from factaudit.report.claims import Claims
@@ -26,18 +27,21 @@ _CALLS = (
 )
 
 
-def render(run_dir: Path) -> list[Path]:
-    """Render the ``results.json`` of a run folder; returns the files that were written.
+def render(run_dir: Path, *, png: bool = False, drawn: dict[str, str] | None = None) -> list[Path]:
+    """Render the ``results.json`` of a run folder; returns the files that stand for it.
 
-    Writes ``tables/*.csv`` (one per audit, ``findings.csv`` and ``calls.csv``), ``figures/*.svg`` and ``*.png``,
-    ``report.html`` and ``report.md``; other files are left alone. Each file is whole or absent, and the same results
-    give the same bytes. Raises `InputError` where there is no ``results.json`` of this schema.
+    Writes ``tables/*.csv`` (one per audit, ``findings.csv`` and ``calls.csv``), ``figures/*.svg`` (with ``png`` also
+    ``*.png``), ``report.html`` and ``report.md``; other files are left alone. Each file is whole or absent, and the
+    same results give the same bytes. Raises `InputError` where there is no ``results.json`` of this schema.
+
+    drawn: by figure file (``figures/rates.svg``) what an earlier rendering drew on it: where that is what would be
+    drawn, the file stays. It is brought up to date.
     """
     # matplotlib and jinja2 are slow to import, and `factaudit --help` reaches this module.
     from factaudit.report.content import build
     from factaudit.report.html import to_html
     from factaudit.report.markdown import to_markdown
-    from factaudit.report.plots.style import save_figure
+    from factaudit.report.pictures import version_of_figures
 
     run_dir = Path(run_dir)
     results = read_results(run_dir)
@@ -46,10 +50,19 @@ def render(run_dir: Path) -> list[Path]:
     written.append(write_csv(results.get("calls") or [], run_dir / "tables" / "calls.csv", _CALLS))
     document = build(results, run_dir)
     figures = run_dir / "figures"
-    for section in document.sections:
-        for picture in section.pictures:
-            if picture.draw is not None:
-                written += save_figure(picture.draw(), figures / picture.stem, picture.caption.split(".")[0])
+    drawn = {} if drawn is None else drawn
+    for picture in (picture for section in document.sections for picture in section.pictures):
+        if picture.draw is None:
+            continue
+        kinds = ("svg", "png") if png else ("svg",)
+        key = digest(version_of_figures(), picture.of)
+        missing = [kind for kind in kinds if drawn.get(f"figures/{picture.stem}.{kind}") != key]
+        if missing:
+            from factaudit.report.plots.style import save_figure
+
+            save_figure(picture.draw(), figures / picture.stem, picture.caption.split(".")[0], missing)
+        drawn |= {f"figures/{picture.stem}.{kind}": key for kind in kinds}
+        written += [figures / f"{picture.stem}.{kind}" for kind in kinds]
     for path, text in (
         (run_dir / "report.html", to_html(document, figures, _claims(run_dir))),
         (run_dir / "report.md", to_markdown(document)),

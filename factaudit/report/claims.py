@@ -53,9 +53,11 @@ class Claims:
         self.judged = Judged.join(claims, verdicts)
         self.table = self.judged.claims
         self.evaluators = list(self.judged.evaluators)
-        first = verdicts[verdicts["repeat"] == 0].set_index(["claim_id", "evaluator"])
-        self._raw = first["raw"].dropna().to_dict()
-        self._chunks = first["chunk_scores"].dropna().to_dict()
+        # Arrays by column: a row of a table of many types is slow to take.
+        self._cells = {name: self.table[name].array for name in self.table.columns}
+        first = verdicts[verdicts["repeat"] == 0]
+        self._raw = _by_claim(first, "raw")
+        self._chunks = _by_claim(first, "chunk_scores")
 
     @classmethod
     def of(cls, run_dir: Path) -> Claims:
@@ -102,27 +104,28 @@ class Claims:
 
     def row(self, at: int, doc: Any = None) -> dict[str, Any]:
         """A claim as the page shows it. ``doc``: what stands for its document (by default the text)."""
-        claim = self.table.iloc[at]
+        cells = self._cells
+        claim_id = cells["claim_id"][at]
         said = []
         for number, name in enumerate(self.evaluators):
             prediction, status = int(self.judged.prediction[number, at]), int(self.judged.status[number, at])
             if status == MISSING and prediction == MISSING:
                 continue
             score = self.judged.score[number, at]
-            chunks = self._chunks.get((claim["claim_id"], name))
+            chunks = self._chunks.get((claim_id, name))
             verdict: dict[str, Any] = {"e": number, "p": None if prediction == MISSING else prediction}
             verdict |= {} if np.isnan(score) else {"s": round(float(score), 4)}
             verdict |= {"st": STATUSES[status]} if STATUSES[status] != "ok" else {}
-            verdict |= {"raw": raw} if (raw := self._raw.get((claim["claim_id"], name))) else {}
+            verdict |= {"raw": raw} if (raw := self._raw.get((claim_id, name))) else {}
             if chunks is not None:  # some chunks may have no score
                 verdict["chunks"] = [None if pd.isna(one) else round(float(one), 3) for one in chunks]
             said.append(verdict)
         label = int(self.judged.label[at])
-        found = {"id": claim["claim_id"], "dataset": claim["dataset"], "claim": _text(claim["claim"]), "said": said}
-        found |= {"label": None if label == MISSING else label, "doc": _text(claim["doc"]) if doc is None else doc}
+        found = {"id": claim_id, "dataset": cells["dataset"][at], "claim": _text(cells["claim"][at]), "said": said}
+        found |= {"label": None if label == MISSING else label, "doc": _text(cells["doc"][at]) if doc is None else doc}
         for column in ("system", "response_id", "topic", "error_type"):
-            if column in claim and not pd.isna(claim[column]):
-                found[column] = str(claim[column])
+            if column in cells and not pd.isna(cells[column][at]):
+                found[column] = str(cells[column][at])
         return found
 
     def about(self) -> dict[str, Any]:
@@ -166,7 +169,7 @@ class Claims:
         docs: dict[str, int] = {}
         rows = []
         for at in chosen:
-            text = self.table["doc"].iloc[at]
+            text = self._cells["doc"][at]
             row = self.row(at, doc=-1 if pd.isna(text) else docs.setdefault(_cut(text, MAX_TEXT), len(docs)))
             row["claim"] = None if row["claim"] is None else _cut(row["claim"], MAX_TEXT)
             for said in row["said"]:
@@ -184,6 +187,12 @@ def link(finding: Mapping[str, Any], about: Mapping[str, Any]) -> str | None:
     asked = {key: finding.get(key) for key in ("evaluator", "dataset") if finding.get(key) in about[f"{key}s"]}
     kinds = {check.id: check.claims for audit in declared().values() for check in audit.checks}
     return urlencode({**asked, "kind": kinds.get(str(finding.get("id")), "wrong")}) if asked else None
+
+
+def _by_claim(verdicts: pd.DataFrame, column: str) -> dict[tuple[str, str], Any]:
+    """What verdicts have in a column, by claim and evaluator."""
+    known = verdicts[verdicts[column].notna()]
+    return dict(zip(zip(known["claim_id"], known["evaluator"], strict=True), known[column], strict=True))
 
 
 def _text(value: Any) -> str | None:

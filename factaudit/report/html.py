@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import re
 from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -107,7 +108,7 @@ def _images(pictures: Sequence[Picture], figures: Path) -> dict[str, dict[str, A
             image = {"src": _NOTHING, "packed": _base64(gzip.compress(vector.read_bytes(), 9, mtime=0))}
         else:
             image = {"src": f"data:image/png;base64,{_base64(raster.read_bytes())}", "packed": ""}
-        found[picture.stem] = {**image, "width": _screen_width(raster)}
+        found[picture.stem] = {**image, "width": _screen_width(vector, raster)}
     sizes = {stem: len(one["src"]) + len(one["packed"]) for stem, one in found.items()}
     room = MAX_FIGURES - sum(sizes.values())
     for stem in sorted(sizes, key=lambda stem: -sizes[stem]):
@@ -121,10 +122,12 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-def _screen_width(raster: Path) -> int:
+def _screen_width(vector: Path, raster: Path) -> int:
     """The width to show a figure at, in CSS pixels: a third larger than on paper, so that 7 pt can be read."""
-    if not raster.is_file():
-        return 640
-    # A PNG's width stands at byte 16; it is drawn at 200 dpi.
-    width = int.from_bytes(raster.read_bytes()[16:20], "big")
-    return round(width / 200 * 96 * 4 / 3)
+    if vector.is_file():
+        found = re.search(rb'<svg [^>]*\bwidth="([\d.]+)pt"', vector.read_bytes()[:4096])
+        inches = float(found[1]) / 72 if found else 5.0
+    else:
+        # A PNG's width stands at byte 16; it is drawn at 200 dpi.
+        inches = int.from_bytes(raster.read_bytes()[16:20], "big") / 200
+    return round(inches * 96 * 4 / 3)

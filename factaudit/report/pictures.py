@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from factaudit.audit.core import declare, words
 from factaudit.audit.core.declare import Audit, columns_of
 from factaudit.audit.core.plot import CrossTable, DotPlot, Flips, Forest, Grid, HeatMap, Lines, Plot, Scatter
 from factaudit.audit.core.rows import Row, is_total
 from factaudit.audit.core.words import count
 from factaudit.report.plots.groups import group_columns, group_label, without_all
+from factaudit.signature import digest
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -37,12 +43,23 @@ _SHAPES: dict[type[Plot], str] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of the report: ``figures/<stem>.svg`` and ``.png``; ``draw`` is None where they are there already."""
+    """A figure of the report: ``figures/<stem>.svg``; ``draw`` is None where it is there already.
+
+    ``of``: all that is drawn, as text: the same text gives the same figure.
+    """
 
     stem: str
     caption: str
     alt: str
     draw: Callable[[], Figure] | None = None
+    of: str = ""
+
+
+@functools.cache
+def version_of_figures() -> str:
+    """A digest of the code that draws."""
+    sources = [*Path(__file__).parent.glob("plots/*.py"), Path(words.__file__), Path(declare.__file__)]
+    return digest(version("matplotlib"), *(path.read_bytes() for path in sorted(sources)))
 
 
 def pictures(audit: Audit, rows: Sequence[Row], evaluators: Sequence[str], about: Mapping[str, Any]) -> list[Picture]:
@@ -98,7 +115,8 @@ def _of_plot(
                 caption += f" {left}"
             among = f"; {count(len(_evaluators(part)), 'evaluator')}" if _evaluators(part) else ""
             alt = f"{_SHAPES[type(plot)]}: {what}{among}. The table of this section has the figures."
-            found.append(Picture(stem, caption, alt, _drawing(audit, plot, part, evaluators)))
+            of = json.dumps([repr(plot), repr(audit.columns), list(evaluators), caption.split(".")[0], part])
+            found.append(Picture(stem, caption, alt, _drawing(audit, plot, part, evaluators), of))
     return found
 
 

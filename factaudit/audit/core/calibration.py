@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
@@ -257,6 +256,8 @@ class Resampled:
 
 def resampled(case: Case, methods: Sequence[str], dataset: str, intervals: Intervals | None) -> Resampled | None:
     """Resample whole clusters, calibrate and correct again; None where there is nothing to resample."""
+    from scipy.sparse import csr_array  # slow to import
+
     names, cluster = np.unique(case.cluster, return_inverse=True)
     if intervals is None or len(names) < 2:
         return None

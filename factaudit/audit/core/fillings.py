@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
-from scipy.sparse import coo_array
 
 from factaudit.audit.core.matrix import Matrix, columns_of, link
 
@@ -204,6 +202,8 @@ def _fewest(sure: np.ndarray, maybe: np.ndarray, most: int) -> int:
 
 def _most(sure: np.ndarray, maybe: np.ndarray, now: int) -> int:
     """The greatest number of owners: each needs a fact of its own for which it comes before all that support it."""
+    from scipy.optimize import linear_sum_assignment  # slow to import, here and below
+
     counts, limits = sure.sum(axis=0), maybe.sum(axis=0)
     places = np.arange(len(counts))
     # before[a, b]: some filling may put a before b.
@@ -278,6 +278,9 @@ def _searched(sure: np.ndarray, maybe: np.ndarray, reached: int, ceiling: int) -
                 terms.append((o[other, entity], 1.0))
                 limit += 1.0
             at_most(terms, limit)
+    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import coo_array
+
     size = len(x) + len(o) + len(a)
     goal = np.zeros(size)
     goal[len(x) + len(o) :] = -1.0

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.optimize import linear_sum_assignment
 
 from factaudit.audit.core.judged import MISSING, Judged
 from factaudit.errors import FactauditError, UsageError, hint
@@ -348,6 +347,8 @@ def _alphabet(matrix: Matrix) -> np.ndarray:
 
 
 def _hungarian(matrix: Matrix, groups: np.ndarray, supported: np.ndarray, score: np.ndarray) -> list[int | None]:
+    from scipy.optimize import linear_sum_assignment  # slow to import
+
     # The order of groups and entities must not matter, also where several assignments are best.
     rows = sorted(range(len(supported)), key=lambda g: _profile(matrix, groups, g))
     columns = np.argsort(_alphabet(matrix))

@@ -9,13 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import chi2, f, ncx2
+from scipy.special import chdtrc, chdtri, fdtrc, gammaln, xlogy
 
 from factaudit.audit.core.shares import Shares
 
 #: A difference counts as one that the test would have shown where it shows it this often.
 POWER = 0.8
+
+
+def shifted_chi2(value: float, freedom: float, shift: float) -> float:
+    """P(X > value) of a noncentral χ², which is a Poisson mixture of central ones.
+
+    As `scipy.stats.ncx2.sf` to 12 digits; importing `scipy.stats` takes longer than most runs compute.
+    """
+    if shift > 1e6 and value < shift / 2:
+        return 1.0
+    mean = shift / 2
+    terms = np.arange(int(mean + 12 * np.sqrt(mean) + 40))
+    weights = np.exp(xlogy(terms, mean) - mean - gammaln(terms + 1))
+    return min(1.0, float(weights @ chdtrc(freedom + 2 * terms, value)))
 
 
 @dataclass(frozen=True)
@@ -37,7 +49,7 @@ class Homogeneity:
     def power(self, difference: float) -> float:
         """How probably the test finds that one system is ``difference`` off the others, for the worst one to see."""
         shift = difference**2 * self._information.min() / self._scale
-        return float(ncx2.sf(chi2.isf(self._alpha, self._freedom), self._freedom, shift))
+        return shifted_chi2(float(chdtri(self._freedom, self._alpha)), self._freedom, shift)
 
 
 def homogeneity(shares: Shares, group: int, alpha: float = 0.05) -> Homogeneity | None:
@@ -46,6 +58,8 @@ def homogeneity(shares: Shares, group: int, alpha: float = 0.05) -> Homogeneity 
     Pearson's X² with effective numbers of claims, its distribution corrected for what documents shared by systems do to
     it (Rao & Scott 1984, second order), against F for the clusters that the variances come from.
     """
+    from scipy.optimize import brentq  # slow to import: only where something is computed
+
     effective = shares.effective_n[group]
     used = np.flatnonzero(~np.isnan(effective) & ~np.isnan(shares.point[group]))
     if len(used) < 2:
@@ -60,13 +74,13 @@ def homogeneity(shares: Shares, group: int, alpha: float = 0.05) -> Homogeneity 
     product = weight @ covariance
     first, second = float(np.trace(product)), float(np.trace(product @ product))
     scale, freedom = second / first, first * first / second
-    statistic = float(point @ weight @ point) / scale
+    statistic = max(0.0, float(point @ weight @ point) / scale)
     clusters = float(shares.n_clusters[group, used].max())
     information = np.diag(weight)
-    critical = chi2.isf(alpha, freedom)
-    needed = brentq(lambda shift: ncx2.sf(critical, freedom, shift) - POWER, 1e-6, 1e3)
+    critical = float(chdtri(freedom, alpha))
+    needed = brentq(lambda shift: shifted_chi2(critical, freedom, shift) - POWER, 1e-6, 1e3)
     return Homogeneity(
-        p=float(f.sf(statistic / freedom, freedom, max(clusters - 1, 1))),
+        p=float(fdtrc(freedom, max(clusters - 1, 1), statistic / freedom)),
         missable=float(min(1.0, np.sqrt(needed * scale / information.min()))),
         spread=float(np.ptp(point)),
         _scale=scale,

@@ -26,8 +26,9 @@ from factaudit.engines.responses import read_files
 from factaudit.evaluators.judging import NamedEvaluator, name_evaluator, parts
 from factaudit.files import write_jsonl
 from factaudit.results import Results
-from factaudit.runfolder import audited, checksums, finish, opened
+from factaudit.runfolder import audited, checksums, opened
 from factaudit.tables import merge_claims, merge_verdicts, records, write_table
+from factaudit.unchanged import finish
 
 Say = Callable[[str], None]
 

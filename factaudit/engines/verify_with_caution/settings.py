@@ -15,8 +15,9 @@ from factaudit.engines.verify_with_caution.recover import SMALL_AND_LARGE, balan
 from factaudit.engines.verify_with_caution.reproduce import agreement, reproduction
 from factaudit.engines.verify_with_caution.text import statements
 from factaudit.results import Results, compare_counts
-from factaudit.runfolder import RunSettings, checksums, finish, opened, write_lock
+from factaudit.runfolder import RunSettings, checksums, opened, write_lock
 from factaudit.tables import write_table
+from factaudit.unchanged import finish
 
 _PACKAGES = ("numpy", "pandas", "scipy")
 #: The audits of the recovered counts, as the paper has them; those of its thresholds need scores.

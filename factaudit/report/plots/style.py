@@ -88,18 +88,27 @@ def styled(function: Callable[_P, Figure]) -> Callable[_P, Figure]:
     return drawn
 
 
-def save_figure(figure: Figure, stem: Path, title: str) -> list[Path]:
-    """Write ``stem.svg`` and ``stem.png`` (200 dpi) atomically, the same bytes for the same figure; returns both."""
-    vector, raster = (stem.with_name(f"{stem.name}.{kind}") for kind in ("svg", "png"))
-    drawn = io.StringIO()
-    about: Any = {"Title": title, "Creator": "factaudit", "Date": None}
+def save_figure(figure: Figure, stem: Path, title: str, kinds: Sequence[str] = ("svg",)) -> list[Path]:
+    """Write ``stem.KIND`` for each of ``kinds`` atomically, the same bytes for the same figure; returns the paths.
+
+    kinds: svg, pdf (both with text as shapes), and png (200 dpi).
+    """
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
     with matplotlib.rc_context(_STYLE):
         _settle(figure)
-        figure.savefig(drawn, format="svg", metadata=about, facecolor="white")
-        with atomic(raster) as temporary:
-            figure.savefig(temporary, dpi=200, metadata={"Title": title, "Software": "factaudit"}, facecolor="white")
-    write_text(vector, _compact(drawn.getvalue()))
-    return [vector, raster]
+        for kind, path in zip(kinds, paths, strict=True):
+            if kind == "svg":
+                drawn = io.StringIO()
+                about: Any = {"Title": title, "Creator": "factaudit", "Date": None}
+                figure.savefig(drawn, format="svg", metadata=about, facecolor="white")
+                write_text(path, _compact(drawn.getvalue()))
+                continue
+            about = {"Title": title, "Software": "factaudit"}
+            if kind == "pdf":
+                about = {"Title": title, "Creator": "factaudit", "CreationDate": None}
+            with atomic(path) as temporary:
+                figure.savefig(temporary, dpi=200, metadata=about, facecolor="white")
+    return paths
 
 
 def _compact(svg: str) -> str:
@@ -123,8 +132,11 @@ def _compact(svg: str) -> str:
 
 def _settle(figure: Figure) -> None:
     """Lay the figure out once, at rounded places: the last bits of a layout differ from run to run."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    engine = figure.get_layout_engine()
+    if engine is None:  # settled before
+        return
+    engine.execute(figure)
+    figure.set_layout_engine(None)  # "none" would have each file drawn twice
     for axes in figure.axes:
         axes.set_position(tuple(round(length, 6) for length in axes.get_position(original=True).bounds))
 

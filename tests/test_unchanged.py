@@ -1,0 +1,162 @@
+"""A run folder in which nothing has changed is left as it is; what has changed is made again, and nothing besides."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from report_results import make_results
+
+from factaudit import experiment, unchanged
+from factaudit.evaluators.base import Verdict
+from factaudit.experiment import Experiment
+from factaudit.report.plots import style
+from factaudit.results import Results
+from factaudit.unchanged import finish, refresh
+
+
+def test_what_is_rendered_is_not_rendered_again(tmp_path, monkeypatch):
+    """Until the results, a table that the report shows, a written file or the code differ."""
+    rendered = []
+
+    def counting(folder, **options):
+        rendered.append(folder)
+        return render(folder, **options)
+
+    render = unchanged.render
+    monkeypatch.setattr(unchanged, "render", counting)
+    about = {"title": "t", "factaudit": "0", "seed": 0, "replicates": 0, "claims": [], "evaluators": [], "inputs": []}
+    results = Results("s", about, {"one": [{"n": 1}], "two": [{"n": 2}]})
+    finish(tmp_path, results)
+    finish(tmp_path, results)
+    assert len(rendered) == 1
+    before = (tmp_path / "report.html").read_bytes()
+    (tmp_path / "report.html").write_text("damaged")
+    finish(tmp_path, results)
+    assert len(rendered) == 2
+    assert (tmp_path / "report.html").read_bytes() == before
+    (tmp_path / "tables" / "two.csv").unlink()
+    finish(tmp_path, results)
+    assert (tmp_path / "tables" / "two.csv").is_file()
+    (tmp_path / "claims.parquet").write_bytes(b"other claims")
+    finish(tmp_path, results)
+    assert len(rendered) == 4
+    finish(tmp_path, replace(results, audits={"one": [{"n": 2}]}))
+    assert len(rendered) == 5
+    assert not (tmp_path / "tables" / "two.csv").exists()
+    monkeypatch.setattr(unchanged, "code", lambda: "another version")
+    finish(tmp_path, replace(results, audits={"one": [{"n": 2}]}))
+    assert len(rendered) == 6
+
+
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The figures that were drawn, by the names of their files."""
+    names: list[str] = []
+    save = style.save_figure
+
+    def counting(figure, stem, title, kinds=("svg",)):
+        names.extend(f"{stem.name}.{kind}" for kind in kinds)
+        return save(figure, stem, title, kinds)
+
+    monkeypatch.setattr(style, "save_figure", counting)
+    return names
+
+
+def test_a_figure_is_drawn_again_where_its_rows_or_its_file_changed(tmp_path: Path, drawn: list[str]) -> None:
+    found = make_results(2, 2)
+    kept = {name: found["audits"][name] for name in ("rates", "headroom")}
+    results = Results("s", found["about"], kept)
+    finish(tmp_path, results)
+    assert "rates.svg" in drawn
+    assert not any(name.endswith(".png") for name in drawn)
+    before = {path: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
+    drawn.clear()
+    finish(tmp_path, replace(results, audits={**kept, "headroom": kept["headroom"][:-1]}))
+    assert drawn
+    assert all(name.startswith("headroom") for name in drawn)
+    finish(tmp_path, results)
+    drawn.clear()
+    (tmp_path / "figures" / "rates.svg").write_text("damaged")
+    finish(tmp_path, results)
+    assert drawn == ["rates.svg"]
+    assert {path: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == before
+
+
+def test_pngs_are_written_on_demand_and_go_when_they_would_be_stale(tmp_path: Path, drawn: list[str]) -> None:
+    found = make_results(2, 2)
+    results = Results("s", found["about"], {"rates": found["audits"]["rates"]})
+    finish(tmp_path, results)
+    drawn.clear()
+    written = refresh(tmp_path, png=True)
+    assert drawn == ["rates.png"]
+    assert {"rates.svg", "rates.png", "report.html"} <= {path.name for path in written}
+    finish(tmp_path, results)
+    refresh(tmp_path, png=True)
+    assert drawn == ["rates.png"]
+    finish(tmp_path, replace(results, audits={"rates": found["audits"]["rates"][:-1]}))
+    assert not (tmp_path / "figures" / "rates.png").exists()
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Experiment:
+    claims = [{"claim_id": str(n), "dataset": "d", "claim": f"a {n}", "doc": "a", "label": n % 2} for n in range(20)]
+    (tmp_path / "claims.jsonl").write_text("".join(json.dumps(row) + "\n" for row in claims))
+    return Experiment(claims=[str(tmp_path / "claims.jsonl")], evaluators=["unigram"], audits=["rates"], replicates=0)
+
+
+def test_a_run_with_nothing_changed_only_checks(
+    tmp_path: Path, asked: Experiment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run"
+    said: list[str] = []
+    first = experiment.run(asked, out, say=said.append)
+    read = []
+    inputs = experiment._read_inputs
+
+    def reading(one):
+        read.append(one)
+        return inputs(one)
+
+    monkeypatch.setattr(experiment, "_read_inputs", reading)
+    again: list[str] = []
+    assert experiment.run(asked, out, say=again.append) == first
+    assert not read
+    assert again == [*said[:-1], f"unchanged {out / 'report.html'}"]
+    # Whatever changes, it is a run again: a setting, an input, a file of the run folder, the code.
+    experiment.run(asked.model_copy(update={"seed": 1}), out)
+    experiment.run(asked, out)
+    assert len(read) == 2
+    (out / "verdicts.parquet").unlink()
+    experiment.run(asked, out)
+    assert len(read) == 3
+    claims = tmp_path / "claims.jsonl"
+    claims.write_text(claims.read_text().replace("a 3", "b 3"))
+    assert experiment.run(asked, out).signature != first.signature
+    (out / ".work" / "run.json").write_text("[damaged")
+    experiment.run(asked, out)
+    monkeypatch.setattr(unchanged, "code", lambda: "another version")
+    experiment.run(asked, out)
+    assert len(read) == 6
+
+
+def test_what_failed_is_asked_for_again(tmp_path: Path, asked: Experiment) -> None:
+    calls = []
+
+    class Failing:
+        signature = "failing"
+        verdict_name = "failing"
+
+        def judge(self, claims):
+            for claim in claims:
+                calls.append(claim.claim_id)
+                yield Verdict(claim.claim_id, status="error", raw="no line")
+
+    original = experiment.name_evaluator
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(experiment, "name_evaluator", lambda spec: original(Failing()))
+        experiment.run(asked, tmp_path / "run")
+        experiment.run(asked, tmp_path / "run")
+    assert len(calls) == 40
