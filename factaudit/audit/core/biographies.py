@@ -48,13 +48,15 @@ def score(
     """
     matrix, groups, own = response.matrix, response.groups, response.own
     grouped = groups >= 0
-    links = link(matrix, groups, rule, response.given) if grouped.any() else []
+    if rule not in response.kept:
+        made = link(matrix, groups, rule, response.given) if grouped.any() else []
+        response.kept[rule] = made, spans(matrix, groups, rule, response.given, own)
+    links, told = response.kept[rule]
     columns = columns_of(links, groups)
     by_any, linked = matrix.by_any(), matrix.by_entity(columns)
     n, n_grouped = int(own.sum()), int(grouped.sum())
     n_loose = int((own & ~grouped).sum()) if n_grouped else 0
     possible = bool(matrix.entities)
-    told = spans(matrix, groups, rule, response.given, own)
     row: Row = {"n_facts": n, "n_supported": int((by_any[own] == 1).sum()), "n_ungrouped": n_loose}
     row["n_unscored"] = int((by_any[own] == MISSING).sum())
     row["n_unscored_linked"] = int((linked[grouped] == MISSING).sum()) if n_grouped else n

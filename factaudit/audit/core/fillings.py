@@ -15,7 +15,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from factaudit.audit.core.matrix import Matrix, columns_of, link
+from factaudit.audit.core.matrix import Matrix, columns_of, link, one_to_one
 
 #: Open cells of which all fillings are tried, where no formula is at hand.
 MOST_ENUMERATED = 10
@@ -74,7 +74,8 @@ def _linked(
         others[at[has], columns[has]] = either[at[has], columns[has]] = False
         hidden = int((others.any(axis=1) & ~perhaps & own).sum()), int((either.any(axis=1) & ~mine & own).sum())
         return (int(mine.sum()), int(perhaps.sum())), hidden
-    least, most = (link(matrix.filled(value), groups, rule) for value in (0, 1))
+    least = link(matrix.filled(0), groups, rule)
+    most = link(matrix.filled(1), groups, rule) if matrix.unsure.any() else least
     sizes = np.bincount(groups)
     linked = tuple(
         round(sum((one.share or 0.0) * size for one, size in zip(links, sizes, strict=True))) for links in (least, most)
@@ -143,14 +144,18 @@ def _dealt(allowed: np.ndarray, capacity: np.ndarray) -> int:
 
 def _enumerated(matrix: Matrix, groups: np.ndarray, rule: str, own: np.ndarray) -> Span:
     """Of ``elsewhere``, over all the fillings."""
-    cells = np.argwhere(matrix.unsure)
+    places = tuple(np.argwhere(matrix.unsure).T)
     counts = []
-    for values in product((0, 1), repeat=len(cells)):
+    for values in product((0, 1), repeat=len(places[0])):
         prediction = matrix.prediction.copy()
-        prediction[tuple(cells.T)] = values
+        prediction[places] = values
         whole = replace(matrix, prediction=prediction, unsure=np.zeros_like(matrix.unsure))
-        linked = whole.by_entity(columns_of(link(whole, groups, rule), groups))
-        counts.append(int(((whole.by_any() == 1) & (linked != 1) & own).sum()))
+        if rule == "hungarian" and whole.entities:
+            columns = one_to_one(whole, groups)[groups]
+        else:
+            columns = columns_of(link(whole, groups, rule), groups)
+        supported = (prediction == 1).any(axis=1) & (whole.by_entity(columns) != 1) & own
+        counts.append(int(supported.sum()))
     return min(counts), max(counts)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,7 @@ class Judged:
     status: int8 (E, n), an index into `factaudit.tables.STATUSES`; -1 where there is no verdict at all.
     repeats: int8 (R, E, n), the predictions of all R repeats, the first of which is ``prediction``; None without any.
     silent: the rows of the claims table that stand for responses without any claim; they are in no array.
+    kept: what several audits make of these arrays, by what it is.
     """
 
     claims: pd.DataFrame
@@ -45,6 +47,7 @@ class Judged:
     status: np.ndarray
     silent: pd.DataFrame = field(default_factory=pd.DataFrame)
     repeats: np.ndarray | None = None
+    kept: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def join(cls, claims: pd.DataFrame, verdicts: pd.DataFrame) -> Judged:

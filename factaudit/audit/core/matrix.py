@@ -110,7 +110,8 @@ class Response:
     about: whom each fact is true of, where the source says (None: it does not say of any). invented: bool (n,), facts
     that are none of the response's own (a grouping's reply made them). mean_biographies: where the source tells only
     their mean over its responses, and the groups are the fewest that there can be. false_cells: by source
-    (`factaudit.audit.core.noise.SOURCES`), cells that are known to be false, and those of them found supported.
+    (`factaudit.audit.core.noise.SOURCES`), cells that are known to be false, and those of them found supported. kept:
+    by linking rule what audits share (`factaudit.audit.core.biographies.score`).
     """
 
     key: dict[str, Any]
@@ -123,6 +124,7 @@ class Response:
     mean_biographies: float | None = None
     false_cells: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     abstained: bool = False
+    kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def own(self) -> np.ndarray:
@@ -146,6 +148,13 @@ def responses(judged: Judged, evaluator: int, group: str = "group") -> list[Resp
 
     Raises `UsageError` where a fact is put to the same entity twice, or has two groups.
     """
+    asked = ("responses", evaluator, group)
+    if asked not in judged.kept:
+        judged.kept[asked] = _responses(judged, evaluator, group)
+    return judged.kept[asked]
+
+
+def _responses(judged: Judged, evaluator: int, group: str) -> list[Response]:
     table = judged.claims
     if group not in table:
         raise UsageError(f"the claims have no column {group!r}{hint(group, [str(c) for c in table.columns])}")
@@ -303,7 +312,8 @@ def link(
         return [Link(None)] * n_groups
     supported, score = per_group(matrix, groups)
     sizes = np.bincount(groups[groups >= 0], minlength=n_groups)
-    ranked = [np.lexsort((_alphabet(matrix), -score[g], -supported[g])) for g in range(n_groups)]
+    alphabet = _alphabet(matrix)
+    ranked = [np.lexsort((alphabet, -score[g], -supported[g])) for g in range(n_groups)]
     if rule == "argmax":
         chosen: list[int | None] = [int(order[0]) for order in ranked]
     elif rule == "hungarian":
@@ -311,6 +321,12 @@ def link(
     else:
         chosen = [_column(matrix, (given or {}).get(g)) for g in range(n_groups)]
     return [_link(chosen[g], ranked[g], supported[g] / sizes[g]) for g in range(n_groups)]
+
+
+def one_to_one(matrix: Matrix, groups: np.ndarray) -> np.ndarray:
+    """Of each group its column by the rule `hungarian`, as in `link`; -1 for none: int (g,)."""
+    chosen = _hungarian(matrix, groups, *per_group(matrix, groups))
+    return np.array([-1 if column is None else column for column in chosen], dtype=np.int64)
 
 
 def columns_of(links: Sequence[Link], groups: np.ndarray) -> np.ndarray:
@@ -325,12 +341,8 @@ def per_group(matrix: Matrix, groups: np.ndarray) -> tuple[np.ndarray, np.ndarra
     Scores are rounded: a sum may differ in the last bit with the order of the facts.
     """
     n_groups = int(groups.max(initial=-1)) + 1
-    inside = groups >= 0
-    supported = np.zeros((n_groups, len(matrix.entities)))
-    score = np.zeros((n_groups, len(matrix.entities)))
-    np.add.at(supported, groups[inside], matrix.prediction[inside] == 1)
-    np.add.at(score, groups[inside], np.nan_to_num(matrix.score[inside]))
-    return supported, score.round(9)
+    member = (groups == np.arange(n_groups)[:, None]).astype(np.float64)
+    return member @ (matrix.prediction == 1), (member @ np.nan_to_num(matrix.score)).round(9)
 
 
 def ranks(matrix: Matrix, score: np.ndarray) -> np.ndarray:
@@ -350,22 +362,16 @@ def _hungarian(matrix: Matrix, groups: np.ndarray, supported: np.ndarray, score:
     from scipy.optimize import linear_sum_assignment  # slow to import
 
     # The order of groups and entities must not matter, also where several assignments are best.
-    rows = sorted(range(len(supported)), key=lambda g: _profile(matrix, groups, g))
     columns = np.argsort(_alphabet(matrix))
+    cells = np.hstack([matrix.prediction[:, columns], np.nan_to_num(matrix.score[:, columns], nan=-1.0)])
+    # What tells a group from others, whatever the order of facts: its rows of the matrix.
+    rows = sorted(range(len(supported)), key=lambda g: sorted(cells[groups == g].tolist()))
     # All the scores together weigh less than one supported fact.
     weight = supported + score / (len(matrix.prediction) + 1)
     chosen: list[int | None] = [None] * len(supported)
     for row, column in zip(*linear_sum_assignment(weight[rows][:, columns], maximize=True), strict=True):
         chosen[rows[row]] = int(columns[column])
     return chosen
-
-
-def _profile(matrix: Matrix, groups: np.ndarray, group: int) -> list[tuple[float, ...]]:
-    """What tells a group from others, whatever the order of facts and entities: its rows of the matrix."""
-    inside = groups == group
-    columns = np.argsort(_alphabet(matrix))
-    score = np.nan_to_num(matrix.score[inside][:, columns], nan=-1.0)
-    return sorted(map(tuple, np.hstack([matrix.prediction[inside][:, columns], score]).tolist()))
 
 
 def _column(matrix: Matrix, title: str | None) -> int | None:
