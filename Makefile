@@ -16,8 +16,7 @@ TESTS ?= -m "not slow"
 .PHONY: audit test check bench docs notebooks clean
 
 audit: $(VENV)/.installed
-	$(BIN)/factaudit run experiments/ragtruth.yaml --out runs/ragtruth
-	@echo "Open runs/ragtruth/report.html in a browser."
+	$(BIN)/factaudit demo --out runs/ragtruth
 
 test: $(VENV)/.installed-$(DEV)
 	$(BIN)/ruff format --check .

@@ -24,6 +24,7 @@ CLAIM = {"claim_id": "a", "dataset": "D", "system": "x", "claim": "It rains.", "
 OTHER = CLAIM | {"claim_id": "b", "system": "y", "label": 0}
 VERDICT = {"claim_id": "a", "evaluator": "e", "score": 0.9}
 RESPONSE = {"topic": "Rain", "output": "It rains.", "facts": ["It rains."]}
+RATES = {"dataset": "D", "evaluator": "e", "n": 2, "n_unscored": 0, "bacc": 0.5, "tpr": 0.5, "tnr": None}
 RESULTS = {"schema": "factaudit.results/1", "signature": "s", "about": {}, "audits": {}}
 
 
@@ -157,6 +158,10 @@ RUNS: dict[str, str] = {
     "rows": json.dumps(RESULTS | {"audits": {"rates": [1, 2]}}),
     "about": json.dumps(RESULTS | {"about": "x"}),
     "name": json.dumps(RESULTS | {"audits": {"../../x": []}}),
+    "bare": json.dumps(RESULTS),
+    "nofigure": json.dumps(RESULTS | {"audits": {"rates": [RATES, {"dataset": "D", "evaluator": "e"}]}}),
+    "words4rates": json.dumps(RESULTS | {"audits": {"rates": [RATES | {"bacc": "high"}]}}),
+    "nobody": json.dumps(RESULTS | {"audits": {"rates": [RATES]}}),
 }
 
 CASES: list[tuple[str, int, str]] = [
@@ -536,6 +541,46 @@ CASES: list[tuple[str, int, str]] = [
     ("labels gone.csv --out OUT.jsonl", 1, "gone.csv: no such file"),
     ("labels deep.jsonl --out OUT.jsonl", 1, "deep.jsonl: line 1: not JSON: maximum recursion depth exceeded"),
     ("estimate --help-me", 2, "No such option"),
+    ("export runs/none --to latex", 1, "runs/none: not a run folder: it has no results.json"),
+    ("export runs/gone --to every-eval-ever", 1, "runs/gone: not a run folder: it has no results.json"),
+    ("export runs/nan --to latex --out OUT", 1, "runs/nan/results.json: not JSON: NaN is no figure: an undefined"),
+    ("export runs/bare --to every-eval-ever --out OUT", 1, "runs/bare: the run has no audit 'rates': there is"),
+    ("export runs/bare --to jsonl --out OUT", 1, "runs/bare: the run folder has no claims.parquet: there are no"),
+    ("export runs/bare --to inspect --out OUT", 1, "runs/bare: the run folder has no claims.parquet: there are no"),
+    ("export runs/nofigure --to latex --out OUT", 1, "row 2, column 'rates.n': expected a number, found nothing"),
+    ("export runs/words4rates --to latex --out OUT", 1, "row 1, column 'rates.bacc': expected a number or null, found"),
+    ("export runs/nobody --to every-eval-ever --out OUT", 1, "'about.evaluators': expected the evaluators of rates,"),
+    ("export runs/bare --to latx", 2, "Invalid value for '--to': 'latx' is not one of 'latex', 'every-eval-ever',"),
+    ("export runs/bare", 2, "Missing option '--to'. Choose from:"),
+    ("leaderboard --out OUT", 2, "Missing argument 'RUN...'."),
+    ("leaderboard runs/bare", 2, "Missing option '--out'."),
+    ("leaderboard runs/none --out OUT", 1, "runs/none: not a run folder: it has no results.json"),
+    ("leaderboard runs/bare --out OUT", 1, "runs/bare: the run has no audit 'rates': there is nothing to export"),
+    ("leaderboard runs/nofigure --out OUT", 1, "runs/nofigure/results.json: 5 problems"),
+    (
+        "leaderboard runs/words4rates --out OUT",
+        1,
+        "row 1, column 'rates.bacc': expected a number or null, found 'high'",
+    ),
+    ("leaderboard runs/nobody --out OUT", 1, "'about.evaluators': expected the evaluators of rates, found none called"),
+    ("leaderboard runs/rows --out OUT", 1, "runs/rows/results.json: column 'rates': expected a list of objects"),
+    ("schema claims.jsonl", 2, "Got unexpected extra argument (claims.jsonl)"),
+    ("schema --format yaml", 2, "Invalid value for '--format': 'yaml' is not one of 'text', 'json'."),
+    ("init gone.csv --out OUT.yaml", 1, "gone.csv: no such file"),
+    ("init . --out OUT.yaml", 1, ".: this is a folder, expected a file"),
+    ("init table.xyz --out OUT.yaml", 1, "table.xyz: expected a name that ends in .csv, .tsv, .txt, .json, .jsonl,"),
+    ("init empty.jsonl --out OUT.yaml", 1, "empty.jsonl: the file is empty"),
+    ("init not.parquet --out OUT.yaml", 1, "not.parquet: not a readable Parquet file (Parquet magic bytes not"),
+    ("init label2.jsonl --out OUT.yaml", 1, "label2.jsonl: line 1, column 'label': expected 1 (attributable), 0"),
+    ("init ragged.csv --out OUT.yaml", 1, "ragged.csv: row 1: expected 2 columns, as in the header, found 3"),
+    ("init noclaim.jsonl --out OUT.yaml", 1, "noclaim.jsonl: nothing in it is mapped: expected a column for 'claim',"),
+    ("init claims.jsonl unknown.jsonl --out OUT.yaml", 1, "unknown.jsonl: line 1, column 'claim_id': expected the id"),
+    ("init claims.jsonl --out claims.jsonl --force", 2, "claims.jsonl: would be written over what the command reads;"),
+    ("init claims.jsonl --out good.yaml", 2, "good.yaml is there already: give another with --out, or write over it"),
+    ("init --out good.yaml", 2, "good.yaml is there already: give another with --out, or write over it with"),
+    ("init claims.jsonl --map colums=x --out OUT.yaml", 2, "--map: no column 'colums' of claims or verdicts"),
+    ("init claims.jsonl --scale 1 --out OUT.yaml", 2, "--scale: expected LOW:HIGH (1:5; 1:0 where 1 is hallucinated)"),
+    ("init claims.jsonl --labels yes --out OUT.yaml", 2, "--labels: expected WORD=1, WORD=0 or WORD= (not annotated)"),
 ]
 
 #: These commands did their work, and say with the exit code that it came to nothing.

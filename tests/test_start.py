@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -61,6 +62,29 @@ def test_init_of_claims_alone_names_evaluators_that_run(tmp_path):
         invoke("init", claims, "--out", out)
 
 
+def test_init_without_files_writes_a_blank_that_runs_and_whose_comments_are_valid(answers):
+    out = answers.parent / "blank.yaml"
+    assert "name your files in it" in invoke("init", "--out", out)
+    text = out.read_text(encoding="utf-8")
+    schema = experiment_schema()
+    jsonschema.validate(yaml.safe_load(text), schema)
+    commented = re.findall(r"^# ([a-z_]+:.*\n(?:#   .*\n)*)", text, re.MULTILINE)
+    blocks = [yaml.safe_load(re.sub(r"^# ?", "", block, flags=re.MULTILINE)) for block in commented]
+    assert {key for block in blocks for key in block} >= {
+        "claims",
+        "counts",
+        "verdicts",
+        "mapping",
+        "estimate",
+        "audits",
+    }
+    for block in blocks:
+        jsonschema.validate({"claims": "claims.jsonl"} | block, schema)
+    out.write_text(text.replace("claims: claims.jsonl", f"claims: {answers.name}\nmapping: auto"), encoding="utf-8")
+    results = run(out, answers.parent / "run", settings={"audits": ["rates"], "replicates": 0})
+    assert {"rouge2", "always-yes"} <= set(results.evaluators)
+
+
 def test_init_of_a_table_of_counts(tmp_path):
     counts = tmp_path / "board.csv"
     counts.write_text("dataset,system,evaluator,n,labelled_errors,predicted_errors\nd,a,e,10,2,3\nd,b,e,10,4,3\n")
@@ -71,7 +95,7 @@ def test_init_of_a_table_of_counts(tmp_path):
 def test_the_schema_takes_every_experiment_that_ships(root):
     schema = json.loads(invoke("schema"))
     jsonschema.Draft202012Validator.check_schema(schema)
-    found = sorted((root / "experiments").glob("*.yaml"))
+    found = sorted([*(root / "experiments").glob("*.yaml"), *(root / "factaudit/start/demo").glob("*.yaml")])
     assert len(found) > 8
     for path in found:
         jsonschema.validate(yaml.safe_load(path.read_text(encoding="utf-8")), schema)
@@ -95,10 +119,14 @@ def test_the_schema_refuses_what_the_readers_refuse(wrong):
 
 
 def test_the_demo_is_the_experiment_of_make_audit(root):
-    shown = (root / "experiments" / "ragtruth.yaml").resolve()
-    assert shown == root.resolve() / "factaudit" / "start" / "demo" / "ragtruth.yaml"
-    assert "experiments/ragtruth.yaml" in (root / "Makefile").read_text(encoding="utf-8")
-    load(shown)
+    assert "factaudit demo --out runs/ragtruth" in (root / "Makefile").read_text(encoding="utf-8")
+    load(root / "factaudit" / "start" / "demo" / "ragtruth.yaml")
+
+
+def test_nothing_is_a_link(root):
+    """A checkout on Windows, or a zip of the project, has the name of its target in a link's place."""
+    for folder in ("data", "docs", "experiments", "factaudit", "notebooks", "tests"):
+        assert [path for path in (root / folder).rglob("*") if path.is_symlink()] == []
 
 
 @pytest.mark.slow

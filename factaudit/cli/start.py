@@ -42,22 +42,25 @@ def demo(out: Path) -> None:
     short_help="Write an experiment YAML for your files.",
     epilog=example("factaudit init answers.csv judges.csv"),
 )
-@click.argument("files", type=PATH, nargs=-1, required=True)
+@click.argument("files", type=PATH, nargs=-1)
 @click.option("--out", type=PATH, default=Path("experiment.yaml"), show_default=True, help="The YAML.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @mapping_options
 def init(files: tuple[Path, ...], out: Path, force: bool, mapping: Mapping) -> None:
-    """Write a commented experiment YAML for files of any shape, and beside it the schema that editors check it by."""
+    """Write a commented experiment YAML for files of any shape, and beside it the schema that editors check it by.
+
+    Without files: a blank one, with every kind of input as a comment.
+    """
     from factaudit.files import spare, write_json, write_text
-    from factaudit.start.init import SCHEMA_NAME, experiment_yaml
+    from factaudit.start.init import SCHEMA_NAME, blank_yaml, experiment_yaml
     from factaudit.start.schema import experiment_schema
 
     spare(files, out, out.parent / SCHEMA_NAME)
     if out.exists() and not force:
         raise UsageError(f"{out} is there already: give another with --out, or write over it with --force")
-    write_text(out, experiment_yaml(files, out, mapping, say))
+    write_text(out, experiment_yaml(files, out, mapping, say) if files else blank_yaml(out))
     write_json(out.parent / SCHEMA_NAME, experiment_schema())
-    say(f"\n{out}\nnext      factaudit run {out}")
+    say(f"\n{out}\nnext      {'' if files else 'name your files in it, then '}factaudit run {out}")
     answer({"yaml": out, "editor_schema": out.parent / SCHEMA_NAME})
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from factaudit.export.rates import read_rates
 from factaudit.files import write_json
 from factaudit.results import Results, Row
 from factaudit.signature import digest
@@ -22,8 +23,9 @@ def export(run_dir: Path, out: Path) -> list[Path]:
     """Write ``EVALUATOR.json`` from the audit `rates`: BAcc, TPR and TNR on each data set, with intervals.
 
     An undefined figure has no result. The evaluator is the *model* here: what is measured is how well it judges.
+    Raises `InputError` for a run without rates.
     """
-    results = Results.load(run_dir)
+    results = read_rates(run_dir)
     now = str(int(time.time()))
     paths = []
     for about in results.about.get("evaluators", []):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from factaudit.audit.core.rows import MACRO
+from factaudit.export.rates import read_rates
 from factaudit.files import write_text
 from factaudit.results import FLOORS, Results, Row
 
@@ -20,7 +21,7 @@ def export(run_dir: Path, out: Path) -> list[Path]:
 
     A table needs ``\\usepackage{booktabs}``. Intervals stand under their figures, unscored claims in a column.
     """
-    results = Results.load(run_dir)
+    results = read_rates(run_dir, needed=False)
     texts = {"rates": _rates(results), "error_rates": _error_rates(results), "methods": methods(results) + "\n"}
     paths = []
     for name, text in texts.items():

@@ -10,10 +10,10 @@ from typing import Any
 from factaudit.audit import declaration
 from factaudit.audit.core.declare import Audited
 from factaudit.audit.core.rows import MACRO
-from factaudit.errors import InputError, Problem
+from factaudit.export.rates import read_rates
 from factaudit.files import write_json, write_text
 from factaudit.report.html import environment, style_of
-from factaudit.results import Results, Row
+from factaudit.results import Row
 
 
 @dataclass
@@ -58,9 +58,7 @@ def write_leaderboard(run_dirs: Sequence[Path], out: Path, title: str) -> list[P
 
 def lines_of(run_dir: Path) -> list[Line]:
     """The evaluators of a run folder."""
-    results = Results.load(run_dir)
-    if not results.audits.get("rates"):
-        raise InputError(str(run_dir), [Problem("the run has no audit 'rates': there is nothing to compare")])
+    results = read_rates(run_dir)
     audited = Audited(results.audits, results.about)
     lines = []
     for about in results.about["evaluators"]:

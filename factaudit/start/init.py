@@ -16,6 +16,7 @@ from factaudit.intake.mapping import Mapping
 from factaudit.tables.counts import is_counts
 
 SCHEMA_NAME = "experiment.schema.json"
+_JUDGES = "# What judges the claims (`factaudit list evaluators`).\n"
 _EVALUATORS = """\
 evaluators:
   - rouge2                          # word overlap: a floor that every evaluator has to beat
@@ -23,6 +24,31 @@ evaluators:
   # - minicheck: {model: flan-t5-large}             # pip install 'factaudit[hf]'
   # - llm: {model: gpt-4o-mini, concurrency: 32}    # OPENAI_API_KEY, or base_url: http://localhost:11434/v1
   # - my_metric:Numbers                             # a class or a function of yours, beside this file
+"""
+_BLANK = """\
+title: Evaluators compared
+
+# The claims: tables of any shape (CSV, TSV, JSON, JSONL, Parquet, Excel), relative to this file. `factaudit inspect`
+# says how each would be read; `factaudit init FILE...` writes this file for them.
+claims: claims.jsonl
+
+# In place of such tables: a published format (`factaudit list formats`),
+# claims: {format: tofueval, source: [mediasum_factual_eval_dev.csv]}
+
+# or, where only error rates are published: dataset, system, evaluator, n, labelled_error_rate, predicted_error_rate.
+# counts: leaderboard.csv
+
+# What evaluators said already.
+# verdicts: [judges.csv]
+
+# How columns are read, ours: yours.
+# mapping:
+#   columns: {claim: sentence, doc: context, label: human, system: model}
+#   labels: {supported: 1, refuted: 0}
+#   wide: ["judge_*"]
+#   scale: [1, 5]
+#   threshold: 3
+
 """
 _COMMENTED = textwrap.indent(_EVALUATORS, "# ")
 _REST = """\
@@ -51,8 +77,7 @@ def experiment_yaml(
 
     ``say`` gets what was taken for what. Raises `InputError` where the files cannot be read as claims.
     """
-    head = f"# yaml-language-server: $schema={SCHEMA_NAME}\n"
-    head += f"# Check it: factaudit validate {out.name}    Run it: factaudit run {out.name}\n\n"
+    head = _head(out)
     title = f"title: {_plain(_titled(files))}\n\n"
     tables = [read_any(path) for path in files]
     named = [_from(out, path) for path in files]
@@ -65,12 +90,24 @@ def experiment_yaml(
         verdicts = [name for name in named if name not in claims]
     text = head + title + _inputs(claims, verdicts, loaded)
     if loaded.verdicts is None:
-        text += "# What judges the claims (`factaudit list evaluators`).\n" + _EVALUATORS + "\n"
+        text += _JUDGES + _EVALUATORS + "\n"
     else:
         text += "# Evaluators to run besides.\n" + _COMMENTED + "\n"
     if loaded.claims is None or loaded.claims["label"].isna().any():
         text += _ESTIMATE
     return text + _REST
+
+
+def blank_yaml(out: Path) -> str:
+    """The text of an experiment YAML at ``out`` for no files in particular: each kind of input, most as a comment."""
+    return _head(out) + _BLANK + _JUDGES + _EVALUATORS + "\n" + _ESTIMATE + _REST
+
+
+def _head(out: Path) -> str:
+    return (
+        f"# yaml-language-server: $schema={SCHEMA_NAME}\n"
+        f"# Check it: factaudit validate {out.name}    Run it: factaudit run {out.name}\n\n"
+    )
 
 
 def _inputs(claims: Sequence[str], verdicts: Sequence[str], loaded: Loaded) -> str:
