@@ -7,6 +7,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Extras for the tests, e.g. `make test EXTRAS=hf,local`: see pyproject.toml.
 EXTRAS ?=
+# What is imported is compiled then: compiling all that is installed takes longer than to install it.
+export PIP_NO_COMPILE ?= 1
 comma := ,
 DEV := dev$(if $(EXTRAS),$(comma)$(EXTRAS))
 
