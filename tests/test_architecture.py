@@ -29,6 +29,7 @@ FLOORS = (
     {"experiment"},
     {"start"},
     {"cli"},
+    {"__main__"},
 )
 #: What an audit may not have to do with: drawing, asking models, and what makes rows.
 NOT_IN_AUDITS = {"matplotlib", "seaborn", "plotly", "openai", "torch", "transformers"}

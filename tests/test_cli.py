@@ -145,7 +145,7 @@ def test_no_key_is_shown_or_written(call, claims, tmp_path, monkeypatch, debug):
 
 
 def test_a_traceback_only_with_debug(claims, tmp_path):
-    command = [sys.executable, "-m", "factaudit.cli"]
+    command = [sys.executable, "-m", "factaudit"]
     arguments = ["validate", str(tmp_path / "absent.csv")]
     plain = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     assert plain.returncode == 1
@@ -156,7 +156,7 @@ def test_a_traceback_only_with_debug(claims, tmp_path):
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():
-    command = f"{sys.executable} -m factaudit.cli list evaluators | head -1"
+    command = f"{sys.executable} -m factaudit list evaluators | head -1"
     shown = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
     assert shown.stdout.startswith("rouge2")
     assert shown.stderr == ""
@@ -172,7 +172,7 @@ def test_a_full_disk_is_said_and_the_same_command_goes_on(claims, tmp_path):
     assert "cannot be written (File too large)" in full.stderr
     assert "Traceback" not in full.stderr
     again = ["judge", str(claims), "--evaluator", "rouge2", "--out", "v.csv"]
-    subprocess.run([sys.executable, "-m", "factaudit.cli", *again], cwd=tmp_path, capture_output=True, check=True)
+    subprocess.run([sys.executable, "-m", "factaudit", *again], cwd=tmp_path, capture_output=True, check=True)
     assert len(read_verdicts(tmp_path / "v.csv")) == 24
 
 

@@ -259,7 +259,7 @@ def test_a_signal_lets_calls_under_way_finish_and_sends_no_more(
     environment = {**os.environ, "FACTAUDIT_CACHE": str(tmp_path / "cache.sqlite")}
     with FaultServer(plan=lambda body, attempt: Plan(delay=1.0)) as server:
         spec = f"llm:model=m,base_url={server.url},concurrency=8"
-        command = [sys.executable, "-m", "factaudit.cli", "judge", str(tmp_path / "claims.jsonl"), "--evaluator", spec]
+        command = [sys.executable, "-m", "factaudit", "judge", str(tmp_path / "claims.jsonl"), "--evaluator", spec]
         process = subprocess.Popen(
             [*command, "--out", str(tmp_path / "v.jsonl")], env=environment, stderr=subprocess.PIPE, text=True
         )

@@ -172,7 +172,7 @@ def test_a_money_limit_holds_over_runs_that_are_stopped_killed_and_resumed(tmp_p
     out = tmp_path / "out"
 
     def start(verb: str, *arguments: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "factaudit.cli", verb, str(tmp_path / "e.yaml"), *arguments]
+        command = [sys.executable, "-m", "factaudit", verb, str(tmp_path / "e.yaml"), *arguments]
         return subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
         )
