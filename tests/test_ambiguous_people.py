@@ -12,7 +12,7 @@ from scripted_llm import ScriptedLLM
 
 from factaudit.audit.core.biographies import CATEGORIES
 from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.pipeline import Scored
+from factaudit.engines.records import Scored
 from factaudit.engines.responses import Response, given_groups, read_responses
 from factaudit.engines.settings import open_knowledge
 

@@ -15,7 +15,7 @@ import pytest
 from scripted_llm import ScriptedLLM
 
 from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.pipeline import Scored
+from factaudit.engines.records import Scored
 from factaudit.engines.responses import Fact, Response, make_response, read_responses
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.knowledge.docdb import SEPARATOR, DocDB
@@ -78,6 +78,23 @@ def test_the_calls_of_one_response_byte_for_byte(knowledge: Knowledge, tmp_path:
     ]
     assert llm.requests[0].params == {"temperature": 0.0, "max_tokens": 800}
     assert llm.requests[1].params == {"temperature": 0.0, "max_tokens": 50, "logprobs": True, "top_logprobs": 5}
+
+
+def test_facts_without_pronouns_are_asked_for_in_the_words_of_mf(knowledge: Knowledge, tmp_path: Path) -> None:
+    demos = tmp_path / "demons.json"
+    demos.write_text(json.dumps({"She sang.": ["Ada sang."]}))
+    llm = ScriptedLLM(lambda prompt: "- Ada won." if prompt.startswith("Please") else "True")
+    plain, asked = (scorer(knowledge, llm, demos=demos, decontextualize=one) for one in (False, True))
+    asked.score(["Ada Fenn"], ["She won."])
+    task = (
+        "Please breakdown the following sentence into independent facts. When possible, decontextualize the fact such "
+        "that the subject in the fact is a proper noun or noun instead of a pronoun: "
+    )
+    shown = f"{task}She sang.\n- Ada sang.\n\n"
+    assert llm.prompts[0] == f"{shown}{shown}{task}She won.\n"
+    assert llm.prompts[1].endswith("Input: Ada won. True or False?\nOutput:")
+    (name,) = plain.names
+    assert plain.signatures[name] != asked.signatures[name]
 
 
 def test_no_context_asks_for_the_fact_alone_and_needs_no_knowledge() -> None:

@@ -13,7 +13,7 @@ from factaudit.audit.core.biographies import CATEGORIES, category
 from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.dfactscore.rows import DFACTSCORE
 from factaudit.engines.dfactscore.settings import run
-from factaudit.engines.pipeline import Scored
+from factaudit.engines.records import Scored
 from factaudit.engines.responses import LABELS, Response, given_groups, read_responses
 from factaudit.engines.settings import open_knowledge
 from factaudit.knowledge.names import base_name, same_name

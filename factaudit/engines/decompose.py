@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -33,7 +34,12 @@ FIXED, CHOSEN = 7, 1
 MAX_FACTS = 50
 PARAMS: Mapping[str, float | int] = {"temperature": 0.0, "max_tokens": 800}
 
-_TASK = "Please breakdown the following sentence into independent facts: "
+_TASK = "Please breakdown the following sentence into independent facts"
+#: What MF's code adds to the task, so that a fact can be read, and grouped, without its sentence.
+_DECONTEXTUALIZE = (
+    ". When possible, decontextualize the fact such that the subject in the fact is a proper noun or noun instead of a "
+    "pronoun"
+)
 _ENDS_WITH_INITIAL = re.compile(r"(?:^|[\s.(])[A-Z]\.$")
 _STARTS_WITH_INITIAL = re.compile(r"^[A-Z]\.")
 
@@ -71,12 +77,17 @@ def _mend(split: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Demonstrations:
-    """Sentences with their facts, in order, as a prompt shows them."""
+    """Sentences with their facts, in order, as a prompt shows them.
+
+    decontextualize: ask for facts whose subjects are nouns, not pronouns, in the words of MF's code. It shows a model
+    one sentence at a time, as the original does, so that a "he" whose name is in another sentence may stay.
+    """
 
     facts: Mapping[str, Sequence[str]]
+    decontextualize: bool = False
 
     @classmethod
-    def load(cls, path: str | Path | None = None) -> Demonstrations:
+    def load(cls, path: str | Path | None = None, decontextualize: bool = False) -> Demonstrations:
         """Read a JSON object {sentence: [fact, ...]}: ``path``, else ``FACTSCORE_DEMONS_PATH``, else our own.
 
         Raises `InputError` where the file is missing or of another form.
@@ -96,12 +107,13 @@ class Demonstrations:
             )
         ):
             raise InputError(str(source), [Problem("expected an object of sentences, each with a list of facts")])
-        return cls(found)
+        return cls(found, decontextualize)
 
     @property
     def signature(self) -> str:
-        """A hash of the demonstrations, in order."""
-        return digest(json.dumps(self.facts, ensure_ascii=False))
+        """A hash of the demonstrations, in order, and of what the task says besides."""
+        told = json.dumps(self.facts, ensure_ascii=False)
+        return digest(told, _DECONTEXTUALIZE) if self.decontextualize else digest(told)
 
     def nearest(self, sentence: str, k: int = CHOSEN) -> list[str]:
         """The ``k`` demonstrations nearest to a sentence: BM25Okapi over words between white space.
@@ -117,9 +129,10 @@ class Demonstrations:
 
         It ends in a new line, which the original strips before it asks; otherwise it is the same byte for byte.
         """
+        task = f"{_TASK}{_DECONTEXTUALIZE if self.decontextualize else ''}: "
         shown = [*self._sentences[:FIXED], *self.nearest(sentence)]
-        blocks = [f"{_TASK}{one}\n" + "".join(f"- {fact}\n" for fact in self.facts[one]) + "\n" for one in shown]
-        return "".join(blocks) + f"{_TASK}{sentence}\n"
+        blocks = [f"{task}{one}\n" + "".join(f"- {fact}\n" for fact in self.facts[one]) + "\n" for one in shown]
+        return "".join(blocks) + f"{task}{sentence}\n"
 
     def request(self, sentence: str) -> Request:
         """The prompt as one user message, with the sampling parameters."""
@@ -173,35 +186,39 @@ async def decompose(
     *,
     max_facts: int = MAX_FACTS,
     min_characters: int = MIN_CHARACTERS,
+    passing: Callable[[str, Sequence[str]], list[str]] | None = None,
 ) -> Decomposed:
     """A text's sentences with their facts, one call a sentence, all at once; for boilerplate nothing is asked.
 
     What a model only thought is no part of the text. Of a reply that broke off at its limit, the last line is no fact;
     one that neither has facts nor says that there are none is ``unparsed``. A sentence whose call failed, or whose
     reply could not be read, stands for its facts itself (`Fact.failed`).
+
+    passing: of a sentence and its facts those that stay (`factaudit.engines.entities`), called in a thread; None: all.
     """
 
-    async def one(numbered: tuple[int, str]) -> tuple[Sentence, list[str]]:
+    async def one(numbered: tuple[int, str]) -> tuple[Sentence, list[str], int]:
         number, sentence = numbered
         if is_boilerplate(sentence, first=number == 0):
-            return Sentence(sentence, "boilerplate"), []
+            return Sentence(sentence, "boilerplate"), [], 0
         reply = await ask(demonstrations.request(sentence))
         answer = understood(reply, whole=lambda text: "\n" in text.strip())
         cut = reply.finish_reason in CUT_REASONS
         if answer.status != "ok":
-            return Sentence(sentence, answer.status, reply.text, answer.error or None, cut), []
+            return Sentence(sentence, answer.status, reply.text, answer.error or None, cut), [], 0
         found = read_facts(answer.text.rpartition("\n")[0] if cut else answer.text, min_characters)
         if not found.facts and not found.none:
             error = "no facts, and no word that there are none"
-            return Sentence(sentence, "unparsed", reply.text, error, cut), []
-        return Sentence(sentence, "ok", reply.text, None, cut), found.facts
+            return Sentence(sentence, "unparsed", reply.text, error, cut), [], 0
+        left = found.facts if passing is None else await asyncio.to_thread(passing, sentence, found.facts)
+        return Sentence(sentence, "ok", reply.text, None, cut), left, len(found.facts) - len(left)
 
     made = await gather(map(one, enumerate(sentences(without_thoughts(text)))))
-    kept, n_duplicates, n_cut = distinct([facts for _, facts in made], max_facts)
-    told = tuple(sentence for sentence, _ in made)
+    kept, n_duplicates, n_cut = distinct([own for _, own, _ in made], max_facts)
+    told = tuple(sentence for sentence, *_ in made)
     facts: list[Fact] = []
     for number, (sentence, own) in enumerate(zip(told, kept, strict=True)):
         facts += [Fact(fact, sentence=number) for fact in own]
         if sentence.failed:
             facts.append(Fact(sentence.text, sentence=number, failed=sentence.status))
-    return Decomposed(False, told, tuple(facts), n_duplicates, n_cut)
+    return Decomposed(False, told, tuple(facts), n_duplicates, n_cut, sum(n for *_, n in made))

@@ -14,17 +14,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import pandas as pd
 from pydantic import TypeAdapter
 
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.means import GAMMA, penalty
 from factaudit.engines.abstain import DETECTORS, is_abstained
 from factaudit.engines.decompose import MAX_FACTS, Demonstrations, decompose, sentences, undecomposed
+from factaudit.engines.entities import EntityFilter
 from factaudit.engines.facts import MIN_CHARACTERS
 from factaudit.engines.npm import Npm
 from factaudit.engines.progress import Bar, Calls
-from factaudit.engines.records import Candidate, Decomposed, Found, Grouping, Record, Sentence, Support
+from factaudit.engines.records import Candidate, Decomposed, Found, Grouping, Made, Record, Scored, Sentence, Support
 from factaudit.engines.responses import Fact, Response
 from factaudit.engines.tables import claims_table, verdicts_table
 from factaudit.engines.verify import RETRIEVAL, Verifiers
@@ -44,31 +44,6 @@ Row = dict[str, Any]
 _RECORD = TypeAdapter(Record)
 
 
-@dataclass(frozen=True)
-class Made:
-    """What an engine makes: the two tables, and the record of each response, in order."""
-
-    responses: tuple[Response, ...]
-    records: tuple[Record, ...]
-    claims: pd.DataFrame
-    verdicts: pd.DataFrame
-
-
-@dataclass(frozen=True)
-class Scored:
-    """What came of it: the two tables, a row per response (with its sentences and facts), and the summary.
-
-    verified: the claims and verdicts that audits of evaluators read.
-    """
-
-    claims: pd.DataFrame
-    verdicts: pd.DataFrame
-    responses: list[Row]
-    summary: Row
-    verified: tuple[pd.DataFrame, pd.DataFrame]
-    records: tuple[Record, ...] = ()
-
-
 @dataclass
 class Engine:
     """What FActScore and D-FActScore share.
@@ -83,6 +58,8 @@ class Engine:
             The first one's score is *the* score; the others stand beside it.
         decomposer: another LLM for decomposing.
         demos: a file of demonstrations in place of our own.
+        decontextualize: ask for facts whose subjects are no pronouns, as MF does (`Demonstrations`).
+        entity_filter: a pipeline of spaCy (``en_core_web_sm``) by which the original filters facts; None: all stay.
         retriever: how passages are chosen.
         parser: ``original`` or ``strict`` (`factaudit.engines.verify`).
         abstain: ``generic``, ``perplexity_ai`` or ``none``.
@@ -100,6 +77,8 @@ class Engine:
     verifiers: str | Mapping[str, Any] | Sequence[Any] = (RETRIEVAL,)
     decomposer: LLM | None = None
     demos: str | Path | None = None
+    decontextualize: bool = False
+    entity_filter: str | None = None
     retriever: Retriever = field(default_factory=Retriever)
     parser: str = "original"
     abstain: str = "generic"
@@ -134,7 +113,8 @@ class Engine:
             self.verifiers = (self.verifiers,)
         penalty(1, self.gamma)
         self._verifiers = Verifiers(self.verifiers, self.llm, self.parser, self.logprobs, self.npm)
-        self._demonstrations = Demonstrations.load(self.demos)
+        self._demonstrations = Demonstrations.load(self.demos, self.decontextualize)
+        self._filter = None if self.entity_filter is None else EntityFilter(self.entity_filter)
         given = isinstance(self.knowledge, str | Path)
         if given or (self.knowledge is None and self.needs_knowledge and self._verifiers.need_passages):
             self.knowledge = Knowledge(DocDB(resolve(self.knowledge)))  # type: ignore[arg-type]
@@ -322,7 +302,8 @@ class Engine:
         llm = self.decomposer or self.llm
         assert llm is not None
         limits = {"max_facts": self.max_facts, "min_characters": self.min_characters}
-        return await decompose(text, partial(calls.ask, llm), self._demonstrations, **limits)
+        passing = None if self._filter is None else self._filter.passing
+        return await decompose(text, partial(calls.ask, llm), self._demonstrations, passing=passing, **limits)
 
     def _retrieve(self, topic: str, decomposed: Decomposed, found: Found) -> Record:
         """The record with the passages of each fact and candidate: texts once, in the order of first use."""
@@ -375,6 +356,7 @@ class Engine:
     def _facts_signature(self) -> str:
         llm = self.decomposer or self.llm
         knowledge = self.knowledge if isinstance(self.knowledge, Knowledge) else None
+        filtered = {} if self._filter is None else {"entities": self._filter.signature}
         return signature(
             "facts",
             {
@@ -386,6 +368,7 @@ class Engine:
                 "retrieval": self.retriever.signature,
                 "missing": None if knowledge is None else knowledge.missing,
                 "knowledge": None if knowledge is None else knowledge.db.signature,
+                **filtered,
                 **self.work_settings(),
             },
         )

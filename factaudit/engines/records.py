@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from factaudit.engines.responses import Fact
+import pandas as pd
+
+from factaudit.engines.responses import Fact, Response
 from factaudit.knowledge.docdb import Page
 
 
@@ -30,13 +33,18 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Decomposed:
-    """A response's sentences and facts in order; repeated facts that were removed, and facts beyond the limit."""
+    """A response's sentences and facts in order.
+
+    n_duplicates: repeated facts that were removed. n_cut: facts beyond the limit. n_filtered: facts that the filter by
+    entities removed.
+    """
 
     abstained: bool = False
     sentences: tuple[Sentence, ...] = ()
     facts: tuple[Fact, ...] = ()
     n_duplicates: int = 0
     n_cut: int = 0
+    n_filtered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +149,28 @@ class Record:
         """The passages of a fact and a candidate."""
         numbers = self.docs[fact][candidate]
         return None if numbers is None else [self.passages[number] for number in numbers]
+
+
+@dataclass(frozen=True)
+class Made:
+    """What an engine makes: the two tables, and the record of each response, in order."""
+
+    responses: tuple[Response, ...]
+    records: tuple[Record, ...]
+    claims: pd.DataFrame
+    verdicts: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What came of it: the two tables, a row per response (with its sentences and facts), and the summary.
+
+    verified: the claims and verdicts that audits of evaluators read.
+    """
+
+    claims: pd.DataFrame
+    verdicts: pd.DataFrame
+    responses: list[dict[str, Any]]
+    summary: dict[str, Any]
+    verified: tuple[pd.DataFrame, pd.DataFrame]
+    records: tuple[Record, ...] = ()

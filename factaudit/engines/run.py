@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from factaudit.engines.pipeline import Engine, Scored
+from factaudit.engines.pipeline import Engine
+from factaudit.engines.records import Scored
 from factaudit.engines.responses import ANNOTATED, Response, read_files
 from factaudit.evaluators.unread import unread
 from factaudit.files import write_json, write_jsonl

@@ -51,6 +51,8 @@ class EngineSettings(BaseModel):
     decomposer: LLMField | None = None
     verifiers: list[str | dict[str, dict[str, Any] | None]] = Field(default=["retrieval"], min_length=1)
     demos: str | None = None
+    decontextualize: bool = False
+    entity_filter: str | None = Field(default=None, pattern=r"\S")
     retrieval: Literal["bm25", "dense", "all"] = "bm25"
     retrieval_model: str | None = None
     k: int = Field(default=K, ge=1)
@@ -68,6 +70,7 @@ class EngineSettings(BaseModel):
     #: Settings that the engine has under the same name.
     PASSED: ClassVar[tuple[str, ...]] = (
         *("parser", "abstain", "gamma", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset"),
+        *("decontextualize", "entity_filter"),
     )
 
     @model_validator(mode="before")

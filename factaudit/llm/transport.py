@@ -20,7 +20,7 @@ from factaudit.llm.settings import LLMSettings
 from factaudit.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterable, Mapping
 
     from aiohttp import ClientSession
     from openai import OpenAI
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _OPENAI = "https://api.openai.com/v1"
 #: Seconds for a server to take a connection: one that does not has not been reached, and nothing was paid.
 _CONNECT = 30.0
+#: An answer of more bytes is not read to its end. A text of `factaudit.llm.completion.MAX_TEXT` fits, as JSON has it.
+MAX_BODY = 64 << 20
 
 
 class Answer(NamedTuple):
@@ -77,7 +79,8 @@ class Transport:
         try:
             data = json.dumps(body).encode()
             async with asyncio.timeout(timeout), session.post(self._url, data=data, proxy=self._proxy) as answer:
-                content = await answer.read()
+                if (content := await _bounded(answer.content.iter_any())) is None:
+                    return Failure(f"an answer of more than {MAX_BODY >> 20} MB", malformed=True)
                 errors = "strict" if answer.status == 200 else "replace"
                 return Answer(answer.status, answer.headers, content.decode("utf-8", errors))
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
@@ -155,3 +158,15 @@ class Transport:
             "base_url": self.server(),
             "default_headers": {"Authorization": f"Basic {password}"},
         }
+
+
+async def _bounded(pieces: AsyncIterable[bytes]) -> bytes | None:
+    """The whole of a body, read piece by piece; None of one that is larger than `MAX_BODY`."""
+    found: list[bytes] = []
+    size = 0
+    async for piece in pieces:
+        size += len(piece)
+        if size > MAX_BODY:
+            return None
+        found.append(piece)
+    return b"".join(found)

@@ -32,16 +32,16 @@ from factaudit.engines.dfactscore.rows import (
     share,
 )
 from factaudit.engines.dfactscore.sections import facts_section, merged_paragraphs, percent
-from factaudit.engines.pipeline import Engine, Made, Row, Scored
+from factaudit.engines.pipeline import Engine, Row
 from factaudit.engines.progress import Calls
-from factaudit.engines.records import Decomposed, Found, Grouping, Record
+from factaudit.engines.records import Decomposed, Found, Grouping, Made, Record, Scored
 from factaudit.engines.responses import Response, given_groups, remove_citations
 from factaudit.errors import UsageError, hint
 from factaudit.knowledge.topics import Knowledge
 from factaudit.signature import signature
 
 #: What is added up over responses.
-TOTALS = ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut")
+TOTALS = ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "n_filtered")
 #: The figures where no response holds a fact.
 NOTHING: Row = {"system": ALL, "n_answered": 0, "respond_ratio": 0.0, "factscore": None, "dfactscore": None}
 NOTHING |= dict.fromkeys(("n_facts", "n_unscored", "n_unscored_linked", "n_narrow", "n_unparsed", *TOTALS), 0)

@@ -15,8 +15,7 @@ from factaudit.audit.core.matrix import Link, columns_of
 from factaudit.audit.core.matrix import Response as Linked
 from factaudit.audit.core.matrix import responses as linked_responses
 from factaudit.engines.dfactscore.group import compare, number_groups
-from factaudit.engines.pipeline import Made
-from factaudit.engines.records import Grouping, Record, Support
+from factaudit.engines.records import Grouping, Made, Record, Support
 from factaudit.engines.responses import Response
 from factaudit.engines.tables import label_of
 from factaudit.tables import validate_claims, validate_verdicts
@@ -101,6 +100,7 @@ def response_rows(made: Made, linked: Sequence[Biography], narrow: float, irrele
                 "n_truncated_sentences": sum(sentence.truncated for sentence in told.sentences),
                 "n_duplicates": told.n_duplicates,
                 "n_cut": told.n_cut,
+                "n_filtered": told.n_filtered,
                 "sentences": [sentence.text for sentence in told.sentences],
                 "facts": [] if one is None else _facts(one, irrelevant),
             }

@@ -21,7 +21,8 @@ from factaudit.datasets.sources import expand
 from factaudit.engines import run
 from factaudit.engines.citations import judge_citations
 from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.pipeline import Row, Scored
+from factaudit.engines.pipeline import Row
+from factaudit.engines.records import Scored
 from factaudit.engines.responses import read_files
 from factaudit.evaluators.judging import NamedEvaluator, name_evaluator, parts
 from factaudit.files import write_jsonl

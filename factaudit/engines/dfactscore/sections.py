@@ -36,6 +36,7 @@ def facts_section(responses: Sequence[Row], summary: Row, max_facts: int, prefil
             ),
             ("n_truncated_sentences", "decompositions broke off at the limit of tokens"),
             ("n_cut", f"facts were cut beyond {max_facts} a response"),
+            ("n_filtered", "of the replies' facts were removed by the entity filter"),
         )
         if summary[key]
     ]

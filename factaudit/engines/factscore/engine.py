@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from factaudit.engines.conversations import MIN_WORDS, Conversation, turns_of
 from factaudit.engines.factscore.rows import response_rows, summarise
 from factaudit.engines.factscore.sections import facts_section, unsupported_section
-from factaudit.engines.pipeline import Engine, Row, Scored
-from factaudit.engines.records import Candidate, Decomposed, Found
+from factaudit.engines.pipeline import Engine, Row
+from factaudit.engines.records import Candidate, Decomposed, Found, Scored
 from factaudit.engines.responses import Response, make_response
 from factaudit.errors import UsageError
 from factaudit.knowledge.topics import Knowledge

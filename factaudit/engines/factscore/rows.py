@@ -13,12 +13,11 @@ from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.rows import ALL
 from factaudit.audit.factscore import factscore
-from factaudit.engines.pipeline import Made
-from factaudit.engines.records import Record, Sentence
+from factaudit.engines.records import Made, Record, Sentence
 
 Row = dict[str, Any]
 #: What is added up over responses.
-TOTALS = ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "calls")
+TOTALS = ("n_failed_sentences", "n_truncated_sentences", "n_duplicates", "n_cut", "n_filtered", "calls")
 
 
 def response_rows(made: Made, names: Sequence[str], gamma: float) -> list[Row]:
@@ -44,6 +43,7 @@ def response_rows(made: Made, names: Sequence[str], gamma: float) -> list[Row]:
             "n_truncated_sentences": sum(one.truncated for one in record.decomposed.sentences),
             "n_duplicates": record.decomposed.n_duplicates,
             "n_cut": record.decomposed.n_cut,
+            "n_filtered": record.decomposed.n_filtered,
             "calls": record.calls,
         }
         if response.human is not None:

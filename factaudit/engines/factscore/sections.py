@@ -24,6 +24,8 @@ def facts_section(responses: Sequence[Row], summary: Row, *, max_facts: int, par
             f"Of the facts of the replies, {summary['n_duplicates']:,} were repeated in a response and removed, and "
             f"{summary['n_cut']:,} cut beyond {max_facts} a response."
         )
+    if summary["n_filtered"]:
+        text.append(f"Of the facts of the replies, the entity filter removed {summary['n_filtered']:,}.")
     if summary["n_failed_sentences"] or summary["n_truncated_sentences"]:
         text.append(
             f"{summary['n_failed_sentences']:,} sentences were not decomposed (calls failed, or the topic has no page):"
