@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import BaseModel, Field
 
-from factaudit.datasets.merging_facts import system_of
+from factaudit.datasets.merging_facts import systems_of
 from factaudit.datasets.sources import Conversion, count, expand, read_json
 from factaudit.errors import InputError, Problem
 from factaudit.signature import digest
@@ -52,13 +52,14 @@ def convert(sources: Sequence[Path], *, n_responses: int | None = None) -> Conve
     claims: list[Row] = []
     verdicts: list[Row] = []
     notes = []
-    for path in expand(sources, "*.score"):
+    paths = list(expand(sources, "*.score"))
+    for path, system in zip(paths, systems_of(paths), strict=True):
         content: _Scores = read_json(path, _Scores)
         by_response: dict[int, list[_Logged]] = {}
         for one in content.autoais_log:
             by_response.setdefault(one.qid, []).append(one)
         total = max(n_responses or 0, max(by_response, default=-1) + 1)
-        shared = {"dataset": DATASET, "system": system_of(path)}
+        shared = {"dataset": DATASET, "system": system}
         summed = 0.0
         for qid, judged in by_response.items():
             response = shared | {"response_id": f"{digest(path.name, length=6)}-{qid:03d}"}

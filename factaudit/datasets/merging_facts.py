@@ -72,7 +72,7 @@ def convert(sources: Sequence[Path]) -> Conversion:
     claims: list[Row] = []
     verdicts: list[Row] = []
     notes: list[str] = []
-    for path, system in zip(paths, _systems(paths), strict=True):
+    for path, system in zip(paths, systems_of(paths), strict=True):
         content: _File = read_json(path, _File)
         if len(content.decisions) != len(content.global_decisions):
             counts = f"{len(content.decisions)} decisions, {len(content.global_decisions)} global_decisions"
@@ -119,7 +119,7 @@ def system_of(path: str | Path) -> str:
     return found[1] + variant + (" (facts by ChatGPT)" if "_chatgpt_" in name else "")
 
 
-def _systems(paths: Sequence[Path]) -> list[str]:
+def systems_of(paths: Sequence[Path]) -> list[str]:
     """A name for each file; where two would have one, the file name is added to that which is not ``bioqa-…``."""
     names = [system_of(path) for path in paths]
     shared = Counter(names)
