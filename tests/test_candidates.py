@@ -20,7 +20,7 @@ from factaudit.engines.dfactscore.candidates import CAP, FOR_FACTS, Finder
 from factaudit.engines.responses import Fact, Response
 from factaudit.knowledge.build import build
 from factaudit.knowledge.docdb import DocDB, Page
-from factaudit.knowledge.names import base_name, likeness, likest, same_name, shares_name
+from factaudit.knowledge.names import _Sieve, base_name, keys_of, likeness, likest, same_name, shares_name
 from factaudit.knowledge.search import Passages
 from factaudit.knowledge.topics import Knowledge
 from factaudit.knowledge.wikipedia import Wikipedia
@@ -77,6 +77,37 @@ def test_a_redirect_leads_to_its_page_and_the_better_of_both_counts() -> None:
     names = [("Boris Karloff", "Boris Karloff"), ("William Henry Pratt", "Boris Karloff"), ("Bill Pratt", "Bill Pratt")]
     found = likest(["William Pratt"], names)["William Pratt"]
     assert [title for _, title in found] == ["Boris Karloff", "Bill Pratt"]
+
+
+_NAMES = st.one_of(
+    st.text("aAeéoßłІ'’-_., ()B1jJhHnN\u00a0", max_size=14),
+    st.lists(
+        st.sampled_from(
+            [
+                "Bill",
+                "William",
+                "Jean-Luc",
+                "O'Neil",
+                "Lee",
+                "Li",
+                "Sir",
+                "III",
+                "J.",
+                "(boxer)",
+                "Seymour,",
+                "1st Baron",
+            ]
+        ),
+        min_size=1,
+        max_size=4,
+    ).map(" ".join),
+)
+
+
+@given(_NAMES, _NAMES)
+def test_no_title_with_a_key_is_passed_over(name: str, title: str) -> None:
+    asked = keys_of(name, asked=True)
+    assert _Sieve(asked).passes(title) or not asked & keys_of(title)
 
 
 @given(st.permutations(["Ann Lee (painter)", "Ann Lee (diver)", "Ann Lee", "Anne Lee", "Ana Li"]))

@@ -16,6 +16,7 @@ from rouge_score.tokenizers import DefaultTokenizer
 from factaudit.errors import UsageError
 from factaudit.text.chunks import chunk, words
 from factaudit.text.overlap import r2_diff, rouge2_precision
+from factaudit.text.printable import without_secrets
 from factaudit.text.sentences import sentence_spans, split_sentences
 from factaudit.text.tokens import rouge_tokens
 
@@ -239,3 +240,10 @@ def test_overlap_equals_rouge_score_on_real_text(source, shared: Path) -> None: 
     assert np.nanmin(difference) >= 0
     if source is wice:
         assert np.nanmax(difference) > 0
+
+
+def test_a_key_is_not_shown_and_the_name_of_a_model_is() -> None:
+    for key in ("hf_AbCdEfGhIjKlMnOpQrSt", "sk-proj-0123456789abcdef", "gsk_0123456789abcdef"):
+        assert without_secrets(f"with {key}, it said") == "with ***, it said"
+    name = "bioqa-Llama-2-13b-chat-hf-gtr-no-ambig-shot2-ndoc5-42.json"
+    assert without_secrets(name) == name

@@ -175,7 +175,10 @@ def likest(
         for key in keys_of(name, asked=True):
             asking.setdefault(key, set()).add(name)
     found: dict[str, dict[str, float]] = {name: {} for name in wanted}
+    sieve = _Sieve(asking)
     for name, title in names:
+        if not sieve.passes(name):
+            continue
         for one in set().union(*(asking.get(key, ()) for key in keys_of(name))):
             fit = round(likeness(one, name), 9)
             if fit >= least and fit > found[one].get(title, 0.0):
@@ -184,6 +187,50 @@ def likest(
         name: sorted(((fit, title) for title, fit in pages.items()), key=lambda each: (-each[0], each[1]))
         for name, pages in found.items()
     }
+
+
+class _Sieve:
+    """Tells of most of millions of titles at a glance that they have none of the keys asked for (`keys_of`).
+
+    Word by word, as they stand in the title, each looked at once: what it lets pass may have a key, the rest has none.
+    """
+
+    def __init__(self, keys: Iterable[str]) -> None:
+        self._sounds: set[str] = set()
+        self._initials: dict[str, set[str]] = {}
+        for key in keys:
+            group, pair, initial = key.partition(":")
+            if pair:
+                self._initials.setdefault(group, set()).add(initial)
+            else:
+                self._sounds.add(key.removeprefix("first "))
+        self._known: dict[str, bool | frozenset[str]] = {}
+
+    def passes(self, title: str) -> bool:
+        """Whether the title may have a key."""
+        wanted: frozenset[str] = frozenset()
+        for word in title.split():
+            found = self._known.get(word)
+            if found is None:
+                found = self._look(word)
+            if found is True:
+                return True
+            if found:
+                wanted |= found
+        return bool(wanted) and any(sound(word)[:1] in wanted for word in words_of(title))
+
+    def _look(self, text: str) -> bool | frozenset[str]:
+        """True: the word sounds like one asked for. Else how another word would have to begin, for a pair."""
+        if len(self._known) >= 1 << 18:
+            self._known.clear()
+        words = words_of(text)
+        if any(sound(word) in self._sounds for word in words):
+            self._known[text] = True
+        else:
+            groups = (group for word in words for group in _groups(word) or (sound(word),))
+            initials = frozenset(initial for group in groups for initial in self._initials.get(group, ()))
+            self._known[text] = initials or False
+        return self._known[text]
 
 
 def keys_of(text: str, asked: bool = False) -> set[str]:

@@ -16,7 +16,8 @@ def printable(text: str) -> str:
 
 #: Keys by their look, and where a name says that a key or password follows.
 _SECRETS = (
-    re.compile(r"()\b(?:sk|hf|gsk|xai|pk)[-_][\w-]{16,}"),
+    # Of hf only with a low line: names of models end in "-hf", and those of files go on.
+    re.compile(r"()\b(?:(?:sk|gsk|xai|pk)[-_]|hf_)[\w-]{16,}"),
     re.compile(r"(\bBearer\s+)[^\s'\"]{8,}", re.IGNORECASE),
     re.compile(r"([?&][\w-]*(?:key|token|secret|sig|password)=)[^&\s'\"#]+", re.IGNORECASE),
     re.compile(r"(\b(?:api[-_]?key|access[-_]?token|password)['\"]?\s*[=:]\s*['\"]?)[^\s'\",}\])]+", re.IGNORECASE),
