@@ -18,7 +18,7 @@ from llm_server import FaultServer, Plan
 
 from factaudit.cli import main
 from factaudit.errors import FactauditError
-from factaudit.llm.gathering import BatchClient
+from factaudit.llm.gathering import BatchClient, connect
 from factaudit.llm.settings import LLMSettings
 from factaudit.llm.types import Request
 
@@ -101,7 +101,7 @@ def test_the_limit_of_money_holds(tmp_path: Path) -> None:
 def test_what_befalls_every_call_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FaultServer(plan=answer) as server:
         monkeypatch.setattr(server, "endpoint", lambda *_: server.respond(Plan("unauthorized"), {}))
-        client = LLMSettings(model="m", base_url=server.url, cache=str(tmp_path / "c.sqlite"), batch=True).client()
+        client = connect(LLMSettings(model="m", base_url=server.url, cache=str(tmp_path / "c.sqlite"), batch=True))
 
         async def ask() -> None:
             async with client:

@@ -18,6 +18,7 @@ from factaudit.evaluators.llm import LLMJudge
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.llm.client import Client
 from factaudit.llm.cost import Budget, Price
+from factaudit.llm.gathering import connect
 from factaudit.llm.settings import LLMField, LLMSettings
 from factaudit.spec import parse_spec
 
@@ -85,7 +86,7 @@ def sent_by(model: str, params: dict[str, Any]) -> list[dict[str, Any]]:
 
         async def ask() -> None:
             options = {"model": model, "base_url": server.url, "params": params, "cache": "none"}
-            async with LLMSettings.of(options).client() as client:
+            async with connect(LLMSettings.of(options)) as client:
                 for request in requests:
                     await client.ask(request)
 

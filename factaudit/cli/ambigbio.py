@@ -66,10 +66,11 @@ def ambigbio_generate(
     from factaudit.engines.ambigbio import generate, read_names
     from factaudit.files import spare
     from factaudit.knowledge.docdb import DocDB
+    from factaudit.llm.gathering import connect
     from factaudit.llm.settings import LLMSettings
 
     spare([names, knowledge, demos], out)
-    client = LLMSettings.of(llm).client(max_cost)
+    client = connect(LLMSettings.of(llm), max_cost)
     with DocDB(knowledge) as source:
         rows = generate(read_names(names), source, client, out, demos=demos, k=k, whole=whole, system=system, say=say)
     say(f"{out}: {len(rows):,} biographies")

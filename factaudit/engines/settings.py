@@ -121,6 +121,8 @@ def engine_options(block: EngineSettings, experiment: RunSettings, out: str | Pa
 
     knowledge: open one also where none is named (`factaudit.knowledge.docdb.resolve`).
     """
+    from factaudit.llm.gathering import connect  # brings the HTTP client
+
     named = [getattr(block, key) for key in block.PATHS]
     spare_run(Path(out), [path for value in named if value for path in (value if isinstance(value, list) else [value])])
     retriever = Retriever(block.retrieval, block.k)
@@ -135,8 +137,8 @@ def engine_options(block: EngineSettings, experiment: RunSettings, out: str | Pa
         source = open_knowledge(block.knowledge, block.missing, out, block.wikipedia_api, block.wikipedia_tokenizer)
     return {
         "knowledge": source,
-        "llm": None if block.llm is None else block.llm.client(),
-        "decomposer": None if block.decomposer is None else block.decomposer.client(),
+        "llm": None if block.llm is None else connect(block.llm),
+        "decomposer": None if block.decomposer is None else connect(block.decomposer),
         "verifiers": [one if isinstance(one, str) else dict(one) for one in block.verifiers],
         "demos": block.demos,
         "retriever": retriever,

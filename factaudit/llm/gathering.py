@@ -9,10 +9,18 @@ from typing import Any, ClassVar
 
 from factaudit.llm.batch import ask_all
 from factaudit.llm.client import Client
+from factaudit.llm.cost import Budget
+from factaudit.llm.settings import LLMSettings
 from factaudit.llm.stopping import stopping
 from factaudit.llm.types import Reply, Request
 
 _Asked = tuple[asyncio.Future[Reply], Request]
+
+
+def connect(settings: LLMSettings, budget: Budget | float | None = None) -> Client:
+    """The client that settings ask for. ``budget``: shared with other clients, or US dollars of its own."""
+    kind = BatchClient if settings.batch else Client
+    return kind(settings, cache=settings.cache_path(), budget=budget if isinstance(budget, Budget) else Budget(budget))
 
 
 class BatchClient(Client):

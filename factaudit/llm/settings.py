@@ -21,8 +21,7 @@ from factaudit.spec import FORM, parse_spec
 from factaudit.yamlfile import plain_yaml
 
 if TYPE_CHECKING:
-    from factaudit.llm.client import Client
-    from factaudit.llm.cost import Budget, Price
+    from factaudit.llm.cost import Price
 
 #: Parameters that would change what comes back, not how the model is sampled.
 _OURS = ("model", "messages", "stream", "n")
@@ -128,15 +127,6 @@ class LLMSettings:
             if (value := getattr(self, one.name)) != default:
                 shown[one.name] = value
         return shown
-
-    def client(self, budget: Budget | float | None = None) -> Client:
-        """The client (`factaudit.llm.client`). ``budget``: shared with other clients, or US dollars of its own."""
-        from factaudit.llm.client import Client
-        from factaudit.llm.cost import Budget
-        from factaudit.llm.gathering import BatchClient
-
-        kind = BatchClient if self.batch else Client
-        return kind(self, cache=self.cache_path(), budget=budget if isinstance(budget, Budget) else Budget(budget))
 
     def client_key(self) -> tuple[str, str]:
         """Model and revision as cache keys and signatures have them: a local model's are its name and its weights."""
