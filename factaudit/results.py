@@ -55,7 +55,8 @@ class Results:
     def rows(self, audit: str, **where: Any) -> list[Row]:
         """The rows of one audit that have these values (of a list: one of them), evaluators in the order of the report.
 
-        >>> results.rows("rates", dataset="__macro__", evaluator="tfidf")  # doctest: +SKIP
+        Examples:
+            >>> results.rows("rates", dataset="__macro__", evaluator="tfidf")  # doctest: +SKIP
         """
         if audit not in self.audits:
             raise UsageError(f"no audit {audit!r} in these results{hint(audit, list(self.audits))}")
@@ -145,8 +146,11 @@ def compare(
     """Audit evaluators on claims: every audit by default, else those named (``"rates"`` or ``{"rates": {options}}``).
 
     Args:
-        claims, verdicts: validated tables (`factaudit.tables`).
-        seed, replicates, confidence: of intervals, and of the bootstrap where one is needed; 0 replicates gives none.
+        claims: a validated table (`factaudit.tables`).
+        verdicts: a validated table, of these claims.
+        seed: of the bootstrap, where one is needed.
+        replicates: of the bootstrap; 0 gives no intervals at all.
+        confidence: of all intervals.
         decisions: what is asked of an evaluator (`factaudit.audit.core.decisions.Limits`), where not the defaults.
         signatures: evaluator name to the signature that its verdicts were made with, where known.
         inputs: ``{"path", "checksum"}`` of the files behind the tables.

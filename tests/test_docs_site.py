@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+import factaudit
 from factaudit.cli import reference
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -45,14 +48,26 @@ def test_every_page_is_in_the_navigation_and_every_link_leads_somewhere():
             assert link.startswith("http") or (ROOT / "docs" / link).exists(), f"{page}: {link}"
 
 
+def test_the_page_on_python_has_all_that_the_package_gives():
+    shown = re.findall(r"^::: ([\w.]+)$", (ROOT / "docs/api.md").read_text("utf-8"), re.M)
+    assert {name.rpartition(".")[2] for name in shown} >= set(factaudit.__all__) - {"__version__"}
+    for name in shown:
+        module, _, attribute = name.rpartition(".")
+        assert inspect.getdoc(getattr(import_module(module), attribute)), name
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(find_spec("material") is None, reason="needs the [docs] extra (mkdocs-material)")
+@pytest.mark.skipif(
+    not (find_spec("material") and find_spec("mkdocstrings")),
+    reason="needs the [docs] extra (mkdocs-material, mkdocstrings)",
+)
 def test_the_site_loads_nothing_from_elsewhere(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "-f", str(ROOT / "mkdocs.yml"), "-d", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     pages = list(tmp_path.glob("*.html"))
     assert len(pages) > 9
+    assert "Audit evaluators on claims: every audit by default" in (tmp_path / "api.html").read_text(encoding="utf-8")
     for page in pages:
         text = page.read_text(encoding="utf-8")
         assert not re.search(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="(?:https?:)?//', text), page.name

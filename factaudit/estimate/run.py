@@ -82,11 +82,14 @@ def estimate_rates(
     """Estimate the error rate of every system from a few labels and the scores of evaluators on all claims.
 
     Args:
-        claims, verdicts: validated tables; the labels are those of ``claims`` where no annotations are given.
+        claims: a validated table; its labels count where no annotations are given.
+        verdicts: a validated table, of all claims.
         annotations: a validated third table, made labels by ``rule`` and ``grades`` (`factaudit.tables.annotations`).
         sample: the file that the labels were drawn by; without it they are taken as drawn at random in each system.
-        main: the evaluator that leads (by default the first in ``verdicts``); covariates: others (by default all).
-        methods: of `factaudit.estimate.methods.METHODS`. strata: columns of the claims that the model may use.
+        main: the evaluator that leads (by default the first in ``verdicts``).
+        covariates: the other evaluators to use (by default all).
+        methods: of `factaudit.estimate.methods.METHODS`.
+        strata: columns of the claims that the model may use.
         target: ``corpus``, these claims, or ``population``, what their documents were drawn from.
         transfer: give rates to systems without labels of their own too, with a test of whether systems are alike.
 

@@ -27,10 +27,11 @@ class FromFunction:
     kept. ``version`` stands in the signature, as does the function's source where Python can read it: after a change
     the claims are judged again.
 
-    >>> from factaudit.evaluators.base import Claim
-    >>> ask = FromFunction(lambda claim, doc: claim in doc)
-    >>> [verdict.score for verdict in ask.judge([Claim("1", "It rains.", "It rains. It pours.")])]
-    [1.0]
+    Examples:
+        >>> from factaudit.evaluators.base import Claim
+        >>> ask = FromFunction(lambda claim, doc: claim in doc)
+        >>> [verdict.score for verdict in ask.judge([Claim("1", "It rains.", "It rains. It pours.")])]
+        [1.0]
     """
 
     function: Callable[[str, str | None], Any]
