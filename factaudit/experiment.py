@@ -8,21 +8,18 @@ folder is replaced in one step; a run that is killed leaves what it had, and goe
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
-import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from factaudit.datasets import FORMATS, check_options, convert
-from factaudit.datasets.sources import files_in
-from factaudit.errors import InputError, Problem, UsageError
+from factaudit.datasets import FORMATS, check_options
+from factaudit.errors import UsageError
 from factaudit.estimate.settings import EstimateSettings
 from factaudit.evaluators.judging import (
     RETRIED,
@@ -36,11 +33,10 @@ from factaudit.evaluators.judging import (
 )
 from factaudit.evaluators.unread import unread
 from factaudit.files import write_json
-from factaudit.intake import load as intake
+from factaudit.inputs import Source, TableSettings, files_among, is_hub, read_inputs, sources_of
 from factaudit.paths import Paths, option_kinds
 from factaudit.results import Results, Row, audit_options, compare, compare_counts
 from factaudit.runfolder import (
-    RunSettings,
     check_audits,
     check_spec,
     checksums,
@@ -51,7 +47,7 @@ from factaudit.runfolder import (
     write_lock,
 )
 from factaudit.signature import digest
-from factaudit.tables import merge_claims, merge_verdicts, read_claims, read_verdicts, write_table
+from factaudit.tables import merge_verdicts, write_table
 from factaudit.tables.counts import read_counts
 from factaudit.unchanged import depends_on, finish, remember_run, same_run
 from factaudit.yamlfile import Place, YamlFile, check
@@ -60,28 +56,14 @@ from factaudit.yamlfile import Place, YamlFile, check
 _PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "statsmodels", "rouge-score", "nltk", "openai")
 
 
-class Source(BaseModel):
-    """Claims (and verdicts) in somebody else's format: ``{format: tofueval, source: [paths], options: {...}}``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    format: str
-    source: list[str]
-    options: dict[str, Any] = Field(default_factory=dict)
-
-
-class Experiment(RunSettings):
+class Experiment(TableSettings):
     """An experiment YAML that compares evaluators, on claims or on a counts table (`factaudit.tables.counts`).
 
     An option's value is a path where its declared type says so (`factaudit.paths`).
     """
 
-    claims: list[str | Source] = Field(default_factory=list)
     counts: str | None = None
-    verdicts: list[str] = Field(default_factory=list)
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
-    #: How the files of claims and verdicts are to be read (`factaudit.intake.mapping`), or ``auto``.
-    mapping: Literal["auto"] | dict[str, Any] | None = None
     #: Error rates from few labels, beside the audits.
     estimate: EstimateSettings | None = None
 
@@ -101,7 +83,7 @@ def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> Experim
     """
     file = YamlFile(path)
     file.override(settings or {})
-    file.listed(file.data, "claims", "verdicts", "evaluators", "audits")
+    file.listed(file.data, "claims", "verdicts", "evaluators", "audits", "annotations", "label_rules")
     claims = file.data.get("claims") if isinstance(file.data, dict) else None
     for item in claims if isinstance(claims, list) else ():
         file.listed(item, "source")
@@ -145,8 +127,9 @@ def run(
             said.append(line)
             say(line)
 
-        claims, verdicts, inputs, provenance, notes = _read_inputs(experiment)
-        for note in notes:
+        read = read_inputs(experiment)
+        claims, verdicts, annotations, provenance = read.claims, read.verdicts, read.annotations, read.provenance
+        for note in read.notes:
             tell(note)
         tell(f"claims    {len(claims):>9,} in {claims['dataset'].nunique()} datasets")
         calls: list[Row] = []
@@ -167,6 +150,8 @@ def run(
         tell(f"verdicts  {len(verdicts):>9,} of {verdicts['evaluator'].nunique()} evaluators")
         write_table(claims, folder / "claims.parquet")
         write_table(verdicts, folder / "verdicts.parquet")
+        if annotations is not None:
+            write_table(annotations, folder / "annotations.parquet")
 
         kept: set[str] = set()
 
@@ -189,8 +174,10 @@ def run(
             confidence=experiment.confidence,
             decisions=experiment.decisions,
             signatures={one.name: one.signature for one in evaluators},
-            inputs=inputs,
+            inputs=read.inputs,
             reuse=reuse,
+            annotations=annotations,
+            label_rules=experiment.label_rules,
         )
         for path in (work / "audits").glob("*.json"):
             if path.name not in kept:
@@ -214,13 +201,17 @@ def run(
 def _key(experiment: Experiment, evaluators: Sequence[NamedEvaluator]) -> str | None:
     """Of all that the run depends on; None where a source is a name on the hub, where it may change."""
     sources = _sources(experiment)
-    if any(map(_is_hub, sources)):
+    if any(map(is_hub, sources)):
         return None
     # An evaluator's files may be models of gigabytes: they are told by size and time.
-    stats = [(path, path.stat()) for path in _files(list(map(str, files_of(evaluators))))]
+    stats = [(path, path.stat()) for path in files_among(list(map(str, files_of(evaluators))))]
     parts = [experiment.model_dump_json(), *(f"{one.name} {one.signature}" for one in evaluators)]
     parts += [f"{path} {found.st_size} {found.st_mtime_ns}" for path, found in stats]
-    return depends_on(*parts, files=list(_files(sources)))
+    return depends_on(*parts, files=list(files_among(sources)))
+
+
+def _sources(experiment: Experiment) -> list[str]:
+    return [*sources_of(experiment), *(experiment.estimate.files() if experiment.estimate is not None else ())]
 
 
 def _run_counts(experiment: Experiment, path: str, folder: Path, say: Callable[[str], None]) -> Results:
@@ -265,73 +256,13 @@ def expected_cost(experiment: Experiment, prices: str | Path | None = None) -> l
     if experiment.counts is not None:
         return []
     table = None if prices is None else cost.load_prices(prices)
-    claims = list(as_claims(_read_inputs(experiment)[0]))
+    claims = list(as_claims(read_inputs(experiment).claims))
     rows = []
     for one in map(name_evaluator, experiment.evaluators):
         for evaluator in one.asked:
             for part, asked in parts(evaluator, claims):
                 rows += cost.estimate({one.name: part}, list(asked), prices=table)
     return rows
-
-
-def _read_inputs(
-    experiment: Experiment,
-) -> tuple[pd.DataFrame, pd.DataFrame | None, list[Row], list[Row], list[str]]:
-    """Claims and verdicts of all sources, the files behind them with checksums, provenance, and notes to show."""
-    files = [item for item in experiment.claims if isinstance(item, str)]
-    claim_tables: dict[str, pd.DataFrame] = {}
-    verdict_tables: dict[str, pd.DataFrame] = {}
-    paths, provenance, notes = [*files], list[Row](), list[str]()
-    if files and experiment.mapping is not None:
-        loaded = intake.load([*files, *experiment.verdicts], experiment.mapping, notes.append)
-        if loaded.claims is None:
-            raise InputError(", ".join(files), [Problem("these files hold no claims")])
-        claim_tables[", ".join(files)] = loaded.claims
-        if loaded.verdicts is not None:
-            verdict_tables[", ".join(experiment.verdicts) or files[0]] = loaded.verdicts
-    elif files:
-        claim_tables[", ".join(files)] = read_claims(*files)
-    for item in experiment.claims:
-        if isinstance(item, str):
-            continue
-        converted = convert(item.format, item.source, **item.options)
-        name = f"{item.format} {', '.join(item.source)}"
-        claim_tables[name] = converted.claims
-        if converted.verdicts is not None:
-            verdict_tables[name] = converted.verdicts
-        paths.extend([*item.source, *_paths_in(item.options)])
-        notes.extend(converted.notes)
-        if converted.provenance:
-            provenance.append({"format": item.format, **converted.provenance})
-    claims = merge_claims(list(claim_tables.values()), list(claim_tables))
-    if experiment.mapping is None:
-        verdict_tables |= {path: read_verdicts(path, claims=claims) for path in experiment.verdicts}
-    paths.extend(experiment.verdicts)
-    verdicts = merge_verdicts(list(verdict_tables.values()), list(verdict_tables)) if verdict_tables else None
-    return claims, verdicts, checksums(_files(paths)), provenance, notes
-
-
-def _sources(experiment: Experiment) -> list[str]:
-    named = [item if isinstance(item, str) else [*item.source, *_paths_in(item.options)] for item in experiment.claims]
-    labels = experiment.estimate.files() if experiment.estimate is not None else ()
-    return [path for one in named for path in ([one] if isinstance(one, str) else one)] + [
-        *experiment.verdicts,
-        *labels,
-    ]
-
-
-def _paths_in(options: Mapping[str, Any]) -> Iterator[str]:
-    """The files that a format's options name."""
-    for value in options.values():
-        for text in value if isinstance(value, list) else [value]:
-            if isinstance(text, str) and Path(text := re.sub(r"^[\w-]+:(?=/)", "", text)).is_absolute():
-                yield text
-
-
-def _files(paths: Sequence[str]) -> Iterator[Path]:
-    """The files among and in the paths; a name on the hub is none."""
-    for path in map(Path, paths):
-        yield from (file for file in (files_in(path) if path.is_dir() else [path]) if file.is_file())
 
 
 # ---------------------------------------------------------------------------------------------------- the YAML
@@ -358,7 +289,7 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
             except UsageError as error:
                 paths.problems.append(file.problem(str(error), place))
             sources = [
-                text if _is_hub(text) else paths.absolute(text, (*place, "source", n))
+                text if is_hub(text) else paths.absolute(text, (*place, "source", n))
                 for n, text in enumerate(item.source)
             ]
             kinds = option_kinds(FORMATS[item.format].function) if item.format in FORMATS else {}
@@ -369,6 +300,7 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
             claims.append(item.model_copy(update={"source": sources, "options": options}))
     counts = None if experiment.counts is None else table(experiment.counts, ("counts",))
     verdicts = [table(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
+    annotations = [table(text, ("annotations", number)) for number, text in enumerate(experiment.annotations)]
     evaluators = [
         resolve_evaluator(paths, spec, "evaluators", number) for number, spec in enumerate(experiment.evaluators)
     ]
@@ -386,11 +318,8 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
             "claims": claims,
             "counts": counts,
             "verdicts": verdicts,
+            "annotations": annotations,
             "evaluators": evaluators,
             "estimate": estimate,
         }
     )
-
-
-def _is_hub(text: str) -> bool:
-    return text == "lytang/LLM-AggreFact"

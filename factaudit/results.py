@@ -25,6 +25,7 @@ from factaudit.errors import UsageError, hint
 from factaudit.files import write_json
 from factaudit.signature import digest, signature
 from factaudit.tables import STATUSES, records
+from factaudit.tables.annotations import judgements, relabelled
 from factaudit.version import __version__
 
 if TYPE_CHECKING:
@@ -142,6 +143,8 @@ def compare(
     signatures: Mapping[str, str] | None = None,
     inputs: Sequence[Row] = (),
     reuse: Callable[[str, Callable[[], list[Row]]], list[Row]] | None = None,
+    annotations: pd.DataFrame | None = None,
+    label_rules: Sequence[str] = (),
 ) -> Results:
     """Audit evaluators on claims: every audit by default, else those named (``"rates"`` or ``{"rates": {options}}``).
 
@@ -155,17 +158,26 @@ def compare(
         signatures: evaluator name to the signature that its verdicts were made with, where known.
         inputs: ``{"path", "checksum"}`` of the files behind the tables.
         reuse: called with a key (what the rows depend on) and a function that makes the rows; may return stored ones.
+        annotations: what people said of the claims (`factaudit.tables.annotations`), with labels.
+        label_rules: the first makes the claims' labels of the annotations; figures under all of them stand beside each
+            other in the audit of that name. By default the labels are the claims' own.
     """
     known = computable()
     chosen = audit_options(audits)
-    judged = Judged.join(claims, verdicts)
+    if label_rules and annotations is None:
+        raise UsageError("label_rules: there are no annotations that they could be made of")
+    said = None if annotations is None else judgements(annotations)
+    if said is not None and label_rules:
+        claims = relabelled(claims, said, label_rules[0])
+    judged = replace(Judged.join(claims, verdicts, said), label_rules=tuple(label_rules))
     if audits is None:
         applies = {name: known[name].applies for name in chosen}
         chosen = {n: options for n, options in chosen.items() if (asked := applies[n]) is None or asked(judged)}
     for name, options in chosen.items():
         if (complete := known[name].complete) is not None:
             chosen[name] = complete(options, signatures or {})
-    tables = digest(table_digest(claims), table_digest(verdicts))
+    read = [claims, verdicts] if said is None else [claims, verdicts, said]
+    tables = digest(*map(table_digest, read), *label_rules)
     settings = _Settings(title, seed, replicates, confidence, tables, Limits.of(decisions))
     found: dict[str, list[Row]] = {}
     for name, options in chosen.items():
@@ -176,7 +188,14 @@ def compare(
 
         found[name] = make() if reuse is None else reuse(settings.key(name, options), make)
     order = verdicts["evaluator"].unique()
-    return settings.results(judged, order, signatures or {}, inputs, chosen, found)
+    results = settings.results(judged, order, signatures or {}, inputs, chosen, found)
+    return results if not label_rules else _with_rules(results, label_rules)
+
+
+def _with_rules(results: Results, rules: Sequence[str]) -> Results:
+    """Say by which rule the labels are: in the signature, and in what the results are about."""
+    line = f"{results.signature}|label_rule:{rules[0]}"
+    return replace(results, signature=line, about=results.about | {"labels_by": list(rules)})
 
 
 def compare_counts(

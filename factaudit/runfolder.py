@@ -107,7 +107,15 @@ def _resolved(paths: Paths, spec: Any, place: Place) -> Any:
 
 #: What runs write at the top of their folders, those of the engines included, and the folders that are theirs alone.
 _FILES = (
-    *("claims.parquet", "verdicts.parquet", "matrix.parquet", "responses.jsonl", "citations.jsonl", "summary.json"),
+    *(
+        "claims.parquet",
+        "verdicts.parquet",
+        "annotations.parquet",
+        "matrix.parquet",
+        "responses.jsonl",
+        "citations.jsonl",
+        "summary.json",
+    ),
     *("results.json", "report.html", "report.md", "experiment.lock.yaml"),
 )
 _FOLDERS = ("tables", "figures", ".work")

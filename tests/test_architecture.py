@@ -24,7 +24,7 @@ FLOORS = (
     {"results"},
     {"evaluators"},
     {"runfolder"},
-    {"unchanged"},
+    {"unchanged", "inputs"},
     {"engines", "estimate", "rundiff", "export"},
     {"experiment"},
     {"start"},

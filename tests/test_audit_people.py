@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from factaudit.audit.annotators import annotator_agreement, krippendorff_alpha
+from factaudit.audit.annotators import annotator_agreement
+from factaudit.audit.core.agreement import krippendorff_alpha
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.people import compare_with_machine, human_scores
 from factaudit.audit.popularity import popularity

@@ -12,8 +12,9 @@ import pytest
 
 from factaudit.errors import InputError, UsageError
 from factaudit.intake.anyfile import read_any
+from factaudit.intake.apply import apply
 from factaudit.intake.load import is_standard, load, parse_settings
-from factaudit.intake.mapping import Mapping, apply
+from factaudit.intake.mapping import Mapping
 from factaudit.intake.profile import propose
 
 N = 24
@@ -42,6 +43,7 @@ class Shape:
     systems: bool = False
     questions: int = 0
     claims: bool = True
+    people: int = 0
 
 
 def csv_text(rows: Rows, separator: str) -> str:
@@ -62,6 +64,15 @@ def nested() -> str:
     return json.dumps({"version": 1, "tags": ["x"], "results": rows})
 
 
+#: Three annotators, of whom one at a time is of another opinion than the majority.
+PEOPLE: Rows = {f"annotator_{k}": [x if i % 3 != k else 1 - x for i, x in enumerate(LABELS)] for k in range(3)}
+BY_PERSON: Rows = {
+    "id": IDS * 3,
+    "document": DOCS * 3,
+    "sentence": CLAIMS * 3,
+    "rater": [name for name in "xyz" for _ in range(N)],
+    "label": [label for said in PEOPLE.values() for label in said],
+}
 LONG: Rows = {
     "metric": ["judge"] * N + ["nli"] * N,
     "score": SCORES + [1 - score for score in SCORES],
@@ -218,6 +229,37 @@ SHAPES = {
         scores=True,
         labels=None,
     ),
+    "a column per annotator": Shape(
+        {"a.csv": {"context": DOCS, "answer": CLAIMS, **PEOPLE, "judge": SCORES}}, scores=True, people=3
+    ),
+    "human_a, human_b, human_c": Shape(
+        {
+            "a.csv": {"context": DOCS, "answer": CLAIMS}
+            | {f"human_{name}": words(said, "yes", "no") for name, said in zip("abc", PEOPLE.values(), strict=True)}
+        },
+        (),
+        people=3,
+    ),
+    "a row per annotator": Shape({"a.csv": BY_PERSON}, (), people=3),
+    "claims, verdicts and annotators in three files": Shape(
+        {
+            "claims.csv": {"id": IDS, "document": DOCS, "sentence": CLAIMS},
+            "judge.csv": {"id": IDS, "score": SCORES},
+            "people.csv": {key: BY_PERSON[key] for key in ("id", "rater", "label")},
+        },
+        scores=True,
+        people=3,
+    ),
+    "gold among verdicts": Shape(
+        {
+            "a.csv": {
+                "document": DOCS,
+                "sentence": CLAIMS,
+                "verdict_gold": words(LABELS, "supported", "refuted"),
+                "verdict_judge": words(PREDICTIONS, "supported", "refuted"),
+            }
+        }
+    ),
     "Parquet": Shape({"a.parquet": {"context": DOCS, "claim": CLAIMS, "label": LABELS, "judge": SCORES}}, scores=True),
 }
 
@@ -258,6 +300,10 @@ def test_a_shape_is_mapped_rightly(shape: Shape, tmp_path: Path) -> None:
         assert claims["label"].isna().all()
     else:
         assert claims["label"].tolist() == shape.labels
+    if shape.people:
+        assert mapped.annotations is not None
+        assert len(mapped.annotations) == N * shape.people
+        assert mapped.annotations["annotator"].nunique() == shape.people
     assert claims["system"].tolist() == SYSTEMS if shape.systems else claims["system"].isna().all()
     if not shape.evaluators:
         assert verdicts is None

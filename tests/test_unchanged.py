@@ -114,13 +114,13 @@ def test_a_run_with_nothing_changed_only_checks(
     said: list[str] = []
     first = experiment.run(asked, out, say=said.append)
     read = []
-    inputs = experiment._read_inputs
+    inputs = experiment.read_inputs
 
     def reading(one):
         read.append(one)
         return inputs(one)
 
-    monkeypatch.setattr(experiment, "_read_inputs", reading)
+    monkeypatch.setattr(experiment, "read_inputs", reading)
     again: list[str] = []
     assert experiment.run(asked, out, say=again.append) == first
     assert not read

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from factaudit.audit.core.agreement import krippendorff_alpha
 from factaudit.audit.core.declare import Audit, Column, shared
 from factaudit.audit.core.rows import ALL, Row
 from factaudit.audit.people import human_scores
@@ -29,30 +30,6 @@ def annotator_agreement(annotations: Sequence[Mapping[str, Any]]) -> list[Row]:
         for judgement, units in zip(_JUDGEMENTS, _units(own), strict=True):
             rows.append({"system": system, "judgement": judgement, **_agreement(list(units.values()))})
     return rows
-
-
-def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
-    """Krippendorff's α for nominal data (Krippendorff 2011): 1 - observed / expected disagreement.
-
-    units: of each unit the values that it was given, missing ones left out; a unit with one value does not count.
-    None where there are no pairs, or only one value in all.
-
-    >>> krippendorff_alpha([["a", "a"], ["b", "b"]])
-    1.0
-    """
-    totals: Counter[Hashable] = Counter()
-    agreed = 0.0
-    for values in units:
-        if len(values) < 2:
-            continue
-        counts = Counter(values)
-        totals.update(counts)
-        agreed += sum(n * (n - 1) for n in counts.values()) / (len(values) - 1)
-    n = totals.total()
-    expected = n * (n - 1) - sum(count * (count - 1) for count in totals.values())
-    if n < 2 or expected == 0:
-        return None
-    return 1 - (n - agreed) * (n - 1) / expected
 
 
 def _units(annotations: Sequence[Mapping[str, Any]]) -> tuple[Units, Units, Units]:

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from factaudit.audit.core import counts as nine
 from factaudit.audit.core.checks import names
 from factaudit.audit.core.compared import apart, overall
+from factaudit.audit.core.contrast import Contrast
 from factaudit.audit.core.declare import Answer, Audit, Audited, Column, Decision, shared
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.mover import combine, paired
+from factaudit.audit.core.mover import combine
 from factaudit.audit.core.permutation import studentised_p
-from factaudit.audit.core.rows import MACRO, Row, number, reasons
-from factaudit.audit.core.shares import Clusters, Limits, shares
-from factaudit.audit.core.tallies import LABEL, Tallies, says, states
+from factaudit.audit.core.rows import MACRO, Row, reasons
+from factaudit.audit.core.shares import Clusters
+from factaudit.audit.core.tallies import Tallies
 from factaudit.audit.core.tallies import pairs as pairs_of
 from factaudit.audit.core.words import count
 from factaudit.signature import digest
@@ -42,65 +42,19 @@ def differences(
     rows: list[Row] = []
     means: list[Row] = []
     for a, b in pairs_of(judged.evaluators, pairs):
-        counts = judged.count(datasets, LABEL, says(a), says(b))[:, :2, :2, :2]
-        of_each = [judged.count(datasets, LABEL, says(e)) for e in (a, b)]
-        figures = _differences(*of_each)
-        bounds = _bounds(*(judged.count(datasets, LABEL, states(e)) for e in (a, b)))
-        clusters = None
-        if intervals is not None:
-            clusters = judged.clusters_of(datasets, LABEL, says(a), says(b), known=True)
-        limits = _limits(clusters, figures, intervals.confidence) if intervals is not None and clusters else {}
-        labelled = of_each[0][:, :2].sum((1, 2))
+        contrast = Contrast.of(judged, datasets, a, b, None if intervals is None else intervals.confidence)
         pair: Row = {"evaluator_a": judged.evaluators[a], "evaluator_b": judged.evaluators[b]}
         for key in KEYS:
             for at, name in enumerate(names):
-                n = int(counts[at].sum())
-                row: Row = {"dataset": name, **pair, "key": key, "n": n, "n_unscored": int(labelled[at]) - n}
-                known = counts[at].sum((1, 2)).all() if key == "bacc" else n
-                row |= {"n_datasets": 1, "difference": number(figures[key][at]) if known else None}
-                row |= {f"difference_{end}": number(bounds[key][end][at]) for end in ("min", "max")}
-                if intervals is not None and clusters is not None:
-                    low, high = (number(end[at]) if known else None for end in limits[key])
-                    row |= {"difference_low": low, "difference_high": high}
-                    row["p_permutation"] = _permutation(clusters, at, key, name, intervals)
-                rows.append(row | {"reason": _reason(counts[at], row)})
+                n = int(contrast.counts[at].sum())
+                row: Row = {"dataset": name, **pair, "key": key, "n": n, "n_unscored": int(contrast.labelled[at]) - n}
+                row |= {"n_datasets": 1, **contrast.row(at, key)}
+                if intervals is not None and contrast.clusters is not None:
+                    row["p_permutation"] = _permutation(contrast.clusters, at, key, name, intervals)
+                rows.append(row | {"reason": _reason(contrast.counts[at], row)})
             means.append(_macro(pair, key, rows[-len(names) :]))
     rows.sort(key=lambda row: row["dataset"])
     return rows + means
-
-
-def _differences(a: np.ndarray, b: np.ndarray) -> dict[str, np.ndarray]:
-    """From the nine counts of both evaluators: (datasets,)."""
-    over_all = nine.unlabelled(a)
-    rates = [nine.rates(counts, over_all)["bacc"] for counts in (a, b)]
-    errors = [nine.error_rates(counts, over_all)["predicted_error_rate"] for counts in (a, b)]
-    return {"bacc": rates[0] - rates[1], "bias": errors[0] - errors[1]}
-
-
-def _bounds(a: np.ndarray, b: np.ndarray) -> dict[str, dict[str, np.ndarray]]:
-    """What a - b could be: the predictions that a lacks are free of those that b lacks."""
-    found = {}
-    for key, bounds in (("bacc", nine.rate_bounds), ("bias", nine.error_rate_bounds)):
-        (a_min, a_max), (b_min, b_max) = bounds(a)[key], bounds(b)[key]
-        found[key] = {"min": a_min - b_max, "max": a_max - b_min}
-    return found
-
-
-def _limits(clusters: Clusters, figures: Mapping[str, np.ndarray], confidence: float) -> dict[str, Limits]:
-    """Paired intervals from the discordant claims of both; moved where what the two scored differs."""
-    counts = clusters.counts.reshape(-1, 2, 2, 2)  # label, a, b
-    of_label = counts.sum((2, 3))
-    n = of_label.sum(1)
-    right = [counts[:, 1, 1, 0], counts[:, 1, 0, 1], counts[:, 0, 0, 1], counts[:, 0, 1, 0]]
-    bacc = shares(clusters, np.stack(right, 1), np.repeat(of_label[:, ::-1], 2, axis=1))
-    errors = [counts[:, :, 0, 1].sum(1), counts[:, :, 1, 0].sum(1)]
-    bias = shares(clusters, np.stack(errors, 1), np.stack([n, n], 1))
-    found = {}
-    for key, each, weights in (("bacc", bacc, np.array([0.5, -0.5, 0.5, -0.5])), ("bias", bias, np.array([1.0, -1.0]))):
-        difference, (low, high) = paired(each, weights, confidence)
-        moved = figures[key] - difference
-        found[key] = np.maximum(low + moved, -1), np.minimum(high + moved, 1)
-    return found
 
 
 def _permutation(clusters: Clusters, at: int, key: str, dataset: str, intervals: Intervals) -> float | None:

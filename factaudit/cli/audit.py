@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     short_help="Audit verdicts against labelled claims.",
     epilog=example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
 )
-@click.argument("files", type=PATH, nargs=-1, required=True, metavar="CLAIMS|COUNTS [VERDICTS]...")
+@click.argument("files", type=PATH, nargs=-1, required=True, metavar="CLAIMS|COUNTS [VERDICTS|ANNOTATIONS]...")
 @RUN_FOLDER
 @mapping_options
 @click.option("--title", default="Evaluators compared", show_default=True)
@@ -41,6 +41,14 @@ if TYPE_CHECKING:
     metavar="NAME=SHARE",
     help="What is asked of an evaluator: min_rate, max_bias, max_misordered, min_orderable, max_unscored.",
 )
+@click.option(
+    "--label-rule",
+    "label_rules",
+    multiple=True,
+    metavar="RULE",
+    help="Of several annotators: majority, any_unattributable, all_attributable or a name. The first makes the labels, "
+    "all are shown beside each other.",
+)
 @PNG
 def audit(
     files: tuple[Path, ...],
@@ -50,6 +58,7 @@ def audit(
     seed: int,
     replicates: int,
     limits: tuple[str, ...],
+    label_rules: tuple[str, ...],
     png: bool,
 ) -> None:
     """Audit verdicts against labelled claims: every audit, all figures and the report, without a YAML.
@@ -73,6 +82,7 @@ def audit(
         given["claims"] = [str(files[0].resolve())]
         given["verdicts"] = [str(path.resolve()) for path in files[1:]]
         given["mapping"] = mapping.model_dump(exclude_defaults=True, mode="json")
+        given["label_rules"] = list(label_rules)
     experiment = Experiment(**given)
     results = run_experiment(experiment, out, say=say)
     if png:

@@ -24,11 +24,14 @@ def annotated(
 ) -> Conversion:
     """Claims (with their ``claim_id``) labelled by ``rule`` from what annotators said of them.
 
-    grades: what the source's grades mean. A claim that nobody judged has no label.
+    grades: what the source's grades mean, as the annotations' labels say then. A claim that nobody judged has no label.
     """
     table = pd.DataFrame(claims)
     known = validate_annotations(pd.DataFrame(annotations), source=source)
     judged = judgements(known, grades)
+    said = pd.MultiIndex.from_frame(judged[["claim_id", "annotator"]])
+    rows = pd.MultiIndex.from_frame(known[["claim_id", "annotator"]])
+    known["label"] = judged["label"].to_numpy()[said.get_indexer(rows)]  # what a grade means, for rules to come
     labels = labels_by(rule, judged)
     table["label"] = table["claim_id"].map(labels).astype("Int8")
     annotators = known["annotator"].nunique()

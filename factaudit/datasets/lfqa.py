@@ -16,6 +16,7 @@ from factaudit.datasets import registry
 from factaudit.datasets.sources import Conversion, Row, count, expand, read_json
 from factaudit.errors import InputError, Problem
 from factaudit.tables import validate_claims
+from factaudit.tables.annotations import validate_annotations
 
 #: The evidence that the annotators saw, by system. Answers written without documents were judged against WebGPT's
 #: (Chen et al. 2023, Table 2).
@@ -60,6 +61,7 @@ def convert(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
     absent, documents are null.
     """
     rows: list[dict[str, object]] = []
+    votes_of: list[Sequence[str]] = []
     notes: list[str] = []
     split_votes = blank = marked = 0
     evidence: dict[Path, dict[str, str]] = {}
@@ -89,6 +91,7 @@ def convert(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
                     blank += 1
                     continue
                 votes = sentence.labels.count("supported")
+                votes_of.append(sentence.labels)
                 split_votes += len(set(sentence.labels)) == len(sentence.labels) == 3
                 rows.append(
                     {
@@ -113,7 +116,14 @@ def convert(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
         notes.append(f"{count(marked, 'claim')} had an end-of-text mark ({_END}), which was removed")
     if blank:
         notes.append(f"{count(blank, 'sentence')} left out: no text")
-    return Conversion(validate_claims(pd.DataFrame(rows), source="lfqa"), notes=notes)
+    claims = validate_claims(pd.DataFrame(rows), source="lfqa")
+    # The files have three labels a sentence, not whose they are.
+    said = [
+        {"claim_id": claim_id, "annotator": f"label {at}", "label": int(label == "supported"), "grade": label}
+        for claim_id, labels in zip(claims["claim_id"], votes_of, strict=True)
+        for at, label in enumerate(labels, start=1)
+    ]
+    return Conversion(claims, notes=notes, annotations=validate_annotations(pd.DataFrame(said), source="lfqa"))
 
 
 def _text(entry: Evidence) -> str:

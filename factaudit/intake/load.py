@@ -16,19 +16,23 @@ import pyarrow.parquet as pq
 
 from factaudit.errors import UsageError, hint
 from factaudit.intake.anyfile import read_any
-from factaudit.intake.mapping import Mapping, apply
+from factaudit.intake.apply import apply
+from factaudit.intake.mapping import Mapping
 from factaudit.intake.profile import propose
 from factaudit.intake.words import COLUMN_NAMES, plain
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS, read_claims, read_verdicts
+from factaudit.tables.annotations import read_annotations
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """Validated claims and verdicts (None where there are none), and the mapping that made them (None: none needed)."""
+    """Validated claims, verdicts and annotations (None where there are none), and the mapping that made them (None:
+    none needed)."""
 
     claims: pd.DataFrame | None
     verdicts: pd.DataFrame | None
     mapping: Mapping | None = None
+    annotations: pd.DataFrame | None = None
 
 
 def load(sources: Sequence[Any], mapping: Any = None, say: Callable[[str], None] = lambda line: None) -> Loaded:
@@ -45,10 +49,12 @@ def load(sources: Sequence[Any], mapping: Any = None, say: Callable[[str], None]
     given = Mapping(auto=True) if mapping is None else Mapping.of(mapping)
     paths = [source for source in sources if isinstance(source, str | Path)]
     if given == Mapping(auto=True) and len(paths) == len(sources) and all(map(is_standard, paths)):
-        claims = [path for path in paths if "evaluator" not in (_header(path) or ())]
-        verdicts = [path for path in paths if path not in claims]
+        verdicts = [path for path in paths if "evaluator" in (_header(path) or ())]
+        people = [path for path in paths if "annotator" in (_header(path) or ())]
+        claims = [path for path in paths if path not in (*verdicts, *people)]
         table = read_claims(*claims) if claims else None
-        return Loaded(table, read_verdicts(*verdicts, claims=table) if verdicts else None)
+        said = read_annotations(*people, claims=table) if people else None
+        return Loaded(table, read_verdicts(*verdicts, claims=table) if verdicts else None, None, said)
     tables = [
         (str(source), read_any(source)) if isinstance(source, str | Path) else (f"table {number}", as_pandas(source))
         for number, source in enumerate(sources, start=1)
@@ -60,7 +66,7 @@ def load(sources: Sequence[Any], mapping: Any = None, say: Callable[[str], None]
         for line in [*lines, *([f"unread  {', '.join(proposal.unread)}"] if proposal.unread else [])]:
             say(line)
     mapped = apply(tables, given)
-    return Loaded(mapped.claims, mapped.verdicts, given)
+    return Loaded(mapped.claims, mapped.verdicts, given, mapped.annotations)
 
 
 def as_pandas(frame: Any) -> pd.DataFrame:
@@ -79,6 +85,7 @@ def changed(proposed: Mapping, own: Mapping) -> Mapping:
     data, said = proposed.model_dump(exclude_defaults=True), own.model_dump(exclude_defaults=True, exclude={"auto"})
     columns = data.get("columns", {})
     named = {name for value in own.columns.values() for name in ([value] if isinstance(value, str) else value)}
+    kept_people = {name: column for name, column in data.get("annotators", {}).items() if column not in named}
     # A column that the user gives a role loses the one that it was taken for.
     kept = {ours: theirs for ours, theirs in columns.items() if isinstance(theirs, list) or theirs not in named}
     kept_evaluators = {} if own.wide or own.evaluators else data.get("evaluators", {})
@@ -89,6 +96,7 @@ def changed(proposed: Mapping, own: Mapping) -> Mapping:
         **said,
         "columns": kept | said.get("columns", {}),
         "labels": data.get("labels", {}) | said.get("labels", {}),
+        "annotators": said.get("annotators", kept_people),
         "evaluators": {
             name: one for name, one in kept_evaluators.items() if not {one.get("score"), one.get("prediction")} & named
         }
@@ -103,6 +111,8 @@ def is_standard(path: str | Path) -> bool:
     if header is None:
         return False
     ours = {*CLAIM_COLUMNS, *VERDICT_COLUMNS}
+    if {"claim_id", "annotator", "label"} <= header and "claim" not in header:
+        return True
     is_verdicts = {"claim_id", "evaluator"} <= header and bool({"score", "prediction"} & header)
     if not is_verdicts and not {"dataset", "claim"} <= header:
         return False

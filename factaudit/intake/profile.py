@@ -11,9 +11,11 @@ import numpy as np
 import pandas as pd
 
 from factaudit.intake.mapping import Mapping, Wide
-from factaudit.intake.words import BETWEEN, COLUMN_NAMES, NEGATIVE, POSITIVE, REVERSED, plain, polarity
+from factaudit.intake.words import BETWEEN, COLUMN_NAMES, GOLD, NEGATIVE, PERSON, POSITIVE, REVERSED, plain, polarity
 from factaudit.tables import CLAIM_COLUMNS
 
+#: Columns of ours that say nothing of an evaluator.
+_NO_VERDICTS = (*CLAIM_COLUMNS, "annotator")
 #: More different values than this are no words of a scale.
 _MAX_WORDS = 12
 #: The rows that are looked at for the kind of a column.
@@ -103,6 +105,7 @@ def propose(tables: Sequence[tuple[str, pd.DataFrame]]) -> Proposal:
     labels: dict[str, int | None] = {}
     reversed_words: dict[str, dict[str, int | None]] = {}
     evaluators: dict[str, Wide] = {}
+    annotators: dict[str, str] = {}
     told: list[str] = []
     questions: list[str] = []
     unread: list[str] = []
@@ -110,16 +113,21 @@ def propose(tables: Sequence[tuple[str, pd.DataFrame]]) -> Proposal:
     roles: dict[str, Column] = {}
     for name, table in tables:
         found = [describe(str(column), table[column]) for column in table.columns]
-        taken = _roles(found, many=len(tables) > 1)
-        wide = {} if {"evaluator", "score"} <= set(taken) else _evaluators(found, taken)
+        people = _people(found)
+        annotators |= {column.name: column.name for column in people}
+        roles |= {"label": people[0]} if people and "label" not in roles else {}
+        others = [column for column in found if column not in people]
+        taken = _roles(others)
+        wide = {} if {"evaluator", "score"} <= set(taken) else _evaluators(others, taken)
         if wide:
-            taken = {ours: column for ours, column in taken.items() if ours in CLAIM_COLUMNS}
+            taken = {ours: column for ours, column in taken.items() if ours in _NO_VERDICTS}
             evaluators |= wide
         for ours, column in taken.items():
             if column.name not in columns.setdefault(ours, []):
                 columns[ours].append(column.name)
             roles.setdefault(ours, column)
-        said = {c for one in wide.values() for c in (one.score, one.prediction)} | {c.name for c in taken.values()}
+        said = {c for one in wide.values() for c in (one.score, one.prediction)}
+        said |= {column.name for column in (*taken.values(), *people)}
         unread += [_unread(name, column.name, len(tables) > 1) for column in found if column.name not in said]
         for column in found:
             if column.kind == "binary" and (column.name in said):
@@ -153,6 +161,11 @@ def propose(tables: Sequence[tuple[str, pd.DataFrame]]) -> Proposal:
     if meant or reversed_words:
         shown = [meant, *reversed_words.values()]
         told.append("labels  " + ", ".join(f"{word} = {value}" for words in shown for word, value in words.items()))
+    if annotators or "annotator" in columns:
+        who = f"{', '.join(annotators)} are people" if annotators else f"{columns['annotator'][0]} says who"
+        told.append(f"annotators  {who}: labels by majority (--label-rule any_unattributable for another)")
+    elif "label" not in columns and "claim" in columns:
+        told.append("labels  none: no column was taken for people's labels (--map label=COLUMN)")
     if "dataset" not in columns and ("claim" in columns):
         told.append("dataset  the file's name, since no column says it (--map dataset=COLUMN)")
     mapping = Mapping(
@@ -160,12 +173,13 @@ def propose(tables: Sequence[tuple[str, pd.DataFrame]]) -> Proposal:
         labels=meant,
         words=reversed_words,
         evaluators=evaluators,
+        annotators=annotators,
         **extra,
     )
     return Proposal(mapping, told, questions, unread)
 
 
-def _roles(found: Sequence[Column], many: bool) -> dict[str, Column]:
+def _roles(found: Sequence[Column]) -> dict[str, Column]:
     """Which column plays which role: by its name, where what it holds fits; each column once, exact names first."""
     names = {plain(column.name): column for column in found}
     # In a dotted name (`input.text`, `metadata.model`) the last part that is no mere "text" says what it is.
@@ -186,7 +200,19 @@ def _roles(found: Sequence[Column], many: bool) -> dict[str, Column]:
         if ours not in taken and column.name not in used and _fits(ours, column):
             taken[ours] = column
             used.add(column.name)
+    if "label" not in taken:  # `verdict_gold`, where it is the only one
+        free = (one for one in found if one.name not in used and _fits("label", one))
+        gold = [one for one in free if GOLD & {*plain(one.name).split()}]
+        taken |= {"label": gold[0]} if len(gold) == 1 else {}
     return taken
+
+
+def _people(found: Sequence[Column]) -> list[Column]:
+    """Columns that hold what one of several people said each; none where there is but one."""
+    people = [
+        one for one in found if PERSON.fullmatch(plain(one.name)) and one.kind in ("binary", "grade", "share", "number")
+    ]
+    return people if len(people) > 1 else []
 
 
 def _fits(ours: str, column: Column) -> bool:
@@ -212,7 +238,7 @@ def _evaluators(found: Iterable[Column], taken: dict[str, Column]) -> dict[str, 
 
     ``X_score`` and ``X_label`` are one evaluator, X. Without a column for claims or ids there is nothing to judge.
     """
-    mine = {column.name for ours, column in taken.items() if ours in CLAIM_COLUMNS}
+    mine = {column.name for ours, column in taken.items() if ours in _NO_VERDICTS}
     pairs: dict[str, dict[str, Column]] = {}
     for column in found:
         if column.name in mine or column.kind not in ("binary", "share", "grade"):

@@ -16,6 +16,13 @@ POSITIVE, NEGATIVE, BETWEEN = (frozenset(_WORDS[name]) for name in ("attributabl
 REVERSED = re.compile(
     r"halluc|\bhalu|\bunsupported|\bnot supported|\bunfaithful|\binconsisten|\brefut|contradict|\berror"
 )
+#: Names of columns that hold what one of several people said of the row's claim (``annotator_1``, ``human b``).
+PERSON = re.compile(
+    r"(annotator|rater|coder)s? ?\w+( (label|rating|grade|judge?ment|verdict))?"
+    r"|(annotation|human|worker|expert|reviewer|person|label|labell?er) ?(\d+|[a-z])( (label|rating|grade|judge?ment))?"
+)
+#: Parts of names that tell people's labels from evaluators' verdicts.
+GOLD = frozenset({"gold", "human", "truth", "annotation", "annotated", "manual", "expert"})
 
 
 def plain(text: object) -> str:

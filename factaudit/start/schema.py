@@ -25,7 +25,7 @@ KINDS: dict[str | None, type[BaseModel]] = {
 #: Keys that take one item where the model has a list (`factaudit.yamlfile.YamlFile.listed`).
 _ONE_OR_MANY = (
     *("claims", "verdicts", "evaluators", "audits", "source", "responses", "biographies", "groupers"),
-    *("published", "citations", "verifiers"),
+    *("published", "citations", "verifiers", "annotations", "label_rules"),
 )
 _SAID = {
     "title": "The report's heading.",
@@ -33,6 +33,8 @@ _SAID = {
     "claims": "Files of claims (Parquet, JSONL, CSV, ...), or a published format: {format: tofueval, source: [paths]}.",
     "counts": "A table of error rates (dataset, system, evaluator, n, labelled_error_rate, ...), in place of claims.",
     "verdicts": "Files of what evaluators said already.",
+    "annotations": "Files of what people said of the claims (claim_id, annotator, label or grade).",
+    "label_rules": "How annotators' labels become one: the first makes the labels, all stand beside each other.",
     "evaluators": "Evaluators to run: NAME, 'NAME:key=value', or {NAME: {key: value}}.",
     "mapping": "How files whose columns are not ours are read: auto, or what `factaudit inspect --write` wrote.",
     "estimate": "Error rates of systems from few labels.",

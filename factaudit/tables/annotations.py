@@ -133,6 +133,15 @@ def labels_by(rule: str, judged: pd.DataFrame) -> pd.Series:
     return labels.mask(found < 0)
 
 
+def relabelled(claims: pd.DataFrame, judged: pd.DataFrame, rule: str) -> pd.DataFrame:
+    """The claims with labels by a rule; those that nobody annotated keep theirs. Raises `UsageError` for ``mean``."""
+    if rule == "mean":
+        raise UsageError("label rule 'mean' makes soft labels, and rates need 1 or 0: name another rule first")
+    made = claims["claim_id"].map(labels_by(rule, judged)).astype("Int8")
+    annotated = claims["claim_id"].isin(judged["claim_id"])
+    return claims.assign(label=claims["label"].where(~annotated, made))
+
+
 def _texts(table: pd.DataFrame, column: str, problems: Problems) -> pd.Series:
     return text(table[column], column, problems) if column in table else no_text(table.index)
 

@@ -1,6 +1,9 @@
-"""How far two evaluators find the same claims: intersection over union and Cohen's kappa, with intervals."""
+"""How far two evaluators find the same claims (IoU, Cohen's kappa), and how far annotators agree (alpha)."""
 
 from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
@@ -40,3 +43,27 @@ def kappa_limits(clusters: Clusters, table: np.ndarray, confidence: float) -> Li
     effective = share.effective_n[:, 0] * np.where(np.isnan(worth), 1, worth)
     low, high = wilson(disagreement, effective, share.n_clusters[:, 0] - 1, confidence)
     return 1 - ratio(high, chance), 1 - ratio(low, chance)
+
+
+def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
+    """Krippendorff's α for nominal data (Krippendorff 2011): 1 - observed / expected disagreement.
+
+    units: of each unit the values that it was given, missing ones left out; a unit with one value does not count.
+    None where there are no pairs, or only one value in all.
+
+    >>> krippendorff_alpha([["a", "a"], ["b", "b"]])
+    1.0
+    """
+    totals: Counter[Hashable] = Counter()
+    agreed = 0.0
+    for values in units:
+        if len(values) < 2:
+            continue
+        counts = Counter(values)
+        totals.update(counts)
+        agreed += sum(n * (n - 1) for n in counts.values()) / (len(values) - 1)
+    n = totals.total()
+    expected = n * (n - 1) - sum(count * (count - 1) for count in totals.values())
+    if n < 2 or expected == 0:
+        return None
+    return 1 - (n - agreed) * (n - 1) / expected

@@ -36,6 +36,8 @@ class Judged:
     status: int8 (E, n), an index into `factaudit.tables.STATUSES`; -1 where there is no verdict at all.
     repeats: int8 (R, E, n), the predictions of all R repeats, the first of which is ``prediction``; None without any.
     silent: the rows of the claims table that stand for responses without any claim; they are in no array.
+    annotations: claim_id, annotator, label (`factaudit.tables.annotations.judgements`) of these claims; None without.
+    label_rules: the rules that a run names for them, the first of which made ``label``; () where the labels are given.
     kept: what several audits make of these arrays, by what it is.
     """
 
@@ -47,10 +49,12 @@ class Judged:
     status: np.ndarray
     silent: pd.DataFrame = field(default_factory=pd.DataFrame)
     repeats: np.ndarray | None = None
+    annotations: pd.DataFrame | None = None
+    label_rules: tuple[str, ...] = ()
     kept: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
-    def join(cls, claims: pd.DataFrame, verdicts: pd.DataFrame) -> Judged:
+    def join(cls, claims: pd.DataFrame, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None) -> Judged:
         """Join validated tables (`factaudit.tables`); a verdict of a claim that isn't in ``claims`` is left out.
 
         Of repeats the first (repeat 0) is read; all are in ``repeats``. Rows of responses without any claim are set
@@ -77,7 +81,15 @@ class Judged:
         label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
         evaluators = tuple(map(str, names))
         repeats = _repeats(claims, again, evaluators, prediction) if len(again) else None
-        return cls(claims, evaluators, label, prediction, score, status, silent, repeats)
+        if annotations is not None:
+            annotations = annotations[claim_positions(claims, annotations["claim_id"]) >= 0].reset_index(drop=True)
+        return cls(claims, evaluators, label, prediction, score, status, silent, repeats, annotations)
+
+    @cached_property
+    def twice(self) -> bool:
+        """Whether some claim was labelled by two annotators or more."""
+        known = None if self.annotations is None else self.annotations.dropna(subset="label")
+        return known is not None and bool(known["claim_id"].duplicated().any())
 
     @cached_property
     def certain(self) -> np.ndarray:

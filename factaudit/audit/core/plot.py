@@ -41,7 +41,7 @@ class DotPlot(Plot):
     #: A dashed line in a key's panel, and its limits; panels of one unit share their limits otherwise.
     guides: Mapping[str, float] = field(default_factory=dict)
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    #: With ``panels``: a key that is the same for all series, drawn as a black line across the group.
+    #: A key that is the same for all series, drawn as a black line across the group (in the first key's panel).
     reference: str | None = None
     #: With ``panels`` and one column as ``groups``: panels that have the same groups (data sets with the same systems)
     #: share a figure, where they fit on a page; a row of all groups (``__all__``) is left out.

@@ -28,6 +28,9 @@ from factaudit.report.plots.style import (
     wrap,
 )
 
+#: What is the same for all series of a group.
+_REFERENCE = Series("\0reference", "", INK, "|", size=9.0)
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -58,7 +61,13 @@ def draw_dots(plot: DotPlot, frame: Frame) -> Figure:
     points = [
         frame.point(row, key, key, frame.group(row), str(row[plot.series])) for row in frame.rows for key in plot.keys
     ]
-    return _dot_plot(points, _shared_limits(panels, points), frame.series(plot.series))
+    series = frame.series(plot.series)
+    if plot.reference is None:
+        return _dot_plot(points, _shared_limits(panels, points), series)
+    of_group = {frame.group(row): row for row in frame.rows}
+    points += [frame.point(row, plot.reference, plot.keys[0], group, _REFERENCE.key) for group, row in of_group.items()]
+    series.append(replace(_REFERENCE, label=frame.columns[plot.reference].heading))
+    return _dot_plot(points, _shared_limits(panels, points), series, centre=_REFERENCE.key)
 
 
 def _panel_per_value(plot: DotPlot, column: str, frame: Frame) -> Figure:
@@ -70,7 +79,6 @@ def _panel_per_value(plot: DotPlot, column: str, frame: Frame) -> Figure:
     ]
     series = frame.series(plot.series)
     points: list[Point] = []
-    reference = Series("\0reference", "", INK, "|", size=9.0)
     for row in frame.rows:
         place = (str(row[column]), frame.group(row))
         first = frame.point(row, key, *place, str(row[plot.series]))
@@ -81,7 +89,7 @@ def _panel_per_value(plot: DotPlot, column: str, frame: Frame) -> Figure:
         else:
             points.append(first)
         if plot.reference is not None:
-            points.append(frame.point(row, plot.reference, *place, reference.key))
+            points.append(frame.point(row, plot.reference, *place, _REFERENCE.key))
     points = list({(p.panel, p.group, p.series): p for p in points}.values())
     if plot.beyond is not None:
         word = plot.labels.get(plot.beyond, frame.columns[plot.beyond].heading)
@@ -94,9 +102,9 @@ def _panel_per_value(plot: DotPlot, column: str, frame: Frame) -> Figure:
             )
         ]
     if plot.reference is not None:
-        series.append(replace(reference, label=frame.columns[plot.reference].heading))
+        series.append(replace(_REFERENCE, label=frame.columns[plot.reference].heading))
     ncols = 2 if len(panels) == 4 else min(3, len(panels))
-    return _dot_plot(points, _shared_limits(panels, points), series, ncols=ncols, centre=reference.key)
+    return _dot_plot(points, _shared_limits(panels, points), series, ncols=ncols, centre=_REFERENCE.key)
 
 
 def draw_flips(plot: Flips, frame: Frame) -> Figure:

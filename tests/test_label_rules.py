@@ -1,0 +1,187 @@
+"""Several annotators: figures under two label rules beside each other, and their agreement as the ceiling."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+import factaudit as fa
+from factaudit.audit.ceiling import ceiling
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
+from factaudit.audit.label_rules import label_rules
+from factaudit.audit.rates import rates
+from factaudit.datasets import convert
+from factaudit.errors import UsageError
+from factaudit.experiment import run
+from factaudit.tables import read_claims, write_table
+from factaudit.tables.annotations import judgements
+
+AUDITS = ("label_rules", "ceiling", "rates")
+
+
+def by_hand() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Four claims, three annotators: 111, 110, 100, 000; evaluator m says the majority, u what all agree to."""
+    said = {"a": "111", "b": "110", "c": "100", "d": "000"}
+    claims = fa.validate_claims(pd.DataFrame({"claim_id": [*said], "dataset": "d", "claim": "x", "doc": "y"}))
+    rows = [(claim, f"p{at}", int(label)) for claim, labels in said.items() for at, label in enumerate(labels)]
+    annotations = pd.DataFrame(rows, columns=["claim_id", "annotator", "label"])
+    verdicts = [("m", "1100"), ("u", "1000")]
+    told = [(claim, name, float(score)) for name, scores in verdicts for claim, score in zip(said, scores, strict=True)]
+    made = fa.validate_verdicts(pd.DataFrame(told, columns=["claim_id", "evaluator", "score"]), claims=claims)
+    return claims, made, annotations
+
+
+def many(n: int = 450, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Annotators who object to a tenth of what is right and three quarters of what is wrong; an evaluator that says
+    what most of them say, one that objects where any of them does, both wrong now and then."""
+    random = np.random.default_rng(seed)
+    truth = random.random(n) < 0.6
+    objects = random.random((3, n)) < np.where(truth, 0.12, 0.75)
+    ids = [f"c{at}" for at in range(n)]
+    claims = fa.validate_claims(
+        pd.DataFrame(
+            {"claim_id": ids, "dataset": "d", "claim": "x", "doc": "y", "doc_id": [f"d{at // 3}" for at in range(n)]}
+        )
+    )
+    annotations = pd.concat(
+        [pd.DataFrame({"claim_id": ids, "annotator": f"p{at}", "label": 1 - objects[at]}) for at in range(3)]
+    )
+    parts = []
+    for name, wrong in (("most", objects.sum(0) > 1), ("any", objects.any(0)), ("always-no", np.ones(n, dtype=bool))):
+        slips = random.random(n) < (0.0 if name == "always-no" else 0.1)
+        parts.append(pd.DataFrame({"claim_id": ids, "evaluator": name, "score": np.where(wrong ^ slips, 0.2, 0.8)}))
+    return claims, fa.validate_verdicts(pd.concat(parts, ignore_index=True), claims=claims), annotations
+
+
+def test_the_rates_under_each_rule_are_those_of_claims_that_are_labelled_so() -> None:
+    claims, verdicts, annotations = many()
+    results = fa.compare(
+        claims, verdicts, annotations=annotations, label_rules=["majority", "any_unattributable"], audits=AUDITS
+    )
+    objections = annotations.groupby("claim_id")["label"].apply(lambda said: (said == 0).sum())
+    for rule, limit in (("majority", 1), ("any_unattributable", 0)):
+        labelled = claims.assign(label=claims["claim_id"].map(objections <= limit).astype("Int8"))
+        plain = {row["evaluator"]: row for row in rates(Judged.join(labelled, verdicts), intervals=Intervals())}
+        for row in results.rows("label_rules", rule=rule):
+            for key in ("n", "bacc", "bacc_low", "bacc_high", "tpr", "tnr"):
+                assert row[key] == plain[row["evaluator"]][key]
+    assert results.table("rates", evaluator="most")["bacc"][0] == pytest.approx(0.9, abs=0.05)
+    assert results.signature.endswith("|label_rule:majority")
+    assert results.about["labels_by"] == ["majority", "any_unattributable"]
+
+
+def test_that_the_best_depends_on_the_rule_is_a_finding_only_beyond_doubt() -> None:
+    claims, verdicts, annotations = many()
+    found = fa.compare(
+        claims, verdicts, annotations=annotations, label_rules=["majority", "any_unattributable"], audits=AUDITS
+    )
+    finding = next(one for one in found.findings if one["id"] == "label_rule")
+    assert finding["severity"] == "fail"
+    assert "most by majority" in finding["statement"]
+    assert "any by any objection" in finding["statement"]
+    few = claims["claim_id"].isin([f"c{at}" for at in range(60, 90)])
+    small = fa.compare(
+        claims[few].reset_index(drop=True),
+        verdicts,
+        annotations=annotations,
+        label_rules=["majority", "any_unattributable"],
+        audits=AUDITS,
+    )
+    best = {row["rule"]: row["best"] for row in small.audits["label_rules"]}
+    assert best["majority"] != best["any_unattributable"]  # here too, and yet nothing is sure
+    assert not [one for one in small.findings if one["id"] == "label_rule"]
+
+
+def test_soft_labels_have_a_correlation_and_no_rates() -> None:
+    claims, verdicts, annotations = by_hand()
+    judged = Judged.join(claims, verdicts, judgements(annotations))
+    rows = {row["evaluator"]: row for row in label_rules(judged, rules=["mean"])}
+    assert rows["m"]["bacc"] is None
+    assert "soft" in rows["m"]["reason"]
+    assert (rows["m"]["n"], rows["m"]["n_unscored"]) == (4, 0)
+    assert rows["m"]["correlation"] == pytest.approx(np.corrcoef([1, 1, 0, 0], [1, 2 / 3, 1 / 3, 0])[0, 1])
+    with pytest.raises(UsageError, match="soft labels"):
+        fa.compare(claims, verdicts, annotations=annotations, label_rules=["mean"])
+    with pytest.raises(UsageError, match="did you mean 'majority'"):
+        fa.compare(claims, verdicts, annotations=annotations, label_rules=["majorty"])
+    with pytest.raises(UsageError, match="no annotations"):
+        fa.compare(claims, verdicts, label_rules=["majority"])
+
+
+def test_the_ceiling_by_hand() -> None:
+    claims, verdicts, annotations = by_hand()
+    rows = {row["evaluator"]: row for row in ceiling(Judged.join(claims, verdicts, judgements(annotations)))}
+    # Left out in turn: 111 and 000 give three agreeing judgements each; 110 one that is wrong (the others are split on
+    # the other two: no majority), 100 likewise.
+    assert {name: row["n"] for name, row in rows.items()} == {"m": 8, "u": 8}
+    assert rows["m"]["ceiling"] == pytest.approx((3 / 4 + 3 / 4) / 2)
+    assert rows["m"]["bacc"] == 1
+    assert rows["m"]["room"] == pytest.approx(-0.25)
+    assert rows["u"]["bacc"] == pytest.approx((3 / 4 + 1) / 2)
+    assert (rows["m"]["n_claims"], rows["m"]["n_annotators"]) == (4, 3)
+    assert rows["m"]["agree"] == pytest.approx((3 + 1 + 1 + 3) / 12)
+    assert [row["evaluator"] for row in rows.values()] == ["m", "u"]  # people are no evaluator
+
+
+def test_two_annotators_and_claims_that_one_alone_judged() -> None:
+    claims, verdicts, annotations = by_hand()
+    two = annotations[annotations["annotator"] != "p2"]
+    lone = two[~((two["annotator"] == "p1") & (two["claim_id"] == "a"))]
+    rows = ceiling(Judged.join(claims, verdicts, judgements(lone)))
+    assert rows[0]["n_claims"] == 3
+    assert rows[0]["n"] == 6
+    none = annotations[annotations["annotator"] == "p0"]
+    found = fa.compare(claims, verdicts, annotations=none, label_rules=["majority"])
+    assert "ceiling" not in found.audits  # nothing was judged twice
+    assert found.table("rates")["bacc"].notna().all()
+
+
+def test_a_low_ceiling_is_a_finding_and_what_is_beyond_it_is_named() -> None:
+    claims, verdicts, annotations = many()
+    found = fa.compare(claims, verdicts, annotations=annotations, label_rules=["majority"], audits=AUDITS)
+    one = next(each for each in found.findings if each["id"] == "ceiling")
+    assert one["evaluator"] is None
+    assert one["severity"] in ("warn", "fail")
+    assert "most" in one["statement"]
+    agreed = annotations.assign(label=annotations.groupby("claim_id")["label"].transform("max"))
+    sure = fa.compare(claims, verdicts, annotations=agreed, label_rules=["majority"], audits=AUDITS)
+    assert [each["severity"] for each in sure.findings if each["id"] == "ceiling"] == ["ok"]
+
+
+def test_annotations_from_a_yaml_with_their_rules(tmp_path: Path) -> None:
+    claims, verdicts, annotations = many(90)
+    for name, table in (("claims", claims), ("verdicts", verdicts), ("people", annotations)):
+        write_table(table, tmp_path / f"{name}.parquet")
+    given = {"claims": "claims.parquet", "verdicts": "verdicts.parquet", "annotations": "people.parquet"}
+    given |= {"label_rules": ["any_unattributable", "majority"], "audits": [*AUDITS], "replicates": 0}
+    (tmp_path / "e.yaml").write_text(yaml.safe_dump(given))
+    results = run(tmp_path / "e.yaml", tmp_path / "out")
+    assert {row["rule"] for row in results.audits["label_rules"]} == {"any_unattributable", "majority"}
+    objections = annotations.groupby("claim_id")["label"].min()
+    written = read_claims(tmp_path / "out/claims.parquet")
+    assert written["label"].tolist() == [objections[claim] for claim in written["claim_id"]]
+    assert (tmp_path / "out/annotations.parquet").is_file()
+    page = (tmp_path / "out/report.html").read_text()
+    assert "the ceiling of any evaluator" in page
+    assert "any objection" in page
+
+
+def test_lfqa_has_three_labels_a_sentence(shared: Path) -> None:
+    found = convert("lfqa", [shared / "lfqa"])
+    assert found.annotations is not None
+    judged = fa.judge(found.claims, ["always-yes", "rouge2"])
+    results = fa.compare(
+        found.claims, judged, annotations=found.annotations, label_rules=["majority"], audits=AUDITS, replicates=0
+    )
+    # The converter's labels are the authors' majority of three; where they are not split, so is the rule's.
+    own = found.claims.set_index("claim_id")["label"]
+    by_rule = results.rows("label_rules", rule="majority")[0]
+    assert by_rule["n_attributable"] == int((own == 1).sum())
+    row = results.rows("ceiling")[0]
+    assert row["n_claims"] == len(found.claims)
+    assert 0.7 < row["ceiling"] < 1
