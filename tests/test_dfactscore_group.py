@@ -219,6 +219,9 @@ def test_the_llm_grouper_reads_failures_as_failures() -> None:
         (["Carl Fischer is a poet.", "There is no information on a person named Carl H. Fischer."], (0, 0)),
         (["Carl Fischer was a poet.", "Carl's brother, Hans Fischer, was a rower.", "Fischer died."], (0, 0, 0)),
         (["Carl Fischer (poet) wrote.", "Carl Fischer (rower) is a rower.", "Carl Fischer (poet) died."], (0, 1, 0)),
+        (["Carl Fischer wrote.", "In contrast, Carl Fischer was Duke of Ulm.", "He rode."], (0, 1, 1)),
+        (["Carl Fischer was a poet.", "His son, Carl Fischer Jr., was a rower."], (0, 0)),
+        (["Carl Fischer wrote.", "Born in 1901, he died young.", "Carl Fischer, born 1950, rows."], (0, 0, 1)),
         (["Sir Carl Fischer rode.", "Carl Fischer was a knight.", "Bill Fischer was his horse."], (0, 0, 0)),
     ],
 )
@@ -247,5 +250,7 @@ def test_the_heuristic_parts_published_paragraphs_of_two_people(shared: Path) ->
                 assert found is not None
                 parted[len(people) > 1].append(len(set(found)) > 1)
     assert {several: len(found) for several, found in parted.items()} == {True: 223, False: 81}
-    assert sum(parted[True]) >= 0.75 * 223  # 136 by the same name and key facts alone
-    assert sum(parted[False]) <= 5  # 3; of these 5, 4 do tell of several people
+    assert sum(parted[True]) >= 171  # 136 by the same name and key facts alone
+    assert (
+        sum(parted[False]) <= 4
+    )  # 3; these 4 do tell of several people, though no sentence about the others is judged

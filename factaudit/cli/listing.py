@@ -1,4 +1,4 @@
-"""What there is: ``list evaluators``, ``list audits``, ``list formats``."""
+"""What there is: ``list evaluators``, ``list audits``, ``list formats``, ``list groupers``."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from factaudit.cli.verb import Verb, answer
     "list",
     cls=Verb,
     gives={
-        "what": "string: evaluators, audits or formats",
+        "what": "string: evaluators, audits, formats or groupers",
         "entries": "array: name and summary (of an audit its question), and of evaluators needs, source, checked and"
         " example, of audits options and source, of formats options and example",
     },
-    short_help="List the evaluators, audits or formats.",
+    short_help="List the evaluators, audits, formats or groupers.",
     epilog=example("factaudit list evaluators"),
 )
-@click.argument("what", type=click.Choice(["evaluators", "audits", "formats"]))
+@click.argument("what", type=click.Choice(["evaluators", "audits", "formats", "groupers"]))
 def list_command(what: str) -> None:
-    """List the evaluators, audits or formats, each with what it needs and a line to run it."""
-    entries = {"evaluators": _evaluators, "audits": _audits, "formats": _formats}[what]()
+    """List the evaluators, audits, formats or groupers of D-FActScore, each with what it needs and a line to run it."""
+    entries = {"evaluators": _evaluators, "audits": _audits, "formats": _formats, "groupers": _groupers}[what]()
     answer({"what": what, "entries": entries})
 
 
@@ -71,6 +71,15 @@ def _formats() -> list[dict[str, Any]]:
         say(f"    run     {format.example}")
         told.append({"name": name, "summary": format.summary, "options": format.options, "example": format.example})
     return told
+
+
+def _groupers() -> list[dict[str, Any]]:
+    from factaudit.engines.dfactscore.group import GROUPERS
+
+    for name, summary in GROUPERS.items():
+        titled(name, summary)
+        say(f"    run     factaudit dscore BIOGRAPHIES --grouper {name} --out RUN")
+    return [{"name": name, "summary": summary} for name, summary in GROUPERS.items()]
 
 
 COMMANDS = (list_command,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from importlib.resources import files
@@ -22,7 +22,14 @@ from factaudit.llm.replies import understood
 from factaudit.llm.types import Reply, Request
 from factaudit.signature import digest
 
-GROUPERS = ("heuristic", "llm", "one-group", "given")
+#: Who may group the facts, and what to know of each.
+GROUPERS: Mapping[str, str] = {
+    "llm": "The LLM is asked, as in the paper; what it replies is reconciled with the facts.",
+    "heuristic": "By what the paragraph itself says, without a model. D-FActScore by it is a floor: it misses 23 % of "
+    "the published paragraphs that tell of two people. Of 81 about one person it parts four, which name others.",
+    "one-group": "All facts are of one person: what FActScore supposes.",
+    "given": "As the biographies' own groups say.",
+}
 #: No fact list is repeated in fewer tokens than this; a long one needs more (`Demonstrations.request`).
 MIN_TOKENS = 512
 

@@ -148,7 +148,7 @@ def _told_grouping(row: Row) -> str:
             f"(facts in the right group: {percent(row['agreement_given'])})"
         )
     if row["grouper"] == "heuristic":
-        told.append("it misses 1 in 4 real paragraphs that hold two people, whose D-FActScore is then too low")
+        told.append("it misses 1 in 4 real paragraphs that hold two people, so that D-FActScore is a floor")
     return f"{row['grouper']}: {', '.join(told)}" if told else row["grouper"]
 
 
