@@ -82,7 +82,7 @@ class DFactScorer(Engine):
         if isinstance(self.groupers, str):
             self.groupers = (self.groupers,)
         for name, values, known in (
-            ("grouper", self.groupers, GROUPERS),
+            ("grouper", self.groupers, tuple(GROUPERS)),
             ("linking rule", [self.rule], RULES),
             ("way to find candidates", [self.candidates] if self.candidates is not None else [], WAYS),
         ):
