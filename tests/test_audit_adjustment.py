@@ -175,13 +175,10 @@ def test_one_system_calibrates_nothing():
 
 
 def test_candidates_separate_neighbours_and_reach_both_ends():
-    thresholds, below = candidates(np.array([0.0, 0.2, 0.2, 1.0]))
-    assert thresholds.tolist() == [-1.0, 0.1, 0.6, 1.0]
-    assert below.tolist() == [0, 1, 3, 4]
-    assert candidates(np.array([0.3]))[0].tolist() == [0.0, 1.0]
+    assert candidates(np.array([0.0, 0.2, 1.0])).tolist() == [-1.0, 0.1, 0.6, 1.0]
+    assert candidates(np.array([0.3])).tolist() == [0.0, 1.0]
     near = np.array([0.5, np.nextafter(0.5, 1), np.nextafter(np.nextafter(0.5, 1), 1)])
-    thresholds, below = candidates(near)
-    assert [(near <= t).sum() for t in thresholds] == below.tolist()
+    assert [(near <= t).sum() for t in candidates(near)] == [0, 1, 2, 3]
 
 
 def test_adjust_corrects_the_other_systems():

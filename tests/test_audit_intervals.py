@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_tables import find, judged
+from scipy.special import ndtr, stdtrit
 
 from factaudit.audit import computable
 from factaudit.audit.core.intervals import Intervals
@@ -133,6 +134,34 @@ def test_both_ways_to_draw_have_the_moments_of_a_bootstrap(n_kinds):
     assert (drawn.sum(1) == total).all()
     assert drawn.mean(0) == pytest.approx(total * share, rel=0.15)
     assert drawn.var(0).mean() == pytest.approx((total * share * (1 - share)).mean(), rel=0.05)
+
+
+@pytest.mark.parametrize("n_clusters", [None, 3, 40])
+def test_percentiles_are_numpys_to_the_last_digit(n_clusters):
+    random = np.random.default_rng(5)
+    replicates = random.random((301, 4, 6)).round(2)
+    replicates[random.random(replicates.shape) < 0.2] = np.nan
+    replicates[:200, 1] = np.nan
+    replicates[:, 2, 3], replicates[:, 3, 0] = np.nan, random.random(301)
+    low, high = Intervals(replicates=301).ends(replicates, n_clusters)
+    tail = (1 - 0.95) / 2
+    if n_clusters is not None:
+        tail = ndtr(-stdtrit(n_clusters - 1, 1 - tail) * np.sqrt(n_clusters / (n_clusters - 1)))
+    for place in np.ndindex(4, 6):
+        mine = replicates[:, *place]
+        ends = np.nanquantile(mine, [tail, 1 - tail]) if np.isnan(mine).mean() <= 0.5 else [np.nan, np.nan]
+        np.testing.assert_array_equal([low[place], high[place]], ends)
+
+
+def test_all_who_resample_as_many_clusters_of_a_dataset_share_the_draws():
+    intervals, statistics = Intervals(replicates=50, seed=9), np.random.default_rng(0).integers(0, 9, (30, 2))
+    (drawn,) = intervals.draws(30, "d")
+    (again,) = Intervals(replicates=50, seed=9).draws(30, "d")
+    assert np.shares_memory(drawn, again), "drawn once"
+    assert not np.array_equal(drawn, next(iter(intervals.draws(30, "other"))))
+    assert not np.array_equal(drawn, next(iter(Intervals(replicates=50, seed=8).draws(30, "d"))))
+    kinds, times = distinct(statistics)
+    np.testing.assert_array_equal(intervals.sums(statistics, "d"), drawn @ np.repeat(kinds, times, axis=0))
 
 
 def test_seeds_reproduce_and_another_dataset_or_block_size_changes_nothing(monkeypatch):

@@ -10,11 +10,11 @@ from factaudit.audit.adjustment import CV, METHOD, cases
 from factaudit.audit.core.calibration import (
     METHODS,
     ends_of,
-    estimates_of,
-    labelled_rates,
     mean_of,
+    observed,
     resampled,
     unidentifiable,
+    with_ends,
 )
 from factaudit.audit.core.checks import by_keys
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
@@ -43,27 +43,28 @@ def adjusted_bias(
     """
     rows: list[Row] = []
     for about, case, names, used in cases(judged, levels, methods):
-        ones = np.ones((1, len(case.label)))
-        labelled = labelled_rates(case, ones)[0]
-        found = estimates_of(case, ones, used)
+        found = observed(case, used)
+        labelled = found.labelled[:, 0]
         drawn = resampled(case, used, str(about["dataset"]), intervals)
         for method in used:
-            usable = case.usable(method) & (case.label >= 0)
-            why = [unidentifiable(case, at, method) for at in range(len(names))]
+            n_labelled = case.sizes(method)[:, :2].sum(1)
+            why = unidentifiable(case, method)
             made = [at for at, reason in enumerate(why) if reason is None]
             for system, name in enumerate(names):
-                mine = usable & (case.system == system)
-                total = int(((case.system == system) & (case.label >= 0)).sum())
+                n, n_unscored = int(n_labelled[system, 1]), int(n_labelled[system, 0])
                 others = [at for at in made if at != system]
                 calibrations = [(names[at], [at], why[at]) for at in range(len(names)) if at != system]
-                for calibration, of, reason in [*calibrations, (CV, others, None)]:
+                calibrations.append((CV, others, None))
+                ends = None
+                if intervals is not None and drawn is not None:
+                    ends = ends_of(intervals, drawn, method, [of for _, of, _ in calibrations], system)
+                for at, (calibration, of, reason) in enumerate(calibrations):
                     row = about | {"method": method, "calibration_system": calibration, "system": name}
-                    row |= {"n": int(mine.sum()), "n_unscored": total - int(mine.sum())}
-                    row |= {"labelled_error_rate": number(labelled[system])}
-                    estimate = np.nan if reason or not of else mean_of(found[method][0][0, of, system])
+                    row |= {"n": n, "n_unscored": n_unscored, "labelled_error_rate": number(labelled[system])}
+                    estimate = np.nan if reason or not of else mean_of(found.rates[method][of, system, 0])
                     row |= {"adjusted_error_rate": number(estimate), "bias": number(estimate - labelled[system])}
                     if intervals is not None:
-                        row |= ends_of(intervals, drawn, method, of, system, row)
+                        row |= with_ends(row, ends, at)
                     left = "" if of else "no calibration could be made"
                     if of and not reason and np.isnan(estimate):
                         left = "no claim of the system that the method can use"

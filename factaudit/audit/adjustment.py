@@ -9,11 +9,10 @@ import numpy as np
 from factaudit.audit.core.calibration import (
     METHODS,
     Case,
-    estimates_of,
     labelled_claims,
-    labelled_rates,
     mean_of,
     no_threshold,
+    observed,
     over_others,
     unidentifiable,
 )
@@ -52,22 +51,22 @@ def adjustment(
     del intervals
     rows: list[Row] = []
     for about, case, systems, used in cases(judged, levels, methods):
-        ones = np.ones((1, len(case.label)))
-        labelled, found = labelled_rates(case, ones), estimates_of(case, ones, used)
-        without, _ = over_others(estimates_of(case, ones, ["none"])["none"][0], labelled, case.has_usable("none"))
+        found = observed(case, list(dict.fromkeys(["none", *used])))
+        labelled = found.labelled[:, 0]
+        sizes = {method: case.sizes(method) for method in {"none", *used}}
+        without, _ = over_others(found.rates["none"][..., 0], labelled, sizes["none"][..., 1].sum(1) > 0)
         for method in used:
-            estimates, threshold = found[method]
-            why = [unidentifiable(case, at, method) for at in range(len(systems))]
+            why = unidentifiable(case, method)
             refused = np.array([reason is not None for reason in why], dtype=bool)
-            mean, worst = over_others(estimates, labelled, case.has_usable(method))
+            mean, worst = over_others(found.rates[method][..., 0], labelled, sizes[method][..., 1].sum(1) > 0)
             figures = {
-                "calibration_error_rate": labelled[0],
-                "threshold": threshold[0],
-                "mean_abs_bias": np.where(refused, np.nan, mean[0]),
-                "worst_abs_bias": np.where(refused, np.nan, worst[0]),
-                "change": np.where(refused, np.nan, (mean - without)[0]),
+                "calibration_error_rate": labelled,
+                "threshold": found.thresholds[method][:, 0],
+                "mean_abs_bias": np.where(refused, np.nan, mean),
+                "worst_abs_bias": np.where(refused, np.nan, worst),
+                "change": np.where(refused, np.nan, mean - without),
             }
-            rows += [about | row for row in _rows(case, systems, method, figures, why)]
+            rows += [about | row for row in _rows(sizes[method], systems, method, figures, why)]
     rows.sort(key=lambda row: row["dataset"])
     return rows
 
@@ -92,16 +91,17 @@ def cases(
 
 
 def _rows(
-    case: Case, names: Sequence[str], method: str, figures: Mapping[str, np.ndarray], why: Sequence[str | None]
+    sizes: np.ndarray, names: Sequence[str], method: str, figures: Mapping[str, np.ndarray], why: Sequence[str | None]
 ) -> list[Row]:
-    usable, with_claims = case.usable(method), case.has_usable(method)
+    with_claims = sizes[..., 1].sum(1) > 0
     made = np.flatnonzero(~np.isnan(figures["mean_abs_bias"]))
-    about: Row = {"method": method, "n": int(usable.sum()), "n_unscored": int((~usable).sum())}
+    unusable, usable = sizes.sum((0, 1)).tolist()
+    about: Row = {"method": method, "n": usable, "n_unscored": unusable}
     rows = []
     for at, name in enumerate(names):
         others = int(with_claims.sum() - with_claims[at])
         row = about | {"calibration_system": name, "n_systems": others, "unidentifiable": int(why[at] is not None)}
-        row["calibration_errors"] = int(((case.system == at) & (case.label == 0)).sum())
+        row["calibration_errors"] = int(sizes[at, 0].sum())
         row |= {key: number(values[at]) for key, values in figures.items()}
         reason = [why[at] or "", "" if others else "no other system", no_threshold(method)]
         rows.append(row | {"reason": reasons(reason)})

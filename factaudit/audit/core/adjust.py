@@ -11,11 +11,11 @@ from factaudit.audit.core.calibration import (
     METHODS,
     Case,
     ends_of,
-    estimates_of,
-    labelled_rates,
     no_threshold,
+    observed,
     resampled,
     unidentifiable,
+    with_ends,
 )
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
@@ -91,26 +91,24 @@ def _case(units: Judged, codes: np.ndarray, evaluator: int, calibration: int, ot
 
 def _corrected(case: Case, methods: Sequence[str], dataset: str, intervals: Intervals | None) -> list[Row]:
     """The error rate of system 1 after a calibration on system 0, by each method."""
-    ones = np.ones((1, len(case.label)))
-    labelled = labelled_rates(case, ones)[0, 1]
-    found = estimates_of(case, ones, ["none", *methods])
+    found = observed(case, list(dict.fromkeys(["none", *methods])))
+    labelled = found.labelled[1, 0]
     drawn = resampled(case, methods, dataset, intervals)
     rows = []
     for method in methods:
-        why = unidentifiable(case, 0, method)
-        (estimates, threshold), mine = found[method], case.system == 1
-        used = mine & case.usable(method)
-        adjusted = np.nan if why or not used.any() else estimates[0, 0, 1]
-        row: Row = {"method": method, "threshold": number(threshold[0, 0])}
-        row |= {"n": int(used.sum()), "n_unscored": int(mine.sum() - used.sum())}
-        row |= {"predicted_error_rate": number(found["none"][0][0, 0, 1]), "adjusted_error_rate": number(adjusted)}
+        why = unidentifiable(case, method)[0]
+        unusable, usable = case.sizes(method)[1].sum(0).tolist()
+        adjusted = np.nan if why or not usable else found.rates[method][0, 1, 0]
+        row: Row = {"method": method, "threshold": number(found.thresholds[method][0, 0])}
+        row |= {"n": usable, "n_unscored": unusable}
+        row |= {"predicted_error_rate": number(found.rates["none"][0, 1, 0]), "adjusted_error_rate": number(adjusted)}
         row |= {"labelled_error_rate": number(labelled), "bias": number(adjusted - labelled)}
         if intervals is not None:
-            row |= ends_of(intervals, drawn, method, [0], 1, row)
+            row |= with_ends(row, None if drawn is None else ends_of(intervals, drawn, method, [[0]], 1), 0)
         reason = [
             f"calibration system: {why}" if why else "",
-            "" if used.any() else "no claim that the method can use",
-            "no label" if used.any() and np.isnan(labelled) else "",
+            "" if usable else "no claim that the method can use",
+            "no label" if usable and np.isnan(labelled) else "",
             no_threshold(method),
             without_interval(row),
         ]

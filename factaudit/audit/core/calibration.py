@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from factaudit.audit.core.groups import pair_codes
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.mover import combine_shares
 from factaudit.audit.core.rows import Row, ratio
 from factaudit.audit.core.shares import Clusters, shares
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 #: Predictions counted, plainly or corrected; then thresholds on the score.
 METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
@@ -21,7 +27,7 @@ SCORE_BINS = 256
 
 @dataclass(frozen=True)
 class Case:
-    """m claims (or responses) of S systems of one dataset, under one evaluator, or m kinds of them.
+    """m claims (or responses) of S systems of one dataset, under one evaluator.
 
     system: int (m,), 0..n_systems-1; label, prediction, score: (m,), as in `Judged`; cluster: int (m,).
     """
@@ -37,50 +43,71 @@ class Case:
     def of(cls, units: Judged, evaluator: int, rows: np.ndarray, system: np.ndarray, n_systems: int) -> Case:
         return cls(
             system=system,
-            label=units.label[rows].astype(np.int64),
-            prediction=units.prediction[evaluator, rows].astype(np.int64),
+            label=units.label[rows],
+            prediction=units.prediction[evaluator, rows],
             score=units.score[evaluator, rows],
             cluster=units.clusters[rows],
             n_systems=n_systems,
         )
 
-    def kinds(self) -> tuple[Case, np.ndarray]:
-        """The K kinds of claims that the methods can tell apart, at most `SCORE_BINS` scores, and each claim's: (m,).
-
-        A bin of scores is called by its greatest.
-        """
-        values, score, times = np.unique(self.score, return_inverse=True, return_counts=True)
-        scored = times[~np.isnan(values)]
-        if len(scored) > SCORE_BINS:
-            bins = (np.cumsum(scored) - scored) * SCORE_BINS // scored.sum()
-            last = np.flatnonzero(np.diff(bins, append=SCORE_BINS))
-            bins = np.append(np.searchsorted(bins[last], bins), len(last))  # NaN, if any, comes last
-            values, score = np.append(values[last], np.nan), bins[score]
-        codes = ((self.system * len(values) + score) * 3 + self.label + 1) * 3 + self.prediction + 1
-        _, first, kind = np.unique(codes, return_index=True, return_inverse=True)
-        return (
-            replace(
-                self,
-                system=self.system[first],
-                label=self.label[first],
-                prediction=self.prediction[first],
-                score=values[score[first]],
-                cluster=self.cluster[first],
-            ),
-            kind,
-        )
-
-    @property
+    @cached_property
     def has_scores(self) -> bool:
         return not np.isnan(self.score).all()
-
-    def has_usable(self, method: str) -> np.ndarray:
-        """bool (S,): the systems with a claim that a method can use."""
-        return np.bincount(self.system[self.usable(method)], minlength=self.n_systems) > 0
 
     def usable(self, method: str) -> np.ndarray:
         """bool (m,): the claims that a method can use, those with a prediction or those with a score."""
         return ~np.isnan(self.score) if method in METHODS[2:] else self.prediction >= 0
+
+    def sizes(self, method: str) -> np.ndarray:
+        """int (S, 3, 2): numbers of claims by label (0, 1, none), of which the method can not use, and can."""
+        codes = (self.system.astype(np.int64) * 3 + self.label) * 2 + self.usable(method)
+        codes[self.label < 0] += 6  # none is the last label
+        return np.bincount(codes, minlength=self.n_systems * 6).reshape(-1, 3, 2)
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The K kinds of claims of a case that the methods can tell apart, sorted by system, score, label and prediction.
+
+    system, label, prediction, score: (K,), as in `Case`, systems without a score last; of: int (m,), each claim's kind.
+    """
+
+    system: np.ndarray
+    label: np.ndarray
+    prediction: np.ndarray
+    score: np.ndarray
+    of: np.ndarray
+    n_systems: int
+
+    @classmethod
+    def distinct(cls, case: Case, most: int | None = None) -> Kinds:
+        """By the scores as they are, or by at most so many bins of them, a bin being called by its greatest."""
+        values, score, times = np.unique(case.score, return_inverse=True, return_counts=True)
+        scored = times[~np.isnan(values)]
+        if most is not None and len(scored) > most:
+            bins = (np.cumsum(scored) - scored) * most // scored.sum()
+            last = np.flatnonzero(np.diff(bins, append=most))
+            bins = np.append(np.searchsorted(bins[last], bins), len(last))  # NaN, if any, comes last
+            values, score = np.append(values[last], np.nan), bins[score]
+        codes = ((case.system * len(values) + score) * 3 + case.label + 1) * 3 + case.prediction + 1
+        found, kind = pair_codes(np.zeros(len(codes), dtype=np.int64), codes, 1)
+        rest, prediction = np.divmod(found, 3)
+        rest, label = np.divmod(rest, 3)
+        system, score = np.divmod(rest, max(len(values), 1))
+        return cls(system, label - 1, prediction - 1, values[score], kind, case.n_systems)
+
+    def tables(self, weights: np.ndarray) -> np.ndarray:
+        """int (S, 3, 3, b): the weights (K, b) of the kinds by label and prediction, each 0, 1 or missing."""
+        cells = self.system * 9 + self.label % 3 * 3 + self.prediction % 3
+        found = _adding(cells, self.n_systems * 9, np.int32) @ weights
+        return found.reshape(self.n_systems, 3, 3, -1)
+
+
+def _adding(codes: np.ndarray, n_codes: int, dtype: type) -> csr_array:
+    """The matrix (n_codes, K) that sums the rows of each code."""
+    from scipy.sparse import csr_array  # slow to import
+
+    return csr_array((np.ones(len(codes), dtype=dtype), (codes, np.arange(len(codes)))), shape=(n_codes, len(codes)))
 
 
 def adjusted_counts(predicted: np.ndarray, table: np.ndarray, *, refuse: bool = True) -> np.ndarray:
@@ -102,109 +129,159 @@ def adjusted_counts(predicted: np.ndarray, table: np.ndarray, *, refuse: bool = 
 class Ranked:
     """The scored claims of one system in the order of their scores.
 
-    scores: (k,), ascending; below: (3, b, k + 1), [label, .., i] the weight of that label (0, 1, none) among the i
-    lowest scores.
+    scores: (k,), distinct and ascending; below: int (3, k + 1, b), [label, i] the weight of that label (0, 1, none)
+    among the claims with the i lowest scores; all_below: int (k + 1, b), of all labels.
     """
 
     scores: np.ndarray
     below: np.ndarray
+    all_below: np.ndarray
 
     @classmethod
-    def of(cls, case: Case, system: int, weights: np.ndarray) -> Ranked:
-        rows = np.flatnonzero((case.system == system) & ~np.isnan(case.score))
-        rows = rows[np.argsort(case.score[rows], kind="stable")]
-        below = np.zeros((3, len(weights), len(rows) + 1))
-        weights = weights[:, rows]
-        for label in (0, 1, -1):
-            np.cumsum(weights * (case.label[rows] == label), axis=1, out=below[label, :, 1:])
-        return cls(case.score[rows], below)
+    def of(cls, kinds: Kinds, system: int, weights: np.ndarray, largest: int) -> Ranked:
+        """weights: int (K, b), of which no b have a sum above ``largest``."""
+        start, end = np.searchsorted(kinds.system, [system, system + 1])
+        rows = slice(start, end - int(np.isnan(kinds.score[start:end]).sum()))
+        scores, place = np.unique(kinds.score[rows], return_inverse=True)
+        label = kinds.label[rows]
+        # Products of two sums of weights must not overflow.
+        whole = np.int32 if largest < 1 << 16 else np.int64
+        cells = label % 3 * (len(scores) + 1) + place + 1
+        below = (_adding(cells, 3 * (len(scores) + 1), whole) @ weights[rows]).reshape(3, len(scores) + 1, -1)
+        for each in below[: 3 if (label < 0).any() else 2]:
+            if each.shape[1] < 32:
+                np.cumsum(each, axis=0, out=each)
+                continue
+            for i in range(1, len(each)):  # row by row, which is how they lie in memory
+                np.add(each[i - 1], each[i], out=each[i])
+        return cls(scores, below, below[0] + below[1] + below[2] if (label < 0).any() else below[0] + below[1])
 
-    def error_rate(self, thresholds: np.ndarray) -> np.ndarray:
-        """The share of scores that are not above the thresholds: (b, T) -> (b, T), NaN where a threshold is."""
-        cut = np.searchsorted(self.scores, thresholds, side="right")
-        errors = sum(np.take_along_axis(below, cut, axis=1) for below in self.below)
-        return np.where(np.isnan(thresholds), np.nan, ratio(errors, self.below[:, :, -1:].sum(0)))
+    def tune(self, method: str) -> tuple[np.ndarray, np.ndarray]:
+        """The thresholds worth trying (T,), and the place of the best by zero bias or BAcc: int (b,), -1 for none.
 
-    def tune(self, method: str) -> np.ndarray:
-        """The best threshold by zero bias or BAcc, among `candidates`; ties go to the one nearest 0.5: (b,)."""
-        thresholds, cuts = candidates(self.scores)
-        errors_below, others_below = self.below[:2] if len(cuts) == self.below.shape[2] else self.below[:2, :, cuts]
-        errors, others = self.below[:2, :, -1:]
+        Ties go to the one nearest 0.5.
+        """
+        thresholds = candidates(self.scores)
+        errors_below, others_below = self.below[:2]
+        errors, others = self.below[:2, -1]
         # Weights are whole numbers, so both losses are exact, and a tie is one.
         if method == "zero_bias_threshold":
             loss, defined = errors_below + others_below, errors + others > 0
             loss -= errors
             np.abs(loss, out=loss)
         else:
-            loss, defined = others_below * errors, errors * others > 0
+            loss, defined = others_below * errors, (errors > 0) & (others > 0)
             loss -= errors_below * others
-        distance = np.where(loss == loss.min(1, keepdims=True), np.abs(thresholds - 0.5), np.inf)
-        return np.where(defined[:, 0], thresholds[distance.argmin(1)], np.nan)
+        order = np.argsort(np.abs(thresholds - 0.5), kind="stable")
+        rank = np.empty(len(order), dtype=np.int32)
+        rank[order] = np.arange(len(order))
+        nearest = np.where(loss == loss.min(0), rank[:, None], len(order) - 1).min(0)
+        return thresholds, np.where(defined, order[nearest], -1)
+
+    def error_rates(self, tuned: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+        """The share of scores that are not above the thresholds that C calibrations have chosen (`tune`): (C, b)."""
+        cuts = [np.searchsorted(self.scores, tried, side="right")[chosen] for tried, chosen in tuned]
+        rates = ratio(np.take_along_axis(self.all_below, np.stack(cuts), axis=0), self.all_below[-1])
+        rates[np.stack([chosen for _, chosen in tuned]) < 0] = np.nan
+        return rates
 
 
-def candidates(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The thresholds worth trying on ascending scores in [0, 1], and how many scores each leaves below or at it.
+def candidates(scores: np.ndarray) -> np.ndarray:
+    """The thresholds worth trying on k distinct ascending scores in [0, 1]: the i-th leaves i of them below or at it.
 
-    Midpoints between neighbouring distinct scores, and both ends: 1 (nothing is above it), and 0, or -1 where a score
-    is 0, since a prediction is 1 only where the score is *above* the threshold.
+    Midpoints between neighbouring scores, and both ends: 1 (nothing is above it), and 0, or -1 where a score is 0,
+    since a prediction is 1 only where the score is *above* the threshold.
     """
-    values, first = np.unique(scores, return_index=True)
-    middle = (values[:-1] + values[1:]) / 2
+    middle = (scores[:-1] + scores[1:]) / 2
     # Of two neighbouring floats the midpoint may be the upper one.
-    middle = np.where(middle < values[1:], middle, values[:-1])
-    lowest = -1.0 if len(values) and values[0] == 0 else 0.0
-    return np.concatenate([[lowest], middle, [1.0]]), np.concatenate([[0], first[1:], [len(scores)]]).astype(np.int64)
+    middle = np.where(middle < scores[1:], middle, scores[:-1])
+    lowest = -1.0 if len(scores) and scores[0] == 0 else 0.0
+    return np.concatenate([[lowest], middle, [1.0]])[: len(scores) + 1]
 
 
-def table_of(case: Case, weights: np.ndarray) -> np.ndarray:
-    """(b, S, 2, 2): the weight of [system, label, prediction] among the labelled claims that have a prediction."""
-    known = (case.prediction >= 0) & (case.label >= 0)
-    return _weighed(case.system * 4 + case.label * 2 + case.prediction, known, weights, case.n_systems * 4).reshape(
-        len(weights), case.n_systems, 2, 2
-    )
+@dataclass(frozen=True)
+class Estimates:
+    """What S calibrations make of the error rates of S systems, in b weightings of the claims.
+
+    labelled: (S, b), the share of errors among all labels; rates: per method (calibration, system, b); thresholds: per
+    method (calibration, b), NaN where it has none.
+    """
+
+    labelled: np.ndarray
+    rates: Mapping[str, np.ndarray]
+    thresholds: Mapping[str, np.ndarray]
 
 
-def _weighed(codes: np.ndarray, known: np.ndarray, weights: np.ndarray, size: int) -> np.ndarray:
-    """(b, size): the weight of each code among the known claims."""
-    found = np.zeros((len(weights), size))
-    for code in np.unique(codes[known]):
-        found[:, code] = weights[:, known & (codes == code)].sum(1)
-    return found
+def estimates_of(kinds: Kinds, weights: np.ndarray, methods: Sequence[str]) -> Estimates:
+    """Calibrate on each system and correct the others; weights: int (K, b), how many claims there are of each kind.
+
+    Where `unidentifiable` says so, a calibration's are NaN in all weightings.
+    """
+    size, b = kinds.n_systems, weights.shape[1]
+    tables = kinds.tables(weights).astype(np.float64)
+    labels, told = tables[:, :2].sum(2), tables[:, :, :2].sum(1)
+    predicted = ratio(told[:, 0], told.sum(1))
+    # Uncorrected, every calibration system gives the others the same estimates.
+    plain = np.broadcast_to(predicted, (size, size, b))
+    tuned = set(methods) & set(METHODS[2:])
+    largest = tables.sum((1, 2)).max(-1, initial=0).astype(np.int64).tolist()
+    ranked = [Ranked.of(kinds, at, weights, largest[at]) for at in range(size)] if tuned else []
+    rates: dict[str, np.ndarray] = {}
+    thresholds: dict[str, np.ndarray] = {}
+    for method in methods:
+        rates[method], thresholds[method] = plain, np.full((size, b), np.nan)
+        if method == "adjusted_counts":
+            rates[method] = adjusted_counts(plain, np.moveaxis(tables[:, None, :2, :2], -1, -3))
+        elif method in METHODS[2:] and size:
+            found = [system.tune(method) for system in ranked]
+            for at, (tried, chosen) in enumerate(found):
+                thresholds[method][at] = np.where(chosen < 0, np.nan, tried[chosen])
+            rates[method] = np.stack([system.error_rates(found) for system in ranked], axis=1)
+    return Estimates(ratio(labels[:, 0], labels.sum(1)), rates, thresholds)
 
 
-def labelled_rates(case: Case, weights: np.ndarray) -> np.ndarray:
-    """(b, S): the share of errors among all labels of each system."""
-    labels = _weighed(case.system * 2 + case.label, case.label >= 0, weights, case.n_systems * 2)
-    labels = labels.reshape(len(weights), case.n_systems, 2)
-    return ratio(labels[..., 0], labels.sum(-1))
+def observed(case: Case, methods: Sequence[str]) -> Estimates:
+    """`estimates_of` the claims as they are: b = 1."""
+    kinds = Kinds.distinct(case)
+    return estimates_of(kinds, np.bincount(kinds.of, minlength=len(kinds.system))[:, None], methods)
 
 
-def unidentifiable(case: Case, system: int, method: str) -> str | None:
-    """Why a system cannot calibrate; None where it can."""
-    usable = case.usable(method) & (case.system == system) & (case.label >= 0)
+def unidentifiable(case: Case, method: str) -> list[str | None]:
+    """Why each system cannot calibrate; None where it can."""
+    errors, others = case.sizes(method)[:, :2, 1].T
+    why: list[str | None] = [None] * case.n_systems
     if method == "none":
-        return None
-    if not usable.any():
-        return "no labelled claim that the method can use"
-    label, prediction = case.label[usable], case.prediction[usable]
-    errors, others = label == 0, label == 1
-    if method != "zero_bias_threshold" and not (errors.any() and others.any()):
-        return "no labelled error" if others.any() else "labelled errors only"
-    if method != "adjusted_counts":
-        return None
-    cluster = np.unique(case.cluster[usable], return_inverse=True)[1]
-    counts = np.zeros((int(cluster.max()) + 1, 4), dtype=np.int64)
-    np.add.at(counts, (cluster, label * 2 + prediction), 1)
-    clusters = Clusters(np.zeros(len(counts), dtype=np.int64), np.ones(len(counts), dtype=np.int64), counts, 1)
+        return why
+    apart, low = _better_than_chance(case) if method == "adjusted_counts" else (np.full(len(why), np.nan),) * 2
+    for at in range(len(why)):
+        if not errors[at] + others[at]:
+            why[at] = "no labelled claim that the method can use"
+        elif method != "zero_bias_threshold" and not (errors[at] and others[at]):
+            why[at] = "no labelled error" if others[at] else "labelled errors only"
+        elif method != "adjusted_counts":
+            continue
+        elif apart[at] == 0:
+            why[at] = "TNR = FNR"
+        elif apart[at] < 0:
+            why[at] = "TNR < FNR: the evaluator does worse than chance on it"
+        elif not low[at] > 0:
+            why[at] = "TNR − FNR is not clear of 0: the evaluator may do no better than chance on it"
+    return why
+
+
+def _better_than_chance(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """TNR - FNR of each system, and the low end of its interval: (S,) each."""
+    known = np.flatnonzero((case.label >= 0) & (case.prediction >= 0))
+    cell = case.label[known].astype(np.int64) * 2 + case.prediction[known]
+    size = int(case.cluster.max(initial=-1)) + 1
+    pairs, place = pair_codes(case.system[known].astype(np.int64), case.cluster[known], max(size, 1))
+    counts = np.bincount(place * 4 + cell, minlength=len(pairs) * 4).reshape(-1, 4)
+    clusters = Clusters(pairs // max(size, 1), np.ones(len(pairs), dtype=np.int64), counts, case.n_systems)
     hits = np.stack([counts[:, 0], counts[:, 2]], 1)  # of errors TNR, of others FNR
     rates = shares(clusters, hits, np.stack([counts[:, :2].sum(1), counts[:, 2:].sum(1)], 1))
     # The test is that of a correction's denominator, at 95 % whatever the confidence of a run's intervals.
-    (apart,), ((low,), _) = combine_shares(rates, np.array([1.0, -1.0]), 0.95)
-    if apart == 0:
-        return "TNR = FNR"
-    if apart < 0:
-        return "TNR < FNR: the evaluator does worse than chance on it"
-    return None if low > 0 else "TNR − FNR is not clear of 0: the evaluator may do no better than chance on it"
+    apart, (low, _) = combine_shares(rates, np.array([1.0, -1.0]), 0.95)
+    return apart, low
 
 
 def no_threshold(method: str) -> str:
@@ -219,38 +296,11 @@ def labelled_claims(units: Judged, codes: np.ndarray, places: Sequence[int]) -> 
     return rows, place[codes[rows]]
 
 
-def estimates_of(case: Case, weights: np.ndarray, methods: Sequence[str]) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Per method the corrected error rates of S systems by each of S calibrations, and the calibrations' thresholds.
-
-    weights: (b, m), how often each claim was drawn; ones give the observed figures. Gives (b, calibration, system) and
-    (b, calibration). Where `unidentifiable` says so, a calibration's are NaN in all weightings.
-    """
-    table = table_of(case, weights)
-    said = _weighed(case.system * 2 + case.prediction, case.prediction >= 0, weights, case.n_systems * 2)
-    said = said.reshape(len(weights), case.n_systems, 2)
-    predicted = ratio(said[..., 0], said.sum(-1))
-    # Uncorrected, every calibration system gives the others the same estimates.
-    plain = np.broadcast_to(predicted[:, None], (len(weights), case.n_systems, case.n_systems))
-    tuned = case.n_systems and set(methods) & set(METHODS[2:])
-    ranked = [Ranked.of(case, at, weights) for at in range(case.n_systems)] if tuned else []
-    found = {}
-    for method in methods:
-        estimates, threshold = plain, np.full(predicted.shape, np.nan)
-        if method == "adjusted_counts":
-            estimates = adjusted_counts(plain, table[:, :, None])
-        elif method in METHODS[2:] and ranked:
-            threshold = np.stack([system.tune(method) for system in ranked], axis=1)
-            estimates = np.stack([system.error_rate(threshold) for system in ranked], axis=2)
-        found[method] = estimates, threshold
-    return found
-
-
 @dataclass(frozen=True)
 class Resampled:
-    """Of B bootstrap replicates: estimates, per method (B, calibration, system); labelled (B, system)."""
+    """`Estimates` of B bootstrap replicates, from so many clusters."""
 
-    estimates: Mapping[str, np.ndarray]
-    labelled: np.ndarray
+    estimates: Estimates
     n_clusters: int
 
 
@@ -261,18 +311,26 @@ def resampled(case: Case, methods: Sequence[str], dataset: str, intervals: Inter
     names, cluster = np.unique(case.cluster, return_inverse=True)
     if intervals is None or len(names) < 2:
         return None
-    kinds, kind = case.kinds()
-    # How many claims of each kind a cluster has: what a draw of clusters makes of the kinds is a product.
-    members = csr_array((np.ones(len(kind)), (kind, cluster)), shape=(len(kinds.label), len(names)))
-    blocks: dict[str, list[np.ndarray]] = {method: [] for method in methods}
-    labelled = []
+    kinds = Kinds.distinct(case, SCORE_BINS)
+    size = len(kinds.system)
+    # How many claims of each kind a cluster has: what a draw of clusters makes of the kinds is a product of whole
+    # numbers, in the narrowest type that holds them.
+    members = csr_array((np.ones(len(kinds.of), dtype=np.int64), (kinds.of, cluster)), shape=(size, len(names)))
+    most = int(members.sum(1).max())
+    blocks = []
     # Blocks that stay in the processor's cache take half the time.
-    for drawn in intervals.weights(np.ones(len(names), dtype=np.int64), dataset, width=16 * len(kinds.label)):
-        weights = np.ascontiguousarray((members @ np.ascontiguousarray(drawn.T)).T)
-        labelled.append(labelled_rates(kinds, weights))
-        for method, (estimates, _) in estimates_of(kinds, weights, methods).items():
-            blocks[method].append(estimates)
-    return Resampled({m: np.concatenate(each) for m, each in blocks.items()}, np.concatenate(labelled), len(names))
+    for drawn in intervals.draws(len(names), dataset, width=2 * size):
+        narrow = np.int16 if most * int(drawn.max()) < 1 << 15 else np.int64
+        weights = members.astype(narrow) @ np.ascontiguousarray(drawn.T).astype(narrow)
+        blocks.append(estimates_of(kinds, weights, methods))
+    return Resampled(
+        Estimates(
+            np.concatenate([block.labelled for block in blocks], axis=-1),
+            {method: np.concatenate([block.rates[method] for block in blocks], axis=-1) for method in methods},
+            {},
+        ),
+        len(names),
+    )
 
 
 def mean_of(values: np.ndarray) -> np.ndarray:
@@ -280,29 +338,39 @@ def mean_of(values: np.ndarray) -> np.ndarray:
     return ratio(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
 
 
-def ends_of(
-    intervals: Intervals, drawn: Resampled | None, method: str, of: Sequence[int], system: int, row: Row
-) -> Row:
-    """The interval of an adjusted rate, and of its bias: of one system, by the mean over some calibrations."""
-    found: Row = {f"{key}_{end}": None for key in ("adjusted_error_rate", "bias") for end in ("low", "high")}
-    if drawn is None or row["adjusted_error_rate"] is None:
-        return found
+Ends = dict[str, np.ndarray]
+
+
+def ends_of(intervals: Intervals, drawn: Resampled, method: str, sets: Sequence[Sequence[int]], system: int) -> Ends:
+    """The intervals of a system's adjusted rate and of its bias, by the mean over each set of calibrations.
+
+    Gives ``adjusted_error_rate`` and ``bias``: (2, sets) low and high ends; NaN where nothing varied when it was
+    resampled: something might in the next claims.
+    """
     # As the observed mean is over the calibrations that could be made, so is each replicate's.
-    rates = mean_of(drawn.estimates[method][:, of, system].T)
-    for key, values in (("adjusted_error_rate", rates), ("bias", rates - drawn.labelled[:, system])):
-        if row[key] is not None:
-            low, high = (float(end) for end in intervals.ends(values, drawn.n_clusters))
-            if low < high:  # where nothing varied when it was resampled, something might in the next claims
-                found |= {f"{key}_low": min(low, row[key]), f"{key}_high": max(high, row[key])}
+    of = drawn.estimates.rates[method][:, system]
+    rates = np.stack([of[only[0]] if len(only) == 1 else mean_of(of[list(only)]) for only in sets])
+    values = np.concatenate([rates, rates - drawn.estimates.labelled[system]])
+    low, high = intervals.ends(values.T, drawn.n_clusters)
+    found = np.where(low < high, [low, high], np.nan)
+    return {"adjusted_error_rate": found[:, : len(sets)], "bias": found[:, len(sets) :]}
+
+
+def with_ends(row: Row, ends: Ends | None, at: int) -> Row:
+    """``_low`` and ``_high`` of a row's adjusted rate and bias, from `ends_of` of its set of calibrations."""
+    found: Row = {f"{key}_{end}": None for key in ("adjusted_error_rate", "bias") for end in ("low", "high")}
+    for key, (low, high) in (ends or {}).items():
+        if row["adjusted_error_rate"] is not None and row[key] is not None and not np.isnan(low[at]):
+            found |= {f"{key}_low": min(float(low[at]), row[key]), f"{key}_high": max(float(high[at]), row[key])}
     return found
 
 
 def over_others(estimates: np.ndarray, labelled: np.ndarray, usable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and greatest |estimate - labelled| over the systems other than the calibration system: (b, C) each.
+    """Mean and greatest |estimate - labelled| over the systems other than the calibration system: (C,) each.
 
-    estimates: (b, C, S), by calibration system and system; labelled: (b, S); usable: bool (S,), systems with claims.
+    estimates: (C, S), by calibration system and system; labelled: (S,); usable: bool (S,), systems with claims.
     """
-    error = np.abs(estimates - labelled[:, None])
+    error = np.abs(estimates - labelled)
     others = ~np.eye(len(usable), dtype=bool) & usable
     mean = ratio(np.where(others, error, 0).sum(-1), others.sum(-1))
     worst = np.where(others, error, -1).max(-1, initial=-1)
