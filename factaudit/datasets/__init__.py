@@ -224,6 +224,27 @@ FORMATS: dict[str, Format] = {
             "factaudit convert ragas results.csv --out claims.parquet --verdicts v.parquet",
             LOG_OPTIONS,
         ),
+        Format(
+            "openai-evals",
+            "openai_evals_log",
+            "logs of OpenAI Evals (oaieval, JSONL of events): a grader, or the model that was asked, is the evaluator",
+            "factaudit convert openai-evals log.jsonl --option samples=samples.jsonl --out claims.csv --verdicts v.csv",
+            LOG_OPTIONS | {"samples": "the eval's samples (JSONL), whose fields are sample.NAME: the log has none"},
+        ),
+        Format(
+            "phoenix",
+            "phoenix_log",
+            "evaluations of Arize Phoenix (evaluate_dataframe as CSV, JSONL or Parquet): a score is an evaluator's",
+            "factaudit convert phoenix evaluated.jsonl --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+        ),
+        Format(
+            "trulens",
+            "trulens_log",
+            "records of TruLens (get_records_and_feedback as JSONL, CSV or Parquet): a feedback is an evaluator",
+            "factaudit convert trulens records.jsonl --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+        ),
     )
 }
 

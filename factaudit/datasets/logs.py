@@ -6,6 +6,7 @@ user's own data brought (``metadata.context``, say): which, is an option where t
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,6 +124,16 @@ def flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             found[f"{prefix}{key}"] = inner
     return found
+
+
+def listed(value: Any) -> Any:
+    """A list or an object that CSV holds as Python writes it."""
+    if isinstance(value, str) and value.startswith(("[", "{")):
+        try:
+            return ast.literal_eval(value)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            return value
+    return value
 
 
 def one_source(sources: Sequence[Path], *patterns: str) -> Path:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from factaudit.datasets.logs import Places, Said, Sample, make, one_source
+from factaudit.datasets.logs import Places, Said, Sample, listed, make, one_source
 from factaudit.datasets.sources import Conversion
 from factaudit.tables import read_table, records
 
@@ -41,7 +40,7 @@ def convert(
             for name, value in row.items()
             if name not in used
         }
-        samples.append(Sample(str(number), {name: _listed(value) for name, value in row.items()}, said))
+        samples.append(Sample(str(number), {name: listed(value) for name, value in row.items()}, said))
     numbers = {name for one in samples for name, said in one.said.items() if isinstance(said.value, float)}
     samples = [
         Sample(one.id, one.fields, {name: said for name, said in one.said.items() if name in numbers})
@@ -55,13 +54,3 @@ def _number(value: Any) -> Any:
         return float(value)
     except (TypeError, ValueError):
         return value
-
-
-def _listed(value: Any) -> Any:
-    """A list that CSV holds as Python writes it."""
-    if isinstance(value, str) and value.startswith("["):
-        try:
-            return ast.literal_eval(value)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            return value
-    return value

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from factaudit.export.rates import read_rates
-from factaudit.files import write_json
+from factaudit.files import file_name, write_json
 from factaudit.results import Results, Row
 from factaudit.signature import digest
 
@@ -31,7 +31,7 @@ def export(run_dir: Path, out: Path) -> list[Path]:
     for about in results.about.get("evaluators", []):
         rows = [row for row in results.rows("rates", evaluator=about["name"]) if not row["dataset"].startswith("__")]
         record = _record(about, [one for row in rows for one in _results(row, results)], results, now)
-        path = out / f"{digest(about['name'])[:8]}-{_plain(about['name'])}.json"
+        path = out / f"{digest(about['name'])[:8]}-{file_name(about['name'])}.json"
         write_json(path, record)
         paths.append(path)
     return paths
@@ -84,7 +84,3 @@ def _results(row: Row, results: Results) -> Iterator[Row]:
             },
             "score_details": details,
         }
-
-
-def _plain(name: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in name)[:60]

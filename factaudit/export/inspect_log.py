@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from factaudit.files import write_json
+from factaudit.files import file_name, write_json
 from factaudit.results import Results
 from factaudit.signature import digest
 from factaudit.tables import read_run, records
@@ -30,7 +30,9 @@ def export(run_dir: Path, out: Path) -> list[Path]:
             while (rows := said.get((claim["claim_id"], epoch))) is not None:
                 samples.append(_sample(claim, rows, epoch + 1))
                 epoch += 1
-        path = out / f"{_name(str(dataset))}.json"
+        path = out / f"{file_name(str(dataset))}.json"
+        if path in paths:  # two names of data sets that differ in blanks or signs
+            path = path.with_stem(f"{path.stem}-{digest(str(dataset))[:8]}")
         write_json(path, _log(str(dataset), samples, results, created))
         paths.append(path)
     return paths
@@ -88,7 +90,3 @@ def _score(row: dict[str, Any]) -> dict[str, Any]:
     told = {"metadata": {"status": row["status"]}} | ({"explanation": row["raw"]} if row["raw"] else {})
     letter = {None: "N", 1: "C", 0: "I"}[row["prediction"]]
     return {"value": letter if row["score"] is None else row["score"], **told}
-
-
-def _name(dataset: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in dataset).strip(".") or "data"
