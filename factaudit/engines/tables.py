@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
 from factaudit.audit.core.facts import HUMAN
 from factaudit.engines.records import Record, Support
@@ -15,6 +16,7 @@ from factaudit.engines.verify import Verifiers
 from factaudit.evaluators.judging import judge
 from factaudit.signature import digest
 from factaudit.tables import merge_verdicts, validate_claims, validate_verdicts
+from factaudit.tables.columns import TEXT
 
 Row = dict[str, Any]
 
@@ -33,6 +35,7 @@ def claims_table(
     the others it says nothing.
     """
     rows: list[Row] = []
+    docs = _Documents()
     for response, record in zip(responses, records, strict=True):
         made = record.decomposed
         shared: Row = {
@@ -45,6 +48,7 @@ def claims_table(
         if not made.facts:
             # A claim's id ends in the number of its fact; this one is of none.
             rows.append({"claim_id": f"{response.response_id}.-", **shared, "abstained": int(made.abstained)})
+            docs.append(None)
         first = next(iter(record.groupings), None)
         owners = given_groups(made.facts)[1]
         for number, place in record.cells:
@@ -63,13 +67,37 @@ def claims_table(
                     row |= {"found_by": candidate.found_by, "candidate_rank": place + 1}
                 if len(record.candidates) > 1 and entity != _page_of(owners[fact.group], record):
                     label = None
-            passages = record.doc(number, place)
-            row["doc"] = None if passages is None else "\n\n".join(passages)
             row["label"] = label
             row["sentence"] = None if fact.sentence is None else _sentence(record, fact.sentence)
             rows.append(row)
+            docs.append(record.doc(number, place))
     # A column that no row has is one of nulls all the same.
-    return validate_claims(pd.DataFrame(rows, columns=_columns(rows)))
+    return validate_claims(pd.DataFrame(rows, columns=_columns(rows)).assign(doc=docs.column()))
+
+
+class _Documents:
+    """The documents of many rows, each the passages of one, strung together.
+
+    They are nearly all that a table weighs: they are put into Arrow as they come, so that there is one copy of each.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[str | None] = []
+        self._whole: list[pa.Array] = []
+
+    def append(self, passages: Sequence[str] | None) -> None:
+        self._waiting.append(None if passages is None else "\n\n".join(passages))
+        if len(self._waiting) == 1000:
+            self._pack()
+
+    def column(self) -> Any:
+        """All of them as a column of text."""
+        self._pack()
+        return pa.chunked_array(self._whole, type=pa.large_string()).to_pandas(types_mapper=lambda _: TEXT)
+
+    def _pack(self) -> None:
+        self._whole.append(pa.array(self._waiting, type=pa.large_string()))
+        self._waiting = []
 
 
 def label_of(fact: Fact, irrelevant: str) -> int | None:
