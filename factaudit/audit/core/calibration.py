@@ -100,7 +100,7 @@ class Kinds:
         """int (S, 3, 3, b): the weights (K, b) of the kinds by label and prediction, each 0, 1 or missing."""
         cells = self.system * 9 + self.label % 3 * 3 + self.prediction % 3
         found = _adding(cells, self.n_systems * 9, np.int32) @ weights
-        return found.reshape(self.n_systems, 3, 3, -1)
+        return found.reshape(self.n_systems, 3, 3, weights.shape[1])
 
 
 def _adding(codes: np.ndarray, n_codes: int, dtype: type) -> csr_array:
