@@ -34,27 +34,46 @@ if TYPE_CHECKING:
 )
 @click.option("--repeats", type=click.IntRange(1), help="Ask each so often, and see how stable it is.")
 @click.option("--out", type=PATH, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
+@click.option(
+    "--on", metavar="ray[://HOST:PORT]", help="Judge on a Ray cluster (extra [ray]); LLMs are asked from here."
+)
+@click.option(
+    "--shard", "share", metavar="I/N", help="Only the I-th of N parts: one command a machine, then audit all N files."
+)
 @mapping_options
-def judge(claims: Path, evaluators: Sequence[str], repeats: int | None, out: Path, mapping: Mapping) -> None:
+def judge(
+    claims: Path,
+    evaluators: Sequence[str],
+    repeats: int | None,
+    out: Path,
+    on: str | None,
+    share: str | None,
+    mapping: Mapping,
+) -> None:
     """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
     import shutil
 
     from factaudit.evaluators.judging import check_names, files_of, name_evaluator
     from factaudit.evaluators.judging import judge as judge_claims
+    from factaudit.evaluators.shards import parse_shard, shard
     from factaudit.evaluators.unread import unread
     from factaudit.files import spare
     from factaudit.intake.load import load
     from factaudit.tables import suffix, write_table
 
     suffix(out)  # a wrong name is said before the work, not after
+    parsed = None if share is None else parse_shard(share)
     named = [name_evaluator(spec, repeats) for spec in evaluators]
     check_names(named)
     spare([claims, *files_of(named)], out)
     table = load([claims], mapping, say).claims
     if table is None:
         raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")
+    if parsed is not None:
+        whole, table = len(table), shard(table, *parsed)
+        say(f"shard {share}: {len(table):,} of {whole:,} claims")
     journal = out.parent / f".{out.name}.journal"
-    verdicts = judge_claims(table, named, journal=journal, progress=True)
+    verdicts = judge_claims(table, named, journal=journal, progress=True, on=on)
     write_table(verdicts, out)
     judged = []
     for name, part in verdicts.groupby("evaluator", sort=False):

@@ -18,6 +18,7 @@ from tqdm import tqdm
 
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
+from factaudit.evaluators.cluster import check_address, judge_on, stays
 from factaudit.evaluators.own import as_evaluator
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.files import Journal, held
@@ -127,6 +128,7 @@ def judge(
     journal: str | Path | None = None,
     progress: bool = False,
     repeats: int | None = None,
+    on: str | None = None,
 ) -> pd.DataFrame:
     """Judge a claims table with one or several evaluators.
 
@@ -136,12 +138,16 @@ def judge(
         journal: a folder for the journals, one file per evaluator signature; None keeps nothing on disk.
         progress: show a progress bar (on a terminal only).
         repeats: how often each is asked, where its spec does not say; an audit tells how often they agree.
+        on: a Ray cluster (``ray`` or ``ray://HOST:PORT``; the extra [ray]) for all evaluators but those that ask a
+            language model: what bounds these is its server.
 
     Returns a validated verdicts table: a row per claim and evaluator, in the order of the claims; none for a row that
     stands for a response without claims.
     """
     named = [e if isinstance(e, NamedEvaluator) else name_evaluator(e, repeats) for e in evaluators]
     check_names(named)
+    if on is not None:
+        check_address(on)
     inputs = _Inputs(claims)
     if not inputs.ids:
         raise UsageError("there is nothing to judge: every row stands for a response without claims")
@@ -149,7 +155,7 @@ def judge(
         tables = []
         for one in named:
             for repeat, evaluator in enumerate(one.asked):
-                table = _judge_one(inputs, replace(one, evaluator=evaluator), journal, progress)
+                table = _judge_one(inputs, replace(one, evaluator=evaluator), journal, progress, on)
                 table["repeat"] = pd.Series(repeat, index=table.index, dtype=table["repeat"].dtype)
                 tables.append(table)
         return merge_verdicts(tables)
@@ -178,7 +184,9 @@ def as_claims(table: pd.DataFrame) -> Iterator[Claim]:
     return inputs.claims(inputs.order)
 
 
-def _judge_one(inputs: _Inputs, named: NamedEvaluator, journal: str | Path | None, progress: bool) -> pd.DataFrame:
+def _judge_one(
+    inputs: _Inputs, named: NamedEvaluator, journal: str | Path | None, progress: bool, on: str | None
+) -> pd.DataFrame:
     evaluator = named.evaluator
     done: dict[str, Verdict] = {}
 
@@ -199,7 +207,7 @@ def _judge_one(inputs: _Inputs, named: NamedEvaluator, journal: str | Path | Non
         log or nullcontext(),
         tqdm(total=len(inputs.ids), initial=len(done), desc=printable(named.name), unit="claim", disable=shown) as bar,
     ):
-        for verdict in evaluator.judge(inputs.claims(todo)) if todo else ():
+        for verdict in _verdicts(evaluator, inputs.claims(todo), on) if todo else ():
             verdict = _checked(verdict, inputs, named)
             if log is not None:
                 row = {key: value for key in _KEYS if (value := getattr(verdict, key)) is not None}
@@ -207,6 +215,13 @@ def _judge_one(inputs: _Inputs, named: NamedEvaluator, journal: str | Path | Non
             done[verdict.claim_id] = verdict
             bar.update()
     return _table(inputs.ids, done, named)
+
+
+def _verdicts(evaluator: Evaluator, claims: Iterable[Claim], on: str | None) -> Iterator[Verdict]:
+    members = [part for part, _ in parts(evaluator)]
+    if on is None or stays(members):
+        return evaluator.judge(claims)
+    return judge_on(on, evaluator, members, claims)
 
 
 def _checked(verdict: Verdict, inputs: _Inputs, named: NamedEvaluator) -> Verdict:

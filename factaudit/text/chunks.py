@@ -8,8 +8,6 @@ from collections.abc import Callable
 from itertools import islice
 from string import whitespace
 
-import numpy as np
-
 from factaudit.errors import UsageError
 from factaudit.text.sentences import sentence_spans
 
@@ -17,8 +15,10 @@ _WORD = re.compile(r"\S+")
 # What a word that is longer than a chunk may be cut into. Letters and digits stay together, so that no ROUGE token is
 # cut; the last two are the only others whose lower case holds an ASCII letter.
 _PIECE = re.compile(r"[A-Za-z0-9\u0130\u212a]+|.", re.DOTALL)
-# Whether a character is white space, by its code; no code over U+3000 is.
-_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])
+# All that ends a sentence of Punkt's; and the rest of a word, with the word after it, as NLTK sees words: it knows no
+# white space but ASCII's.
+_MARKS = ".?!"
+_FOLLOWING = re.compile(rf"[^{whitespace}]*(?:\s*\S+[^{whitespace}]*)?")
 
 
 def words(text: str) -> int:
@@ -39,32 +39,20 @@ def chunk(text: str, size: int = 500, count: Callable[[str], int] = words) -> li
     """
     if size < 1:
         raise UsageError(f"a chunk holds at least 1 token, found size {size}")
-    if count(text) <= size:
+    if count is not words and count(text) <= size:
         return [text.strip()] if _WORD.search(text) else []
-    ends = _word_ends(text)
     chunks = []
-    first = end = 0
-    while first < len(ends):
+    start = _next_word(text, 0)
+    while start < len(text):
+        end = _farthest(text, start, size, count)
+        if end == start:
+            end = _within_word(text, start, size, count)
+        elif _next_word(text, end) < len(text):
+            end = _last_break(text, start, end)
+        chunks.append(text[start:end])
         # Sentences and pieces may end within a word: the next chunk then begins there.
         start = _next_word(text, end)
-        fit = _how_many(text, start, ends[first : first + size], size, count)
-        if fit == 0:
-            pieces = [piece.end() for piece in islice(_PIECE.finditer(text, start, ends[first]), size)]
-            end = pieces[max(1, _how_many(text, start, pieces, size, count)) - 1]
-        elif first + fit == len(ends):
-            end = ends[-1]
-        else:
-            end = _last_break(text, start, ends, first, first + fit - 1)
-        chunks.append(text[start:end])
-        first = bisect_right(ends, end)
     return chunks
-
-
-def _word_ends(text: str) -> list[int]:
-    """Where each word ends; as a regular expression finds them, in a quarter of its time."""
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    space = _SPACE[np.minimum(codes, len(_SPACE) - 1)]
-    return (np.flatnonzero(~space & np.append(space[1:], True)) + 1).tolist()
 
 
 def _next_word(text: str, position: int) -> int:
@@ -72,38 +60,54 @@ def _next_word(text: str, position: int) -> int:
     return word.start() if word else len(text)
 
 
+def _farthest(text: str, start: int, size: int, count: Callable[[str], int]) -> int:
+    """The end of the last word that a chunk from ``start`` may reach; ``start`` where not even one fits."""
+    if count is not words:
+        ends = _ends(_WORD, text, start, len(text), size)
+        return [start, *ends][_how_many(text, start, ends, size, count)]
+    # `str.split` is the quickest to count words; it is shown no more of a long text than it may need.
+    window = 8 * size
+    while len(found := (part := text[start : start + window]).split(None, size)) <= size:
+        if start + window >= len(text):
+            return start + len(part.rstrip())
+        window *= 4
+    return start + len(part[: len(part) - len(found[size])].rstrip())
+
+
+def _within_word(text: str, start: int, size: int, count: Callable[[str], int]) -> int:
+    """Where to cut a word that is longer than a chunk."""
+    (stop,) = _ends(_WORD, text, start, len(text), 1)
+    pieces = _ends(_PIECE, text, start, stop, size)
+    return pieces[max(1, _how_many(text, start, pieces, size, count)) - 1]
+
+
+def _ends(pattern: re.Pattern[str], text: str, start: int, stop: int, most: int) -> list[int]:
+    """Where the first matches between ``start`` and ``stop`` end."""
+    return [found.end() for found in islice(pattern.finditer(text, start, stop), most)]
+
+
 def _how_many(text: str, start: int, ends: list[int], size: int, count: Callable[[str], int]) -> int:
     """How many of the ``ends`` of words or pieces a chunk from ``start`` may reach."""
-    if count is words and len(ends) <= size:
-        return len(ends)
     return bisect_right(ends, size, key=lambda end: count(text[start:end]))
 
 
-def _last_break(text: str, start: int, ends: list[int], first: int, last: int) -> int:
-    """Where a chunk from ``start``, in word ``first``, that may reach the end of word ``last`` should end."""
-    limit = ends[last]
-    # Punkt decides on each full stop by the words around it alone, so it need not read more than the chunk's last
-    # words, and one more to see what follows, unless no sentence ends among them.
-    stop = ends[_whole_word(text, ends, min(_whole_word(text, ends, last) + 1, len(ends) - 1))]
-    reach = 32
-    while True:
-        begin = max(first, last - reach)
-        while begin and text[ends[begin - 1]] not in whitespace:
-            begin -= 1
-        offset = ends[begin - 1] if begin else 0
-        found = [offset + end for _, end in sentence_spans(text[offset:stop])]
-        complete = [end for end in found if start < end <= limit]
+def _last_break(text: str, start: int, limit: int) -> int:
+    """Where a chunk from ``start`` that may reach ``limit``, the end of a word, should end."""
+    # Punkt decides on each full stop by the words around it alone, so it need not read more than the words before the
+    # last one, and one after the limit to see what follows, unless no sentence ends among them.
+    mark = max(text.rfind(mark, start, limit) for mark in _MARKS)
+    (stop,) = _ends(_FOLLOWING, text, limit, len(text), 1)
+    reach = 2
+    while mark >= 0:
+        before = text[start:mark].rsplit(None, reach)
+        offset = start + len(before[0]) if len(before) > reach else start
+        while offset and text[offset] not in whitespace:
+            offset -= 1
+        complete = [offset + end for _, end in sentence_spans(text[offset:stop]) if start < offset + end <= limit]
         if complete:
             return complete[-1]
-        if begin <= first:
+        if len(before) <= reach:
             break
-        reach *= 4
+        reach *= 16
     line = text.rfind("\n", start, limit)
     return start + len(text[start:line].rstrip()) if line > 0 else limit
-
-
-def _whole_word(text: str, ends: list[int], word: int) -> int:
-    """The last word of what is one word to NLTK, which knows no white space but ASCII's."""
-    while word + 1 < len(ends) and text[ends[word]] not in whitespace:
-        word += 1
-    return word

@@ -1,25 +1,21 @@
 """ROUGE-2 precision and R2-diff against the rouge-score package, side by side in one run.
 
-Every sentence of LFQA with the documents of its question, and every claim of WiCE. Prints a Markdown table and checks
-that both give the same figures. rouge-score is called claim by claim, as it has to be; for R2-diff it gets our chunks,
-made once per document.
+Every sentence of LFQA with the documents of its question, and every claim of WiCE; checks that both give the same
+figures. rouge-score is called claim by claim, as it has to be; for R2-diff it gets our chunks, made once per document.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
-import platform
 import sys
-import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 from rouge_score.rouge_scorer import RougeScorer
+from table import clocked, report
 
 from factaudit.text.chunks import chunk
 from factaudit.text.overlap import r2_diff, rouge2_precision
@@ -56,16 +52,6 @@ def read(shared: Path) -> tuple[list[str], list[str]]:
     return claims, docs
 
 
-def timed(compute: Callable[[], np.ndarray], repeats: int) -> tuple[float, np.ndarray]:
-    """The least of several times in seconds, and the result."""
-    best, result = math.inf, np.empty(0)
-    for _ in range(repeats):
-        start = time.perf_counter()
-        result = compute()
-        best = min(best, time.perf_counter() - start)
-    return best, result
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("FACTAUDIT_SHARED_DATA", SHARED)))
@@ -89,18 +75,16 @@ def main() -> None:
         return precisions() - np.array(best)
 
     chunk("Punkt is read. Once.", 2)
-    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
-    print(f"{len(claims):,} claims, {len(set(docs)):,} documents; {machine}")
-    print("\n| | rouge-score | factaudit | times as fast | largest difference |\n|---|--:|--:|--:|--:|")
-    for name, theirs, ours in (
-        ("ROUGE-2 precision", precisions, rouge2_precision),
-        ("R2-diff", differences, r2_diff),
+    print(f"{len(claims):,} claims, {len(set(docs)):,} documents")
+    for name, theirs, ours, least in (
+        ("ROUGE-2 precision", precisions, rouge2_precision, 30),
+        ("R2-diff", differences, r2_diff, 25),
     ):
-        slow, expected = timed(theirs, options.repeats)
-        fast, found = timed(partial(ours, claims, docs), options.repeats)
-        known = ~np.isnan(found)
-        apart = np.abs(found[known] - expected[known]).max()
-        print(f"| {name} | {slow:.2f} s | {fast:.3f} s | {slow / fast:.1f} | {apart:.0e} |")
+        slow, fast = clocked(theirs, options.repeats), clocked(partial(ours, claims, docs), options.repeats)
+        known = ~np.isnan(fast.result)
+        apart = np.abs(fast.result[known] - slow.result[known]).max()
+        report(f"{name}, LFQA and WiCE", fast, peer=("rouge-score", slow), ratio=least)
+        print(f"largest difference {apart:.0e}")
         if apart > 1e-12:
             sys.exit(f"bench_overlap: {name} differs from rouge-score's")
 

@@ -1,0 +1,42 @@
+"""One work list for several machines: each takes the documents whose hash falls to it, whatever the others do."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+
+from factaudit.errors import UsageError
+from factaudit.signature import digest
+
+
+def parse_shard(text: str) -> tuple[int, int]:
+    """``i/n``, the i-th of n parts, counted from 1. Raises `UsageError`.
+
+    >>> parse_shard("2/8")
+    (2, 8)
+    """
+    found = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+    part, parts = map(int, found.groups()) if found else (0, 0)
+    if not 1 <= part <= parts:
+        raise UsageError(f"shard: expected i/n with i from 1 to n, e.g. 2/8, found {text!r}")
+    return part, parts
+
+
+def shard(claims: pd.DataFrame, part: int, parts: int) -> pd.DataFrame:
+    """The rows of a claims table that are the ``part``-th (from 1) of ``parts``; each row is in exactly one.
+
+    A row's part hangs on its document alone (without one, on its claim_id): the claims of a document stay together,
+    so that a server reads it once, and claims that are added move no others. Raises `UsageError` for an empty part.
+    """
+    of_text: dict[str, bool] = {}
+
+    def mine(text: str) -> bool:
+        if text not in of_text:
+            of_text[text] = int(digest("shard", text), 16) % parts == part - 1
+        return of_text[text]
+
+    kept = [mine(text) for text in claims["doc"].where(claims["doc"].notna(), claims["claim_id"])]
+    if not any(kept):
+        raise UsageError(f"shard {part}/{parts}: no document falls to it; take fewer parts than there are documents")
+    return claims[kept].reset_index(drop=True)

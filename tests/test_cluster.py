@@ -1,0 +1,246 @@
+"""Judging on a Ray cluster: a real one of two nodes on this machine, of which one is killed in mid-run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from factaudit.cli import cli
+from factaudit.errors import FactauditError, UsageError
+from factaudit.evaluators import cluster
+from factaudit.evaluators.judging import NamedEvaluator, as_claims, judge, name_evaluator, parts
+from factaudit.evaluators.llm import LLMJudge
+from factaudit.evaluators.own import FromFunction
+from factaudit.evaluators.shards import parse_shard, shard
+from factaudit.signature import digest
+from factaudit.tables import read_claims, read_verdicts, validate_claims, write_table
+
+CLAIMS = validate_claims(
+    pd.DataFrame(
+        {
+            "claim_id": [f"c{i:03}" for i in range(120)],
+            "dataset": "d",
+            "doc": [f"Document {i // 10} is about {i // 10}." for i in range(120)],
+            "claim": [f"It is about {i % 13}." for i in range(120)],
+        }
+    )
+)
+#: An evaluator of the user's own, which no node can import. It notes whom it judged, where, and takes its time.
+MODULE = """
+import json, os, sys, time
+from dataclasses import dataclass
+from factaudit.errors import FactauditError
+from factaudit.evaluators.base import Verdict
+
+@dataclass
+class Slow:
+    notes: str = ""
+    seconds: float = 0.0
+    fails_at: str = ""
+    signature = "slow|version:1"
+
+    def judge(self, claims):
+        self.gpu = os.environ.get("CUDA_VISIBLE_DEVICES")
+        for claim in claims:
+            if claim.claim_id == self.fails_at:
+                raise FactauditError("no weights here")
+            time.sleep(self.seconds)
+            ray = sys.modules.get("ray")
+            node = ray.get_runtime_context().get_node_id() if ray and ray.is_initialized() else ""
+            with open(self.notes, "a") as file:
+                file.write(json.dumps([claim.claim_id, node, self.gpu]) + chr(10))
+            said = claim.claim.split()[-1] in claim.doc
+            yield Verdict(claim.claim_id, score=0.75 if said else 0.25, raw=f"{claim.topic} {claim.doc[-6:]}")
+
+@dataclass
+class OnGPU(Slow):
+    device: str = "auto"
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The module with the evaluator, importable here alone."""
+    (tmp_path / "slow_evaluator.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import slow_evaluator
+
+    yield slow_evaluator
+    sys.modules.pop("slow_evaluator")
+
+
+@pytest.fixture
+def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A cluster with a head that judges nothing, and two nodes of one core and one GPU each."""
+    ray = pytest.importorskip("ray", reason="needs the [ray] extra")
+    pytest.importorskip("grpc", reason="needs the [ray] extra")
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    monkeypatch.setattr(cluster, "BLOCK", 6)
+    folder = tempfile.mkdtemp(prefix="ray-")  # the path of a socket is bounded: pytest's own folders are too deep
+    monkeypatch.setenv("RAY_TMPDIR", folder)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = {"object_store_memory": 80_000_000, "include_dashboard": False}
+    started = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "ray_client_server_port": port, **options})
+    try:
+        started.judges = [started.add_node(num_cpus=1, num_gpus=1, object_store_memory=80_000_000) for _ in range(2)]
+        started.wait_for_nodes()
+        started.client = f"ray://127.0.0.1:{port}"
+        monkeypatch.setenv("RAY_ADDRESS", started.address)
+        yield started
+    finally:
+        ray.shutdown()
+        started.shutdown()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def noted(path: Path) -> list[tuple[str, str]]:
+    """The claims that were judged, in turn, each with its node (none: this process)."""
+    return [(claim_id, node) for claim_id, node, _ in map(json.loads, path.read_text().splitlines())]
+
+
+def journaled(folder: Path) -> set[str]:
+    lines = [json.loads(line) for path in folder.glob("*.jsonl") for line in path.read_text().splitlines()]
+    return {line["claim_id"] for line in lines if "claim_id" in line}
+
+
+@pytest.mark.slow
+def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any, tmp_path: Path) -> None:
+    notes, journal = tmp_path / "notes", tmp_path / "journal"
+    slow = NamedEvaluator("slow", own.Slow(str(notes), seconds=0.05))
+    kept: set[str] = set()
+
+    def kill() -> None:
+        while len(journaled(journal)) < 30:
+            time.sleep(0.05)
+        kept.update(journaled(journal))
+        nodes.remove_node(nodes.judges[1], allow_graceful=False)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    found = judge(CLAIMS, [slow], journal=journal, on="ray")
+    killer.join(60)
+    assert len(kept) >= 30
+    judged = noted(notes)
+    assert len({node for _, node in judged}) == 2
+    twice = {claim_id for claim_id, times in Counter(claim_id for claim_id, _ in judged).items() if times > 1}
+    assert not twice & kept
+    assert len(twice) <= 3 * cluster.BLOCK
+    # The same as in one process; and a second run, with the journal, judges nothing.
+    here = judge(CLAIMS, [NamedEvaluator("slow", own.Slow(str(tmp_path / "here")))])
+    pd.testing.assert_frame_equal(found, here)
+    pd.testing.assert_frame_equal(judge(CLAIMS, [slow], journal=journal, on="ray"), here)
+    assert noted(notes) == judged
+
+
+@pytest.mark.slow
+def test_the_client_of_a_cluster_and_what_ends_an_evaluator(own: Any, nodes: Any, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    few = CLAIMS.iloc[:24].reset_index(drop=True)
+    found = judge(few, [NamedEvaluator("slow", own.Slow(str(notes)))], on=nodes.client)
+    pd.testing.assert_frame_equal(found, judge(few, [NamedEvaluator("slow", own.Slow(str(tmp_path / "here")))]))
+    assert "" not in {node for _, node in noted(notes)}
+    # An evaluator with a device has an actor for each GPU (of which Ray only has to be told), and sees no other.
+    judge(few, [NamedEvaluator("gpu", own.OnGPU(str(tmp_path / "gpu"), seconds=0.02))], on="ray")
+    assert {line.rsplit(maxsplit=1)[1] for line in (tmp_path / "gpu").read_text().splitlines()} == {'"0"]'}
+    # What was judged before an evaluator gave up is kept.
+    broken = NamedEvaluator("slow", own.Slow(str(notes), seconds=0.02, fails_at="c015"))
+    with pytest.raises(FactauditError, match=r"on ray: no weights here"):
+        judge(few, [broken], journal=tmp_path / "journal", on="ray")
+    assert {f"c{i:03}" for i in (12, 13, 14)} <= journaled(tmp_path / "journal")
+
+
+def test_a_language_model_is_asked_from_here() -> None:
+    judges = [LLMJudge(model="m", cache="none"), name_evaluator("chunked:evaluator=llm:model=m,cache=none").evaluator]
+    assert [cluster.stays(part for part, _ in parts(one)) for one in judges] == [True, True]
+    assert not cluster.stays(part for part, _ in parts(name_evaluator("chunked:evaluator=rouge2").evaluator))
+
+
+def test_an_address_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match=r"on: expected ray or ray://HOST:PORT, found 'spark'"):
+        judge(CLAIMS, ["rouge2"], on="spark")
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(UsageError, match=r"needs the extra \[ray\]"):
+        judge(CLAIMS, ["rouge2"], on="ray")
+
+
+def test_a_node_whose_evaluator_is_another_is_refused() -> None:
+    worker = cluster.Worker(FromFunction(len), signature="another|version:2")
+    rows = worker(cluster._blocks(list(as_claims(CLAIMS))[:2])[0])["row"].to_pylist()
+    assert len(rows) == 1
+    assert "not as another|version:2" in json.loads(rows[0])["failure"]
+
+
+# ------------------------------------------------------------------------------------------------------------ shards
+
+
+def test_the_union_of_shards_is_a_run_without(tmp_path: Path) -> None:
+    claims = tmp_path / "claims.jsonl"
+    write_table(CLAIMS, claims)
+
+    def run(out: str, *more: str) -> pd.DataFrame:
+        arguments = [
+            "judge",
+            str(claims),
+            "--evaluator",
+            "rouge2",
+            "--evaluator",
+            "tfidf",
+            "--out",
+            str(tmp_path / out),
+        ]
+        assert CliRunner().invoke(cli, [*arguments, *more], catch_exceptions=False).exit_code == 0
+        return read_verdicts(tmp_path / out)
+
+    whole = run("all.parquet")
+    shards = [run(f"{i}.parquet", "--shard", f"{i}/3") for i in (1, 2, 3)]
+    assert sum(map(len, shards)) == len(whole)
+    order = ["evaluator", "claim_id"]
+    union = read_verdicts(*(tmp_path / f"{i}.parquet" for i in (1, 2, 3)), claims=read_claims(claims))
+    expected = whole.sort_values(order, ignore_index=True)
+    pd.testing.assert_frame_equal(union.sort_values(order, ignore_index=True), expected)
+
+
+def test_shards_keep_documents_together_and_move_no_claim_when_others_come() -> None:
+    parts_of = [set(shard(CLAIMS, i, 4)["claim_id"]) for i in (1, 2, 3, 4)]
+    assert sorted(claim_id for part in parts_of for claim_id in part) == sorted(CLAIMS["claim_id"])
+    for part in parts_of:
+        assert all(
+            len(CLAIMS[CLAIMS["claim_id"].isin(part) & (CLAIMS["doc"] == doc)]) in (0, 10) for doc in CLAIMS["doc"]
+        )
+    fewer = CLAIMS.iloc[::3].reset_index(drop=True)
+    for i, part in enumerate(parts_of, 1):
+        assert set(shard(fewer, i, 4)["claim_id"]) == part & set(fewer["claim_id"])
+    # Without a document a claim stands for itself.
+    bare = CLAIMS.assign(doc=None)
+    assert sum(len(shard(bare, i, 4)) for i in (1, 2, 3, 4)) == len(bare)
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "1", "1/0", "a/b", "-1/2"])
+def test_a_shard_that_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match="expected i/n with i from 1 to n"):
+        parse_shard(text)
+
+
+def test_a_shard_without_documents_says_so() -> None:
+    one = CLAIMS.iloc[:10]
+    full = int(digest("shard", one["doc"].iloc[0]), 16) % 2 + 1
+    assert len(shard(one, full, 2)) == 10
+    with pytest.raises(UsageError, match=f"shard {3 - full}/2: no document falls to it"):
+        shard(one, 3 - full, 2)
