@@ -1,0 +1,107 @@
+"""What runs the queries: DuckDB inside this process, or whatever else has these four methods (`factaudit.sql.spark`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from factaudit.errors import FactauditError, InputError, Problem
+
+#: Kinds of columns as far as checks tell them apart.
+Kind = Literal["text", "whole", "number", "truth", "other"]
+
+#: What DuckDB may hold of the tables; with Python and what it imports a run stays under 2 GB.
+MEMORY = "1GB"
+
+
+class Engine(Protocol):
+    """Runs SQL that DuckDB, Spark and BigQuery share, but for ``numbering``."""
+
+    #: An expression that gives each row of a query a whole number of its own.
+    numbering: str
+
+    def query(self, sql: str) -> dict[str, np.ndarray]:
+        """The columns of a small result, in their order; text is of objects, null is None or NaN."""
+
+    def keep(self, name: str, sql: str, order: Sequence[str] = ()) -> None:
+        """Store a query's result as the table ``name``; ``order``: columns that a store may sort by to read faster."""
+
+    def columns(self, relation: str) -> dict[str, Kind]:
+        """The columns of a table. Raises `InputError` where it cannot be read."""
+
+    def close(self) -> None:
+        """Let go of what was stored."""
+
+
+class Duck:
+    """DuckDB with a database of its own in ``folder``, which is where it spills, too.
+
+    attach: a database file that is read, as the schema ``source``.
+    """
+
+    numbering = "ROW_NUMBER() OVER ()"
+
+    def __init__(self, folder: Path, attach: Path | None = None, memory: str = MEMORY, threads: int = 2) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise FactauditError("tables past memory need DuckDB: pip install 'factaudit[duckdb]'") from None
+        self._error = duckdb.Error
+        self._file = folder / "tables.duckdb"
+        self._connection = duckdb.connect(str(self._file))
+        settings = {"memory_limit": memory, "threads": threads, "temp_directory": str(folder / "spill")}
+        for name, value in (settings | {"preserve_insertion_order": False}).items():
+            self._connection.execute(f"SET {name} = {literal(value)}")
+        if attach is not None:
+            if not attach.is_file():
+                raise InputError(str(attach), [Problem("no such file")])
+            try:
+                self._connection.execute(f"ATTACH {literal(str(attach))} AS source (READ_ONLY)")
+            except duckdb.Error as error:
+                raise InputError(str(attach), [Problem(f"not a DuckDB database ({_first(error)})")]) from None
+
+    def query(self, sql: str) -> dict[str, np.ndarray]:
+        found = self._connection.execute(sql).fetchnumpy()
+        return {name: np.ma.filled(values, None) if values.dtype == object else values for name, values in found.items()}
+
+    def keep(self, name: str, sql: str, order: Sequence[str] = ()) -> None:
+        sorting = f" ORDER BY {', '.join(order)}" if order else ""
+        self._connection.execute(f"CREATE OR REPLACE TABLE {name} AS {sql}{sorting}")
+
+    def columns(self, relation: str) -> dict[str, Kind]:
+        try:
+            found = self._connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+        except self._error as error:
+            raise InputError(relation, [Problem(f"cannot be read ({_first(error)})")]) from None
+        return {str(name): kind_of(str(declared)) for name, declared, *_ in found}
+
+    def close(self) -> None:
+        self._connection.close()
+        self._file.unlink(missing_ok=True)
+
+
+def kind_of(declared: str) -> Kind:
+    """The kind of a column by its declared type, in any of the dialects."""
+    name = declared.upper()
+    if re.match(r"(VARCHAR|STRING|TEXT|CHAR|ENUM)", name):
+        return "text"
+    if re.fullmatch(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER|64|8|16|32)?|LONG|BYTE|SHORT", name):
+        return "whole"
+    if re.match(r"(FLOAT|DOUBLE|REAL|DECIMAL|NUMERIC)", name):
+        return "number"
+    return "truth" if name.startswith("BOOL") else "other"
+
+
+def literal(value: Any) -> str:
+    """A value as SQL: text quoted, so that nothing in it is SQL."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+
+
+def _first(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0]
