@@ -7,14 +7,13 @@ folder is replaced in one step; a run that is killed leaves what it had, and goe
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -32,7 +31,6 @@ from factaudit.evaluators.judging import (
     parts,
 )
 from factaudit.evaluators.unread import unread
-from factaudit.files import write_json
 from factaudit.inputs import Source, TableSettings, files_among, is_hub, read_inputs, sources_of
 from factaudit.paths import Paths, option_kinds
 from factaudit.results import Results, Row, audit_options, compare, compare_counts
@@ -46,10 +44,11 @@ from factaudit.runfolder import (
     spare_run,
     write_lock,
 )
-from factaudit.signature import digest
+from factaudit.sql.run import run as run_held
+from factaudit.sql.source import chosen
 from factaudit.tables import merge_verdicts, write_table
 from factaudit.tables.counts import read_counts
-from factaudit.unchanged import depends_on, finish, remember_run, same_run
+from factaudit.unchanged import depends_on, finish, kept_rows, remember_run, same_run
 from factaudit.yamlfile import Place, YamlFile, check
 
 #: What the lock file records of the environment.
@@ -63,16 +62,26 @@ class Experiment(TableSettings):
     """
 
     counts: str | None = None
+    #: Claims and verdicts of any size, in a database: ``duckdb:///path.db?claims=TABLE&verdicts=TABLE``.
+    tables: str | None = None
+    #: Whether claims and verdicts are read into memory, or by queries; None: by queries where there are many.
+    where: Literal["memory", "duckdb"] | None = None
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
     #: Error rates from few labels, beside the audits.
     estimate: EstimateSettings | None = None
 
     @model_validator(mode="after")
     def _one_input(self) -> Experiment:
-        if self.counts is None and not self.claims:
-            raise ValueError("expected claims (or counts), found none")
-        if self.counts is not None and (self.claims or self.verdicts or self.evaluators):
+        if self.counts is None and self.tables is None and not self.claims:
+            raise ValueError("expected claims (or counts, or tables), found none")
+        if self.counts is not None and (self.claims or self.verdicts or self.evaluators or self.tables):
             raise ValueError("expected counts alone: there are no claims to judge, nor verdicts of them")
+        if self.tables is not None and (self.claims or self.verdicts or self.evaluators or self.estimate):
+            raise ValueError("expected tables alone: they are claims and their verdicts")
+        if (self.where == "duckdb" or self.tables is not None) and (self.annotations or self.label_rules):
+            raise ValueError("expected labels in the claims: tables past memory are not labelled anew from annotations")
+        if self.where == "duckdb" and (self.evaluators or self.estimate):
+            raise ValueError("where: duckdb judges and estimates nothing")
         return self
 
 
@@ -112,6 +121,10 @@ def run(
         experiment = load(experiment, settings)
     if experiment.counts is not None:
         return _run_counts(experiment, experiment.counts, folder, say)
+    also = experiment.evaluators or experiment.estimate or experiment.audits or experiment.annotations
+    held = chosen(experiment.tables, experiment.claims, experiment.verdicts, experiment.where, bool(also), say)
+    if held is not None:
+        return run_held(experiment, held, folder, say)
     audit_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
     evaluators = [name_evaluator(spec) for spec in experiment.evaluators]
     check_names(evaluators)
@@ -153,35 +166,22 @@ def run(
         if annotations is not None:
             write_table(annotations, folder / "annotations.parquet")
 
-        kept: set[str] = set()
-
-        def reuse(key: str, make: Callable[[], list[Row]]) -> list[Row]:
-            path = work / "audits" / f"{key.split('|')[0]}-{digest(key)}.json"
-            kept.add(path.name)
-            with suppress(OSError, ValueError):  # missing, or damaged: the rows are made again
-                return json.loads(path.read_text(encoding="utf-8"))
-            rows = make()
-            write_json(path, rows)
-            return rows
-
-        results = compare(
-            claims,
-            verdicts,
-            audits=experiment.audits,
-            title=experiment.title,
-            seed=experiment.seed,
-            replicates=experiment.replicates,
-            confidence=experiment.confidence,
-            decisions=experiment.decisions,
-            signatures={one.name: one.signature for one in evaluators},
-            inputs=read.inputs,
-            reuse=reuse,
-            annotations=annotations,
-            label_rules=experiment.label_rules,
-        )
-        for path in (work / "audits").glob("*.json"):
-            if path.name not in kept:
-                path.unlink()
+        with kept_rows(work / "audits") as reuse:
+            results = compare(
+                claims,
+                verdicts,
+                audits=experiment.audits,
+                title=experiment.title,
+                seed=experiment.seed,
+                replicates=experiment.replicates,
+                confidence=experiment.confidence,
+                decisions=experiment.decisions,
+                signatures={one.name: one.signature for one in evaluators},
+                inputs=read.inputs,
+                reuse=reuse,
+                annotations=annotations,
+                label_rules=experiment.label_rules,
+            )
         if experiment.estimate is not None:
             estimates = experiment.estimate.estimate(claims, verdicts, experiment.seed, experiment.confidence)
             results.audits.update(estimates.audits())
@@ -299,6 +299,9 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
             }
             claims.append(item.model_copy(update={"source": sources, "options": options}))
     counts = None if experiment.counts is None else table(experiment.counts, ("counts",))
+    tables = experiment.tables and re.sub(
+        r"(?<=:///)[^?]*", lambda m: paths.absolute(m[0], ("tables",)), experiment.tables
+    )
     verdicts = [table(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
     annotations = [table(text, ("annotations", number)) for number, text in enumerate(experiment.annotations)]
     evaluators = [
@@ -317,6 +320,7 @@ def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
             "data": paths.data,
             "claims": claims,
             "counts": counts,
+            "tables": tables,
             "verdicts": verdicts,
             "annotations": annotations,
             "evaluators": evaluators,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,16 +14,19 @@ import pandas as pd
 from pydantic import ValidationError
 
 from factaudit.audit import computable, declaration
+from factaudit.audit.core.about import about as about_of
+from factaudit.audit.core.about import is_floor
 from factaudit.audit.core.counted import judged as counted
 from factaudit.audit.core.decisions import Limits
 from factaudit.audit.core.declare import columns_of, in_order
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS, MISSING, Judged
+from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.tallies import Tallies
 from factaudit.audit.findings import findings
 from factaudit.errors import UsageError, hint
 from factaudit.files import write_json
 from factaudit.signature import digest, signature
-from factaudit.tables import STATUSES, records
+from factaudit.tables import records
 from factaudit.tables.annotations import judgements, relabelled
 from factaudit.version import __version__
 
@@ -32,8 +34,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SCHEMA = "factaudit.results/1"
-#: Evaluators that read nothing: floors for the others, and no candidates.
-FLOORS = ("always-yes", "always-no", "random")
 Row = dict[str, Any]
 
 
@@ -179,16 +179,9 @@ def compare(
     read = [claims, verdicts] if said is None else [claims, verdicts, said]
     tables = digest(*map(table_digest, read), *label_rules)
     settings = _Settings(title, seed, replicates, confidence, tables, Limits.of(decisions))
-    found: dict[str, list[Row]] = {}
-    for name, options in chosen.items():
-
-        def make(name: str = name, options: dict[str, Any] = options) -> list[Row]:
-            compute = known[name].compute
-            return compute(judged, **options, intervals=settings.intervals) if compute else []
-
-        found[name] = make() if reuse is None else reuse(settings.key(name, options), make)
+    found = settings.rows(judged, chosen, reuse)
     order = verdicts["evaluator"].unique()
-    results = settings.results(judged, order, signatures or {}, inputs, chosen, found)
+    results = settings.results(about_of(judged, order, signatures or {}), inputs, chosen, found)
     return results if not label_rules else _with_rules(results, label_rules)
 
 
@@ -196,6 +189,49 @@ def _with_rules(results: Results, rules: Sequence[str]) -> Results:
     """Say by which rule the labels are: in the signature, and in what the results are about."""
     line = f"{results.signature}|label_rule:{rules[0]}"
     return replace(results, signature=line, about=results.about | {"labels_by": list(rules)})
+
+
+def compare_stored(
+    stored: Tallies,
+    about: tuple[list[Row], list[Row]],
+    tables: str,
+    *,
+    audits: Sequence[str | Mapping[str, Any]] | None = None,
+    title: str = "Evaluators compared",
+    seed: int = 0,
+    replicates: int = 2000,
+    confidence: float = 0.95,
+    decisions: Mapping[str, float] | None = None,
+    inputs: Sequence[Row] = (),
+    reuse: Callable[[str, Callable[[], list[Row]]], list[Row]] | None = None,
+) -> Results:
+    """Audit evaluators whose verdicts are held elsewhere (`factaudit.sql`), by the code that audits arrays.
+
+    about: what there is of claims, per dataset, and of verdicts, per evaluator, as `compare` says it; tables: a digest
+    of what is held; the rest as in `compare`. By default all audits that ask for numbers alone; a section names those
+    that read claims one by one. Raises `UsageError` where one of these is asked for by name.
+    """
+    known = computable()
+    chosen = stored_options(audits)
+    settings = _Settings(title, seed, replicates, confidence, tables, Limits.of(decisions))
+    found = settings.rows(stored, chosen, reuse)
+    evaluators = [{**row, "signature": None, "floor": is_floor(row["name"])} for row in about[1]]
+    results = settings.results((about[0], evaluators), inputs, chosen, found)
+    left = [f"{audit.title} ({name})" for name, audit in known.items() if not audit.tallies] if audits is None else []
+    text = "These tables were read by queries, past memory. What reads claims one by one was not computed: "
+    sections = [{"title": "What was left out", "text": f"{text}{'; '.join(left)}."}] if left else []
+    return replace(results, sections=sections)
+
+
+def stored_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
+    """`audit_options` of audits that ask for numbers alone. Raises `UsageError` for one that reads claims."""
+    able = [name for name, audit in computable().items() if audit.tallies]
+    chosen = audit_options(able if audits is None else audits)
+    for name in chosen:
+        if name not in able:
+            told = ", ".join(able)
+            raise UsageError(f"audit {name!r} reads claims one by one: of tables past memory can be computed {told}")
+    return chosen
 
 
 def compare_counts(
@@ -238,7 +274,7 @@ def compare_counts(
                 rows += audit.compute(judged, **given, intervals=settings.intervals)
         found[name] = sorted(rows, key=lambda row: str(row["dataset"])) if by_level else rows
     order = counts["evaluator"].unique()
-    return settings.results(units[levels[0], "margins"], order, {}, inputs, chosen, found)
+    return settings.results(about_of(units[levels[0], "margins"], order, {}), inputs, chosen, found)
 
 
 @dataclass(frozen=True)
@@ -265,16 +301,31 @@ class _Settings:
         """Everything that an audit's rows depend on."""
         return signature(audit, {**options, **self._signed})
 
+    def rows(
+        self,
+        judged: Judged | Tallies,
+        chosen: Mapping[str, dict[str, Any]],
+        reuse: Callable[[str, Callable[[], list[Row]]], list[Row]] | None,
+    ) -> dict[str, list[Row]]:
+        """The rows of the audits with their options; ``reuse`` as in `compare`."""
+        found: dict[str, list[Row]] = {}
+        for name, options in chosen.items():
+
+            def make(name: str = name, options: dict[str, Any] = options) -> list[Row]:
+                compute = computable()[name].compute
+                return compute(judged, **options, intervals=self.intervals) if compute else []
+
+            found[name] = make() if reuse is None else reuse(self.key(name, options), make)
+        return found
+
     def results(
         self,
-        judged: Judged,
-        order: Iterable[str],
-        signatures: Mapping[str, str],
+        of: tuple[list[Row], list[Row]],
         inputs: Sequence[Row],
         chosen: Mapping[str, Mapping[str, Any]],
         found: dict[str, list[Row]],
     ) -> Results:
-        """The rows that were ``found``, with what they are about; ``order``: of the evaluators."""
+        """The rows that were ``found``, with what they are about; ``of``: the claims by dataset, the evaluators."""
         about = {
             "title": self.title,
             "factaudit": __version__,
@@ -282,12 +333,12 @@ class _Settings:
             "replicates": self.replicates,
             "confidence": self.confidence,
             "limits": self.limits.given(),
-            "claims": _about_claims(judged),
-            "evaluators": _about_evaluators(judged, order, signatures),
+            "claims": of[0],
+            "evaluators": of[1],
             "inputs": list(inputs),
         }
         own = {
-            "evaluators": digest(*(f"{name}={signatures.get(name, '')}" for name in judged.evaluators)),
+            "evaluators": digest(*(f"{row['name']}={row['signature'] or ''}" for row in sorted(of[1], key=_name))),
             "audits": digest(*(signature(name, options) for name, options in chosen.items())),
         }
         return Results(signature("factaudit", {**self._signed, **own}), about, found, findings(found, about))
@@ -335,38 +386,5 @@ def table_digest(table: pd.DataFrame) -> str:
     return hashlib.sha256("\0".join(map(str, plain.columns)).encode() + rows.tobytes()).hexdigest()[:16]
 
 
-def _about_claims(judged: Judged) -> list[Row]:
-    rows = []
-    clusters = pd.Series(judged.clusters)
-    for dataset, part in judged.claims.reset_index(drop=True).groupby("dataset", sort=True):
-        tasks = part["task"].dropna().unique()
-        responses = part.loc[part["response_id"].notna(), ["system", "response_id"]].drop_duplicates()
-        rows.append(
-            {
-                "dataset": str(dataset),
-                "task": str(tasks[0]) if len(tasks) == 1 else None,
-                "n_claims": len(part),
-                "n_labelled": int(part["label"].notna().sum()),
-                "n_attributable": int((part["label"] == 1).sum()),
-                "n_systems": int(part["system"].nunique()),
-                "n_responses": len(responses),
-                # What the bootstrap resamples: documents, else responses, else claims.
-                "n_clusters": int(clusters.loc[part.index].nunique()),
-            }
-        )
-    return rows
-
-
-def _about_evaluators(judged: Judged, order: Iterable[str], signatures: Mapping[str, str]) -> list[Row]:
-    """Evaluators in the ``order`` of their verdicts, and what became of these."""
-    rows = []
-    for name in order:
-        at = judged.evaluators.index(name)
-        status = judged.status[at]
-        counts = {f"n_{text}": int((status == code).sum()) for code, text in enumerate(STATUSES)}
-        # A prediction all the same: FActScore's published parser reads a meaning into every reply.
-        counts["n_guessed"] = int(((status != STATUSES.index("ok")) & (judged.prediction[at] != MISSING)).sum())
-        made = signatures.get(name)
-        row: Row = {"name": name, "signature": made, "floor": re.split(r"[|:@]", made or name)[0] in FLOORS}
-        rows.append(row | {"n_verdicts": int((status >= 0).sum()), **counts})
-    return rows
+def _name(row: Row) -> str:
+    return str(row["name"])

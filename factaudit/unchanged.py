@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from factaudit.audit import computable
 from factaudit.files import write_json
 from factaudit.report import render
-from factaudit.results import Results
+from factaudit.results import Results, Row
 from factaudit.runfolder import written_by_runs
 from factaudit.signature import digest, file_checksum
 
@@ -48,6 +49,29 @@ def refresh(folder: Path, *, png: bool = False, anew: bool = False) -> list[Path
     kept = {name: key for name, key in drawn.items() if name in now}
     write_json(manifest, {"of": _rendered_of(folder, now), "files": now, "drawn": kept})
     return paths
+
+
+@contextmanager
+def kept_rows(folder: Path) -> Iterator[Callable[[str, Callable[[], list[Row]]], list[Row]]]:
+    """What `factaudit.results.compare` asks for rows: those that an earlier run kept in ``folder``, else they are made.
+
+    Those that nobody asked for are removed at the end.
+    """
+    kept: set[str] = set()
+
+    def reuse(key: str, make: Callable[[], list[Row]]) -> list[Row]:
+        path = folder / f"{key.split('|')[0]}-{digest(key)}.json"
+        kept.add(path.name)
+        with suppress(OSError, ValueError):  # missing, or damaged: the rows are made again
+            return json.loads(path.read_text(encoding="utf-8"))
+        rows = make()
+        write_json(path, rows)
+        return rows
+
+    yield reuse
+    for path in folder.glob("*.json"):
+        if path.name not in kept:
+            path.unlink()
 
 
 def same_run(folder: Path, key: str) -> tuple[Results, list[str]] | None:

@@ -25,7 +25,7 @@ FLOORS = (
     {"evaluators"},
     {"runfolder"},
     {"unchanged", "inputs"},
-    {"engines", "estimate", "rundiff", "export"},
+    {"engines", "estimate", "rundiff", "export", "sql"},
     {"experiment"},
     {"start"},
     {"cli"},

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     short_help="Audit verdicts against labelled claims.",
     epilog=example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
 )
-@click.argument("files", type=PATH, nargs=-1, required=True, metavar="CLAIMS|COUNTS [VERDICTS|ANNOTATIONS]...")
+@click.argument("files", nargs=-1, required=True, metavar="CLAIMS|COUNTS|TABLES [VERDICTS|ANNOTATIONS]...")
 @RUN_FOLDER
 @mapping_options
 @click.option("--title", default="Evaluators compared", show_default=True)
@@ -33,6 +33,12 @@ if TYPE_CHECKING:
     default=2000,
     show_default=True,
     help="Bootstrap replicates; 0 for no intervals.",
+)
+@click.option(
+    "--on",
+    "where",
+    type=click.Choice(["memory", "duckdb"]),
+    help="Read Parquet into memory, or by queries.  [default: by queries above 10,000,000 verdicts]",
 )
 @click.option(
     "--limit",
@@ -51,12 +57,13 @@ if TYPE_CHECKING:
 )
 @PNG
 def audit(
-    files: tuple[Path, ...],
+    files: tuple[str, ...],
     out: Path,
     mapping: Mapping,
     title: str,
     seed: int,
     replicates: int,
+    where: str | None,
     limits: tuple[str, ...],
     label_rules: tuple[str, ...],
     png: bool,
@@ -66,6 +73,8 @@ def audit(
     One file may hold both. Files whose columns are not ours are read as what they seem to be, which is told;
     `factaudit inspect` shows it before. Where only error rates are published: a table of counts (dataset, system,
     evaluator, n, labelled_error_rate, predicted_error_rate).
+
+    Of any size, past memory: Parquet, or duckdb:///path.db?claims=TABLE&verdicts=TABLE.
     """
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
@@ -74,13 +83,15 @@ def audit(
     from factaudit.tables.counts import is_counts
     from factaudit.unchanged import refresh
 
-    given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates}
+    given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates, "where": where}
     given["decisions"] = dict(_limit(text) for text in limits)
-    if len(files) == 1 and is_counts(read_any(files[0])):
-        given["counts"] = str(files[0].resolve())
+    paths = [str(Path(name).resolve()) for name in files]
+    if len(files) == 1 and "://" in files[0]:
+        given["tables"] = files[0]
+    elif len(files) == 1 and is_counts(read_any(Path(files[0]))):
+        given["counts"] = paths[0]
     else:
-        given["claims"] = [str(files[0].resolve())]
-        given["verdicts"] = [str(path.resolve()) for path in files[1:]]
+        given["claims"], given["verdicts"] = paths[:1], paths[1:]
         given["mapping"] = mapping.model_dump(exclude_defaults=True, mode="json")
         given["label_rules"] = list(label_rules)
     experiment = Experiment(**given)

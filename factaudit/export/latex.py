@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from factaudit.audit.core.about import FLOORS
 from factaudit.audit.core.rows import MACRO
 from factaudit.export.rates import read_rates
 from factaudit.files import write_text
-from factaudit.results import FLOORS, Results, Row
+from factaudit.results import Results, Row
 
 _FIGURES = {"bacc": "BAcc", "tpr": "TPR", "tnr": "TNR", "ppr": "PPR"}
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}

@@ -1,4 +1,4 @@
-"""What runs the queries: DuckDB inside this process, or whatever else has these four methods (`factaudit.sql.spark`)."""
+"""What runs the queries: DuckDB inside this process, or whatever else has these methods (`factaudit.sql.spark`)."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ class Duck:
                 raise InputError(str(attach), [Problem(f"not a DuckDB database ({_first(error)})")]) from None
 
     def query(self, sql: str) -> dict[str, np.ndarray]:
-        found = self._connection.execute(sql).fetchnumpy()
-        return {name: np.ma.filled(values, None) if values.dtype == object else values for name, values in found.items()}
+        found = self._connection.execute(sql).fetchnumpy().items()
+        return {name: np.ma.filled(np.ma.asarray(each), None if each.dtype == object else 0) for name, each in found}
 
     def keep(self, name: str, sql: str, order: Sequence[str] = ()) -> None:
         sorting = f" ORDER BY {', '.join(order)}" if order else ""

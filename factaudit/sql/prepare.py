@@ -76,14 +76,13 @@ class _Columns:
         lacking = [column for column in required if column not in self.kinds]
         problems = [Problem(f"the column is missing (columns found: {present})", column=column) for column in lacking]
         texts = ("claim_id", "dataset", "system", "response_id", "doc_id", "evaluator", "status")
-        for column in texts:
-            if self.kinds.get(column) in ("other", "truth"):
-                problems.append(Problem("expected text", column=column))
+        no_text = [column for column in texts if self.kinds.get(column) in ("other", "truth")]
+        problems += [Problem("expected text", column=column) for column in no_text]
         if self.kinds.get("score", "number") not in ("number", "whole"):
             problems.append(Problem("expected numbers from 0 to 1", column="score"))
-        for column in ("label", "abstained", "prediction", "repeat"):
-            if self.kinds.get(column) == "other" or (column == "repeat" and self.kinds.get(column) == "text"):
-                problems.append(Problem("expected whole numbers", column=column))
+        no_number = [column for column in ("label", "abstained", "prediction") if self.kinds.get(column) == "other"]
+        no_number += ["repeat"] if self.kinds.get("repeat", "whole") not in ("whole", "number") else []
+        problems += [Problem("expected whole numbers", column=column) for column in no_number]
         if problems:
             raise InputError(name, problems)
 
@@ -144,7 +143,9 @@ def _claim_checks(claims: _Columns) -> list[Check]:
     identity = claims.text("claim_id")
     checks = [Check("claim_id", "expected an id, found none", f"{identity} IS NULL OR {identity} = ''")]
     checks += [*claims.names("dataset", True), *claims.names("system", False)]
-    checks += claims.not_binary("label", " (attributable)") + claims.not_binary("abstained", " (the response abstained)")
+    checks += claims.not_binary("label", " (attributable)") + claims.not_binary(
+        "abstained", " (the response abstained)"
+    )
     if "abstained" in claims.kinds:
         lone = f"NOT {claims.lacks('abstained')}"
         labelled = f"{lone} AND NOT {claims.lacks('label')}"
@@ -256,7 +257,7 @@ def _join(
         f"FROM {claims.relation} AS t {coded} WHERE {real}"
     )
     of_doc = "LEFT JOIN docs AS d ON d.g0 = c.g0 AND d.doc_id = c.doc_id"
-    answers = f"SELECT c.g0, c.g1, c.response_id, MIN(d.doc) AS low, MAX(d.doc) AS high, COUNT(d.doc) AS n_docs, "
+    answers = "SELECT c.g0, c.g1, c.response_id, MIN(d.doc) AS low, MAX(d.doc) AS high, COUNT(d.doc) AS n_docs, "
     answers += f"COUNT(*) AS n FROM ({plain}) AS c {of_doc} WHERE c.response_id IS NOT NULL GROUP BY 1, 2, 3"
     engine.keep("answers", f"SELECT a.*, {engine.numbering} AS response FROM ({answers}) AS a")
     grouping = [f"g{at}" for at in range(len(columns))]
@@ -276,8 +277,10 @@ def _join(
     name = verdicts.text("evaluator")
     of_verdicts = (
         f"SELECT {verdicts.text('claim_id')} AS claim_id, {', '.join(f'NULL AS {one}' for one in known)}, "
-        + ", ".join(f"CASE WHEN {name} = {literal(one)} THEN {_verdict(verdicts)} END AS v{at}"
-                    for at, one in enumerate(evaluators))
+        + ", ".join(
+            f"CASE WHEN {name} = {literal(one)} THEN {_verdict(verdicts)} END AS v{at}"
+            for at, one in enumerate(evaluators)
+        )
         + f" FROM {verdicts.relation} AS t WHERE {_first(verdicts)}"
     )
     together = (
@@ -295,8 +298,8 @@ def _join(
         if guessed[at]
     ]
     kept = ", ".join([*(f"CAST({one} AS INT) AS {one}" for one in grouping), "CAST(label AS SMALLINT) AS label"])
-    sql = f"SELECT {kept}, response, cluster, CAST({wrong} AS SMALLINT) AS wrong, {', '.join(said)} FROM ({together}) AS w"
-    engine.keep("claims", sql, order=("g0", "cluster"))
+    kept += f", response, cluster, CAST({wrong} AS SMALLINT) AS wrong, {', '.join(said)}"
+    engine.keep("claims", f"SELECT {kept} FROM ({together}) AS w", order=("g0", "cluster"))
 
 
 def _check_join(engine: Engine, claims: _Columns, verdicts: _Columns) -> None:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import glob
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+import pyarrow.parquet as pq
 
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.sql.engine import Duck, Engine, literal
 
+#: More verdicts than this are read by queries where nobody says otherwise: arrays of them take more than 4 GB.
+MANY = 10_000_000
 _EXAMPLE = "duckdb:///path/to.db?claims=TABLE&verdicts=TABLE"
 
 
@@ -39,6 +46,36 @@ def is_address(text: str) -> bool:
     return bool(re.match(r"\w+:///", text))
 
 
+def chosen(
+    address: str | None,
+    claims: Sequence[Any],
+    verdicts: Sequence[str],
+    where: str | None,
+    also: bool,
+    say: Callable[[str], None],
+) -> Tables | None:
+    """The tables that a run reads by queries: those of an address, files that it asks so of, or more than `MANY`.
+
+    claims: files, or what is no file. also: whether the run judges, estimates or names audits, which may read claims
+    one by one. None: they are read into memory.
+    """
+    if address is not None:
+        return of_address(address)
+    files = [item for item in claims if isinstance(item, str)]
+    alone = bool(files) and len(files) == len(claims)
+    if where == "duckdb":
+        if not alone:
+            raise UsageError("where: duckdb reads Parquet files of claims and verdicts, no other format")
+        return of_files(files, verdicts)
+    if where == "memory" or also or not (alone and verdicts and find_spec("duckdb")):
+        return None
+    n = many(files, verdicts)
+    if n is None:
+        return None
+    say(f"{n:,} verdicts, more than {MANY:,}: read by DuckDB (--on memory, or where: memory, says otherwise)")
+    return of_files(files, verdicts)
+
+
 def of_address(text: str) -> Tables:
     """``duckdb:///path.db?claims=TABLE&verdicts=TABLE`` (further ``&verdicts=`` are put under the first)."""
     parts = urlsplit(text)
@@ -48,7 +85,7 @@ def of_address(text: str) -> Tables:
     if len(named["claims"]) != 1:
         raise UsageError(f"expected one table of claims, found {', '.join(named['claims'])}")
     path = Path(unquote(parts.path))
-    # As in SQLAlchemy: three slashes and a relative path, four and an absolute one; an absolute one that is there is it.
+    # As in SQLAlchemy a relative path after three slashes, an absolute one after four; after three where it is there.
     path = path if path.is_file() else Path(unquote(parts.path[1:]))
     verdicts = " UNION ALL BY NAME ".join(f"SELECT * FROM {_table(name)}" for name in named["verdicts"])
     return Tables(
@@ -66,7 +103,9 @@ def of_files(claims: Sequence[str], verdicts: Sequence[str]) -> Tables:
     if not verdicts:
         raise UsageError("expected a Parquet file of claims and at least one of verdicts")
     found = [_matching(patterns) for patterns in (claims, verdicts)]
-    claims_sql, verdicts_sql = (f"read_parquet([{', '.join(map(literal, each))}], union_by_name = TRUE)" for each in found)
+    claims_sql, verdicts_sql = (
+        f"read_parquet([{', '.join(map(literal, each))}], union_by_name = TRUE)" for each in found
+    )
     return Tables(
         claims=claims_sql,
         verdicts=verdicts_sql,
@@ -74,6 +113,20 @@ def of_files(claims: Sequence[str], verdicts: Sequence[str]) -> Tables:
         verdicts_name=", ".join(verdicts),
         files=tuple(Path(name) for each in found for name in each),
     )
+
+
+def many(claims: Sequence[str], verdicts: Sequence[str]) -> int | None:
+    """How many verdicts Parquet files of our columns hold, where these are more than `MANY`; None: read them all."""
+    total = 0
+    for path in (*claims, *verdicts):
+        if not path.endswith(".parquet") or not Path(path).is_file():
+            return None
+        with suppress(Exception):  # whoever reads the file says what is wrong with it
+            file = pq.ParquetFile(path)
+            if "claim_id" not in file.schema_arrow.names:
+                return None
+            total += file.metadata.num_rows if path in verdicts else 0
+    return total if total > MANY else None
 
 
 def _matching(patterns: Sequence[str]) -> list[str]:
@@ -84,10 +137,10 @@ def _matching(patterns: Sequence[str]) -> list[str]:
             raise InputError(pattern, [Problem("no such file")])
         for name in matching:
             if not name.endswith(".parquet"):
-                raise InputError(name, [Problem("expected Parquet: other files are read into memory (without --on)")])
+                raise InputError(name, [Problem("expected Parquet: other files are read into memory (--on memory)")])
         names += matching
     return names
 
 
 def _table(name: str) -> str:
-    return ".".join(['source', *('"' + part.replace('"', '""') + '"' for part in name.split("."))])
+    return ".".join(["source", *('"' + part.replace('"', '""') + '"' for part in name.split("."))])

@@ -20,7 +20,7 @@ from factaudit.audit.core.shares import Clusters
 from factaudit.audit.core.tallies import Field
 from factaudit.errors import FactauditError, UsageError, hint
 from factaudit.sql.engine import Engine
-from factaudit.sql.prepare import GROUPED, Prepared
+from factaudit.sql.prepare import Prepared
 
 #: Digits that a whole number of 64 bits has room for, one bit being its sign.
 _BITS = 62
@@ -135,9 +135,7 @@ class Stored:
         found, counts = self._kinds(groups.level, (), parts, groups.where(places))
         return Clusters.kinds(np.zeros(len(counts), dtype=np.int64), counts, 1, found["times"])
 
-    def strata(
-        self, groups: StoredGroups, *fields: Field
-    ) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+    def strata(self, groups: StoredGroups, *fields: Field) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
         size = 3 ** len(fields)
         cell = _cell([self._value(one) for one in fields], 3)
         sizes = self._ask(f"SELECT g0, COUNT(DISTINCT cluster) AS n FROM {self._table(groups.level)} GROUP BY g0")

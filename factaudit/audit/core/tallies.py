@@ -10,15 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from factaudit.audit.core.groups import Groups
 from factaudit.errors import UsageError, hint
 
 if TYPE_CHECKING:
-    from factaudit.audit.core.groups import Groups
     from factaudit.audit.core.shares import Clusters
+
+#: Groups as whoever answers has them: nobody else reads more of them than `Groups` has.
+G = TypeVar("G", bound=Groups)
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ def states(evaluator: int) -> Field:
     return Field("certain", evaluator)
 
 
-class Tallies(Protocol):
+class Tallies(Protocol[G]):
     """Claims and verdicts as numbers. Cells of k fields have k axes of 3: 0, 1 and (last) missing."""
 
     @property
@@ -60,33 +63,33 @@ class Tallies(Protocol):
     def system_names(self) -> list[str]:
         """Sorted."""
 
-    def group(self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False) -> Groups:
+    def group(self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False) -> G:
         """The claims or responses in the groups that the *claims* have (so that a group without a response is seen).
 
         ``systems``: each group split by system; what has none is in no group then. Raises `UsageError` for an unknown
         level or column, and where the claims of a response are in several groups.
         """
 
-    def count(self, groups: Groups, *fields: Field) -> np.ndarray:
+    def count(self, groups: G, *fields: Field) -> np.ndarray:
         """int64 (G, 3, ..., 3): how many fall in each cell."""
 
-    def clusters_of(self, groups: Groups, *fields: Field, known: bool = False) -> Clusters:
+    def clusters_of(self, groups: G, *fields: Field, known: bool = False) -> Clusters:
         """Kinds of clusters by the numbers of their claims in each cell: counts (k, 3 ** fields).
 
         ``known``: only of claims none of whose fields is missing: counts (k, 2 ** fields).
         """
 
-    def together(self, groups: Groups, places: Sequence[int], *fields: Field) -> Clusters:
+    def together(self, groups: G, places: Sequence[int], *fields: Field) -> Clusters:
         """Kinds of clusters by their claims in several groups at once: one group, counts (k, places * 3 ** fields)."""
 
-    def strata(self, groups: Groups, *fields: Field) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+    def strata(self, groups: G, *fields: Field) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
         """Per dataset, what is resampled there: kinds of clusters by their claims in each cell of each group.
 
         Gives the name, codes int (K,), each a group's place times the number of cells, plus the cell (-1: in no group),
         counts (U, K) and times (U,).
         """
 
-    def n_clusters(self, groups: Groups) -> np.ndarray:
+    def n_clusters(self, groups: G) -> np.ndarray:
         """int (G,): in how many clusters each group has a claim."""
 
 

@@ -1,0 +1,62 @@
+"""What ``results.json`` says of the claims and the evaluators that its figures are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from factaudit.audit.core.judged import MISSING, Judged
+from factaudit.audit.core.rows import Row
+from factaudit.tables import STATUSES
+
+#: Evaluators that read nothing: floors for the others, and no candidates.
+FLOORS = ("always-yes", "always-no", "random")
+
+
+def about(judged: Judged, order: Iterable[str], signatures: Mapping[str, str]) -> tuple[list[Row], list[Row]]:
+    """What there is of claims, by dataset, and of evaluators, in the ``order`` of their verdicts."""
+    return _claims(judged), _evaluators(judged, order, signatures)
+
+
+def is_floor(name: str) -> bool:
+    """Whether an evaluator reads nothing, by its name or its signature."""
+    return re.split(r"[|:@]", name)[0] in FLOORS
+
+
+def _claims(judged: Judged) -> list[Row]:
+    rows = []
+    clusters = pd.Series(judged.clusters)
+    for dataset, part in judged.claims.reset_index(drop=True).groupby("dataset", sort=True):
+        tasks = part["task"].dropna().unique()
+        responses = part.loc[part["response_id"].notna(), ["system", "response_id"]].drop_duplicates()
+        rows.append(
+            {
+                "dataset": str(dataset),
+                "task": str(tasks[0]) if len(tasks) == 1 else None,
+                "n_claims": len(part),
+                "n_labelled": int(part["label"].notna().sum()),
+                "n_attributable": int((part["label"] == 1).sum()),
+                "n_systems": int(part["system"].nunique()),
+                "n_responses": len(responses),
+                # What the bootstrap resamples: documents, else responses, else claims.
+                "n_clusters": int(clusters.loc[part.index].nunique()),
+            }
+        )
+    return rows
+
+
+def _evaluators(judged: Judged, order: Iterable[str], signatures: Mapping[str, str]) -> list[Row]:
+    """Evaluators in the ``order`` of their verdicts, and what became of these."""
+    rows = []
+    for name in order:
+        at = judged.evaluators.index(name)
+        status = judged.status[at]
+        counts = {f"n_{text}": int((status == code).sum()) for code, text in enumerate(STATUSES)}
+        # A prediction all the same: FActScore's published parser reads a meaning into every reply.
+        counts["n_guessed"] = int(((status != STATUSES.index("ok")) & (judged.prediction[at] != MISSING)).sum())
+        made = signatures.get(name)
+        row: Row = {"name": name, "signature": made, "floor": is_floor(made or name)}
+        rows.append(row | {"n_verdicts": int((status >= 0).sum()), **counts})
+    return rows

@@ -1,0 +1,63 @@
+"""A run folder from tables past memory: checked, joined, audited and rendered; the tables themselves are not copied."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from factaudit.results import Results, compare_stored, stored_options
+from factaudit.runfolder import RunSettings, checksums, opened, write_lock
+from factaudit.signature import digest
+from factaudit.sql.prepare import prepare
+from factaudit.sql.source import Tables
+from factaudit.sql.stored import Stored
+from factaudit.unchanged import finish, kept_rows
+
+#: What the lock file records of the environment.
+_PACKAGES = ("duckdb", "numpy", "pandas", "pyarrow", "scipy")
+
+
+def run(settings: RunSettings, tables: Tables, out: str | Path, say: Callable[[str], None]) -> Results:
+    """Audit tables and write the run folder; what queries keep is in its ``.work``, and removed at the end."""
+    folder = Path(out)
+    options = stored_options(settings.audits)  # what is refused is refused before the tables are read
+    with opened(folder, tables.files) as work:
+        spill = work / "tables"
+        shutil.rmtree(spill, ignore_errors=True)
+        spill.mkdir()
+        engine = tables.engine(spill)
+        try:
+            prepared = prepare(engine, tables, _columns(options))
+            stored = Stored(engine, prepared)
+            say(f"claims    {prepared.n_claims:>11,} in {len(stored.dataset_names)} datasets")
+            say(f"verdicts  {prepared.n_verdicts:>11,} of {len(stored.evaluators)} evaluators")
+            inputs = checksums(tables.files)
+            with kept_rows(work / "audits") as reuse:
+                results = compare_stored(
+                    stored,
+                    stored.about(),
+                    digest(tables.claims, tables.verdicts, *(row["checksum"] for row in inputs)),
+                    audits=settings.audits,
+                    title=settings.title,
+                    seed=settings.seed,
+                    replicates=settings.replicates,
+                    confidence=settings.confidence,
+                    decisions=settings.decisions,
+                    inputs=inputs,
+                    reuse=reuse,
+                )
+        finally:
+            engine.close()
+            shutil.rmtree(spill, ignore_errors=True)
+        say(f"audits    {sum(map(len, results.audits.values())):>11,} rows in {len(results.audits)} audits")
+        write_lock(folder, settings, results, packages=_PACKAGES)
+        finish(folder, results)
+        say(f"report    {folder / 'report.html'}")
+    return results
+
+
+def _columns(options: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """The columns that audits are asked to group by."""
+    return list(dict.fromkeys(column for each in options.values() for column in each.get("by", ())))

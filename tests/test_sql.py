@@ -1,0 +1,239 @@
+"""Tables past memory: queries give what arrays give, to the last digit, and refuse what tables in memory refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from factaudit.audit import computable
+from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.judged import Judged
+from factaudit.cli.app import cli
+from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.experiment import Experiment, run
+from factaudit.sql import source
+from factaudit.sql.prepare import prepare
+from factaudit.sql.stored import Stored
+from factaudit.tables import STATUSES, validate_claims, validate_verdicts
+
+duckdb = pytest.importorskip("duckdb", reason="needs the [duckdb] extra")
+
+ASKING = [name for name, audit in computable().items() if audit.tallies]
+BY = {"rates": [("dataset",), ("task", "dataset"), ()], "quantification": [("dataset",), ("dataset", "topic")]}
+
+
+def messy(seed: int, n: int = 400) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Claims with and without documents, responses, systems and labels; verdicts with gaps, guesses and repeats."""
+    random = np.random.default_rng(seed)
+
+    def some(values: np.ndarray, share: float) -> np.ndarray:
+        return np.where(random.random(n) < share, None, values.astype(object))
+
+    response = random.integers(0, n // 4, n)
+    claims = pd.DataFrame(
+        {
+            "claim_id": [f"c{i:04}" for i in random.permutation(n)],
+            "dataset": np.array(["b", "a", "ä"])[response % 3],
+            "system": [None if r % 11 == 0 else f"s{r % 4}" for r in response],
+            "response_id": [None if r % 7 == 0 else str(r) for r in response],
+            # Mostly one document to a response; some name several, some none.
+            "doc_id": some(np.where(random.random(n) < 0.1, random.integers(0, 9, n), response // 3).astype(str), 0.1),
+            "task": some(np.array(["x", "y"])[random.integers(0, 2, n)], 0.2),
+            "topic": [f"t{r % 5}" for r in response],
+            "claim": "text",
+            "label": some(random.integers(0, 2, n), 0.2),
+            "abstained": None,
+        }
+    )
+    lone = {"claim_id": "lone", "dataset": "a", "system": "s1", "response_id": "silent", "abstained": 1, "topic": "t0"}
+    claims = pd.concat([claims, pd.DataFrame([lone])], ignore_index=True)
+    parts = []
+    for name in ("e2", "e1", "e3"):
+        score = np.round(random.random(n), 2)
+        status = np.array(STATUSES, dtype=object)[random.choice(5, n, p=[0.8, 0.08, 0.04, 0.04, 0.04])]
+        guessed = (status == "unparsed") & (random.random(n) < 0.5) & (name != "e3")
+        parts.append(
+            pd.DataFrame(
+                {
+                    "claim_id": claims["claim_id"][:n],
+                    "evaluator": name,
+                    "score": np.where(status == "ok", score, np.nan),
+                    "prediction": np.where(guessed, 1.0, np.nan),
+                    "status": status,
+                    "repeat": 0,
+                }
+            ).sample(frac=0.95, random_state=seed)
+        )
+    parts.append(parts[0].head(50).assign(repeat=1, prediction=0, status="ok"))
+    return claims, pd.concat(parts, ignore_index=True)
+
+
+def written(folder: Path, claims: pd.DataFrame, verdicts: pd.DataFrame) -> source.Tables:
+    claims.to_parquet(folder / "claims.parquet")
+    half = len(verdicts) // 2
+    verdicts[:half].to_parquet(folder / "verdicts-1.parquet")
+    verdicts[half:].to_parquet(folder / "verdicts-2.parquet")
+    return source.of_files([str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")])
+
+
+@pytest.fixture(params=[0, 1])
+def both(request, tmp_path):
+    """The same tables as arrays, and as held by DuckDB."""
+    claims, verdicts = messy(request.param)
+    known = validate_claims(claims)
+    judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
+    tables = written(tmp_path, claims, verdicts)
+    engine = tables.engine(tmp_path)
+    yield judged, Stored(engine, prepare(engine, tables, ("task", "topic")))
+    engine.close()
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_queries_give_what_arrays_give_to_the_last_digit(both, name):
+    judged, stored = both
+    compute = computable()[name].compute
+    for by in BY.get(name, [None]):
+        options = {} if by is None else {"by": by}
+        for intervals in (None, Intervals(200)):
+            expected = compute(judged, **options, intervals=intervals)
+            assert compute(stored, **options, intervals=intervals) == expected
+            assert len(expected) > 2
+
+
+def test_what_is_said_of_the_tables_is_the_same(both):
+    from factaudit.audit.core.about import about
+
+    judged, stored = both
+    claims, evaluators = about(judged, judged.evaluators, {})
+    told = stored.about()
+    without = [{key: value for key, value in row.items() if key != "task"} for row in claims]
+    assert [{key: value for key, value in row.items() if key != "task"} for row in told[0]] == without
+    for mine, row in zip(told[1], evaluators, strict=True):
+        assert mine == {key: row[key] for key in mine}
+
+
+def test_a_response_whose_claims_are_in_several_groups_is_refused_by_both(both):
+    for each in both:
+        with pytest.raises(UsageError, match="claims of one response differ in task: use levels"):
+            each.group("response", ("task",))
+        with pytest.raises(UsageError, match="no column 'colour'"):
+            each.group("claim", ("colour",))
+
+
+WRONG = [
+    ("claims", {"label": 2}, "column 'label': expected 1 (attributable), 0 or nothing, found '2.0'"),
+    ("claims", {"claim_id": None}, "column 'claim_id': expected an id, found none"),
+    ("claims", {"claim_id": "c1"}, "column 'claim_id': expected unique ids, but 'c1' is there 2 times"),
+    ("claims", {"dataset": "__macro__"}, "column 'dataset': expected another name: results have this one"),
+    ("claims", {"dataset": " "}, "column 'dataset': expected text, found none"),
+    ("verdicts", {"claim_id": "c9"}, "column 'claim_id': expected the id of a claim, but 'c9' is none in"),
+    ("verdicts", {"claim_id": "c1"}, "expected one verdict per claim and evaluator, but 'e' has 2 on 'c1'"),
+    ("verdicts", {"score": 1.5}, "column 'score': expected a number from 0 to 1, or nothing, found '1.5'"),
+    ("verdicts", {"prediction": 3}, "column 'prediction': expected 1, 0 or nothing, found '3.0'"),
+    ("verdicts", {"status": "fine"}, "column 'status': expected one of ok, unparsed, refused, error, skipped, found"),
+    ("verdicts", {"score": None, "prediction": None}, "column 'prediction': no score and no prediction"),
+    ("verdicts", {"evaluator": "__all__"}, "column 'evaluator': expected another name"),
+    ("verdicts", {"repeat": 0.5}, "column 'repeat': expected a whole number from 0 on, or nothing, found '0.5'"),
+]
+
+
+@pytest.mark.parametrize(("table", "change", "message"), WRONG)
+def test_what_is_wrong_is_said_with_table_column_and_row(tmp_path, table, change, message):
+    tables = {
+        "claims": pd.DataFrame({"claim_id": ["c1", "c2", "c3"], "dataset": "d", "label": [1.0, 0.0, None]}),
+        "verdicts": pd.DataFrame(
+            {"claim_id": ["c1", "c2", "c3"], "evaluator": "e", "score": [0.1, 0.9, 0.5]}
+            | {"prediction": [np.nan, 1, 1], "status": "ok", "repeat": [0.0, 0.0, 0.0]}
+        ),
+    }
+    for column, value in change.items():
+        tables[table].loc[2, column] = value
+    found = written(tmp_path, tables["claims"], tables["verdicts"])
+    engine = found.engine(tmp_path)
+    with pytest.raises(InputError) as raised:
+        prepare(engine, found)
+    engine.close()
+    assert message in str(raised.value)
+    assert str(raised.value).startswith(str(tmp_path / table))
+
+
+def database(folder: Path) -> str:
+    """The address of a database that has what the files in a folder have."""
+    with duckdb.connect(str(folder / "mine.db")) as connection:
+        connection.execute("CREATE SCHEMA judged")
+        connection.execute(f"CREATE TABLE my_claims AS SELECT * FROM read_parquet('{folder}/claims.parquet')")
+        connection.execute(f"CREATE TABLE judged.one AS SELECT * FROM read_parquet('{folder}/verdicts-*.parquet')")
+    return "mine.db?claims=my_claims&verdicts=judged.one"
+
+
+def test_an_experiment_reads_a_database_as_it_reads_files(tmp_path):
+    written(tmp_path, *messy(2))
+    common = "replicates: 0\naudits: [rates, {quantification: {by: [topic]}}]\n"
+    files = "claims: claims.parquet\nverdicts: [verdicts-1.parquet, verdicts-2.parquet]\nwhere: duckdb\n"
+    found = []
+    for name, text in (("files", files), ("tables", f"tables: duckdb:///{database(tmp_path)}\n")):
+        (tmp_path / f"{name}.yaml").write_text(common + text)
+        found.append(run(tmp_path / f"{name}.yaml", tmp_path / name))
+    assert found[0].audits == found[1].audits
+    assert {row["topic"] for row in found[0].audits["quantification"]} == {f"t{i}" for i in range(5)}
+    assert not (tmp_path / "tables" / "claims.parquet").exists()
+    assert {path.name for path in (tmp_path / "tables" / ".work").iterdir()} == {"audits", "lock", "rendered.json"}
+
+
+@pytest.mark.slow
+def test_the_command_line_audits_a_database_by_its_address(tmp_path):
+    written(tmp_path, *messy(2, 100))
+    address = f"duckdb:///{tmp_path}/{database(tmp_path)}"
+    args = ["audit", address, "--out", str(tmp_path / "run"), "--replicates", "0"]
+    result = CliRunner().invoke(cli, args, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert list(found["audits"]) == ASKING
+    assert "Leaning on word overlap (surface_bias)" in found["sections"][0]["text"]
+    assert "What was left out" in (tmp_path / "run" / "report.md").read_text()
+
+
+def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):
+    claims, verdicts = messy(3, 40)
+    written(tmp_path, claims, verdicts)
+    files = {"claims": [str(tmp_path / "claims.parquet")], "verdicts": [str(tmp_path / "verdicts-1.parquet")]}
+    with pytest.raises(UsageError, match="audit 'surface_bias' reads claims one by one: of tables past memory can be"):
+        run(Experiment(**files, where="duckdb", audits=["rates", "surface_bias"]), tmp_path / "run")
+    with pytest.raises(ValueError, match="judges and estimates nothing"):
+        Experiment(**files, where="duckdb", evaluators=["tfidf"])
+    with pytest.raises(ValueError, match="expected tables alone"):
+        Experiment(**files, tables="duckdb:///x.db?claims=a&verdicts=b")
+    for address in ("duckdb:///x.db?claims=a", "postgres:///x?claims=a&verdicts=b", "duckdb:///?claims=a&verdicts=b"):
+        with pytest.raises(UsageError, match="expected duckdb:///path"):
+            source.of_address(address)
+    with pytest.raises(InputError, match=r"no such file"):
+        source.of_address("duckdb:///nowhere.db?claims=a&verdicts=b").engine(tmp_path)
+    (tmp_path / "no.db").write_text("no database, but a text that is long enough to be told from one")
+    with pytest.raises(InputError, match="not a DuckDB database"):
+        source.of_address(f"duckdb:///{tmp_path}/no.db?claims=a&verdicts=b").engine(tmp_path)
+    with pytest.raises(InputError, match="expected Parquet"):
+        source.of_files([__file__], [__file__])
+
+
+def test_many_verdicts_are_read_by_queries_unless_somebody_says_otherwise(tmp_path, monkeypatch):
+    claims, verdicts = messy(4, 60)
+    written(tmp_path, claims, verdicts)
+    files = [str(tmp_path / "claims.parquet")], [str(tmp_path / "verdicts-1.parquet")]
+    said: list[str] = []
+    assert source.chosen(None, *files, None, False, said.append) is None
+    monkeypatch.setattr(source, "MANY", 10)
+    assert source.chosen(None, *files, None, False, said.append) == source.of_files(*files)
+    assert "more than 10: read by DuckDB" in said[0]
+    assert source.chosen(None, *files, None, True, said.append) is None
+    assert source.chosen(None, files[0], [str(tmp_path / "x.csv")], None, False, said.append) is None
+
+
+def test_too_many_clusters_to_resample_are_refused_with_what_to_do(both, monkeypatch):
+    monkeypatch.setattr("factaudit.sql.stored._LARGEST", 10)
+    with pytest.raises(FactauditError, match="are too many to resample in memory: leave the audit out, or"):
+        computable()["ranking"].compute(both[1], intervals=Intervals(10))
