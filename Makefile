@@ -24,7 +24,7 @@ test: $(VENV)/.installed-$(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto $(TESTS)
+	$(BIN)/pytest -n auto --dist loadgroup $(TESTS)
 	@echo "All checks and tests passed. The tests are in tests/; 'make bench' measures speed."
 
 bench: $(VENV)/.installed-$(DEV)

@@ -101,7 +101,7 @@ def test_failures_never_raise_the_score() -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from((0, 1)), min_size=1, max_size=5), min_size=1, max_size=4), st.data())
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_a_lost_verdict_never_raises_a_score(responses: list[list[int | str]], data: st.DataObject) -> None:
     before = scored(responses)["score"]
     lost = data.draw(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 4)), max_size=6))

@@ -199,7 +199,6 @@ RULES = st.sampled_from(("argmax", "hungarian"))
 
 
 @given(cases(), RULES)
-@settings(deadline=None)
 def test_dfactscore_never_exceeds_factscore(one: Response, rule: str) -> None:
     row = figures(one, rule, gamma=10)
     for name in ("", "init_"):
@@ -222,7 +221,7 @@ BOUNDED = ("factscore", "dfactscore", "init_factscore", "init_dfactscore", "gap"
 
 
 @given(cases(most_facts=5), st.sampled_from(("argmax", "hungarian", "given")))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_bounds_are_those_of_all_ways_to_fill_the_matrix(one: Response, rule: str) -> None:
     if one.matrix.unsure.sum() > 8:
         return
@@ -239,7 +238,7 @@ def test_bounds_are_those_of_all_ways_to_fill_the_matrix(one: Response, rule: st
 
 
 @given(cases(), RULES, st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_a_lost_verdict_never_raises_a_score(one: Response, rule: str, random: Random) -> None:
     prediction = one.matrix.prediction.copy()
     prediction[random.randrange(prediction.shape[0]), random.randrange(prediction.shape[1])] = -1
@@ -249,7 +248,6 @@ def test_a_lost_verdict_never_raises_a_score(one: Response, rule: str, random: R
 
 
 @given(cases())
-@settings(deadline=None)
 def test_they_are_equal_with_one_candidate(many: Response) -> None:
     matrix = many.matrix
     only = Matrix.of(matrix.entities[:1], matrix.prediction[:, :1], matrix.score[:, :1])
@@ -259,7 +257,7 @@ def test_they_are_equal_with_one_candidate(many: Response) -> None:
 
 
 @given(cases(), RULES, st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_no_order_matters(one: Response, rule: str, random: Random) -> None:
     matrix = one.matrix
     facts, columns = list(range(len(matrix.prediction))), list(range(len(matrix.entities)))
@@ -273,7 +271,6 @@ def test_no_order_matters(one: Response, rule: str, random: Random) -> None:
 
 
 @given(cases())
-@settings(deadline=None)
 def test_the_best_assignment_is_found(one: Response) -> None:
     n_groups, n_entities = one.n_groups, len(one.matrix.entities)
     supported = np.zeros((n_groups, n_entities))

@@ -44,7 +44,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def rows(known: dict[str, st.SearchStrategy[Any]], least: tuple[str, ...] = ()) -> st.SearchStrategy[dict[str, Any]]:

@@ -24,6 +24,8 @@ from factaudit.report.markdown import escape
 from factaudit.report.summary import checks, evidence, glance, lead
 from factaudit.report.tables import result_table
 
+#: What they share takes long: one process makes it.
+pytestmark = pytest.mark.xdist_group("report")
 EVIL = "<script>alert('x')</script>"
 
 

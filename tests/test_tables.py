@@ -121,7 +121,7 @@ def test_no_cell_is_a_formula_and_every_cell_comes_back(tmp_path, suffix):
     pd.testing.assert_frame_equal(read_claims(path), claims)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(alphabet="=+-@'\t\r\n15.eE ax", min_size=1, max_size=6))
 def test_escaping_a_cell_loses_nothing(text):
     cell = escape_cell(text)
@@ -541,7 +541,7 @@ texts = (
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(texts, st.none() | texts, st.sampled_from([0, 1, None])).filter(lambda r: r[0].strip()),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
@@ -195,7 +195,6 @@ def test_precision_equals_rouge_score(pairs: list[tuple[str, str | None]], commo
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
-@settings(deadline=None)
 @given(st.lists(TEXT, min_size=1, max_size=3), TEXT, SIZE)
 def test_diff_equals_rouge_score_and_is_never_negative(claims: list[str], doc: str, size: int) -> None:
     claims = [*claims, *split_sentences(doc)[:2]]
