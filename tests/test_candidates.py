@@ -233,6 +233,33 @@ def test_a_cap_keeps_places_for_what_the_facts_find_and_says_how_many_it_left_ou
     assert finder.find(response, []).n_left_out == 2
 
 
+def test_a_large_source_is_read_through_for_a_name_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("factaudit.engines.dfactscore.candidates.MAX_PAGES", 1)
+    knowledge = _knowledge(tmp_path, {"Ann Lee (poet)": "A poet.", "Bo Lee": "A rower.", "Oslo": "A town."})
+    reads: list[int] = []
+    names = DocDB.names
+
+    def counted(self: DocDB) -> Any:
+        reads.append(1)
+        return names(self)
+
+    monkeypatch.setattr(DocDB, "names", counted)
+
+    def found(*asked: str) -> list[list[str | None]]:
+        responses = [Response(name, name, "x", "s") for name in asked]
+        finder = Finder(knowledge, "titles")
+        finder.prepare(responses, tmp_path / "journal")
+        return [[one.title for one in finder.find(response, []).candidates] for response in responses]
+
+    once = found("Ann Lee", "Nobody")
+    assert once[0][0] == "Ann Lee (poet)"
+    assert once[1] == [None]
+    assert found("Ann Lee", "Nobody") == once
+    assert len(reads) == 1
+    assert found("Bo Lee", "Ann Lee") == [found("Bo Lee")[0], once[0]]
+    assert len(reads) == 2
+
+
 # ----------------------------------------------------------------------------------------------------- sensitivity
 
 

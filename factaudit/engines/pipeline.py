@@ -129,8 +129,8 @@ class Engine:
         """The sentences of given facts that name none."""
         return (response.output,)
 
-    def prepare(self, responses: Sequence[Response]) -> None:
-        """Look at all responses before any call: what cannot work is said here."""
+    def prepare(self, responses: Sequence[Response], journal: str | Path | None = None) -> None:
+        """Look at all responses before any call: what cannot work is said here. journal: as in `make`."""
         raise NotImplementedError
 
     async def group(self, response: Response, decomposed: Decomposed, calls: Calls) -> dict[str, Grouping]:
@@ -220,7 +220,7 @@ class Engine:
             raise UsageError("there is no response to score")
         if self.decomposer is None and self.llm is None and any(one.facts is None for one in responses):
             raise UsageError("facts are to be had from the responses: that needs an LLM (or give the facts)")
-        self.prepare(responses)
+        self.prepare(responses, journal)
         records = self._records(responses, journal, progress)
         claims = claims_table(responses, records, self.dataset, self.irrelevant)
         verdicts = verdicts_table(claims, records, self._verifiers, journal, progress)

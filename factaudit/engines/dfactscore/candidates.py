@@ -7,16 +7,21 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 from factaudit.datasets.sources import count
 from factaudit.engines.records import Candidate, Found, Record
 from factaudit.engines.responses import Fact, Response
 from factaudit.errors import UsageError
+from factaudit.files import Journal
 from factaudit.knowledge.bm25 import Bm25
 from factaudit.knowledge.docdb import DocDB, Page
 from factaudit.knowledge.names import likest, read_name, words_of
 from factaudit.knowledge.search import MAX_PAGES, Passages
 from factaudit.knowledge.topics import Knowledge
+from factaudit.signature import digest
+from factaudit.version import __version__
 
 #: How candidates may be looked for, where it is to be one way only.
 WAYS = ("titles", "passages")
@@ -51,9 +56,10 @@ class Finder:
         self._passages: Passages | None = None
         self._nobody = NOBODY
 
-    def prepare(self, responses: Sequence[Response]) -> None:
+    def prepare(self, responses: Sequence[Response], journal: str | Path | None = None) -> None:
         """Look for the names of all responses that bring no candidates.
 
+        journal: a folder where what was found in a large knowledge source is written down: it is read through for it.
         Raises `UsageError` without a knowledge source to look in, and, under the policy ``error``, `InputError` for
         names that nobody has and candidates without a page.
         """
@@ -61,7 +67,7 @@ class Finder:
         if unknown:
             if self.knowledge is None:
                 raise UsageError("candidates are to be found: that needs a knowledge source (or give them, or docs)")
-            self._look_for(unknown, self.knowledge.db)
+            self._look_for(unknown, self.knowledge.db, journal)
         if self.knowledge is not None:
             # Under the policy `error`, a name that no page has is as bad as a candidate without a page.
             lost = [one.topic for one in unknown if self.way != "passages" and not self._titles[one.topic]]
@@ -108,10 +114,10 @@ class Finder:
             return Candidate(title, status, reason, named=(title,), found_by=way), None
         return Candidate(page.title, matched=page.matched, named=(title,), found_by=way), page
 
-    def _look_for(self, unknown: Sequence[Response], source: DocDB) -> None:
+    def _look_for(self, unknown: Sequence[Response], source: DocDB, journal: str | Path | None) -> None:
         reasons = []
         if self.way != "passages":
-            self._titles = likest(dict.fromkeys(one.topic for one in unknown), source.names())
+            self._titles = _likest(list(dict.fromkeys(one.topic for one in unknown)), source, journal)
             reasons.append("no title is like the name")
         if self.way != "titles":
             if source.is_larger(MAX_PAGES):
@@ -149,6 +155,25 @@ class Finder:
     def _words(self, title: str) -> frozenset[str]:
         assert self.knowledge is not None
         return _words_of(title, self.knowledge.db.passages(title) or ())
+
+
+def _likest(names: Sequence[str], source: DocDB, journal: str | Path | None) -> dict[str, list[tuple[float, str]]]:
+    """`likest`, of what the journal does not have."""
+    if journal is None or not source.is_larger(MAX_PAGES):
+        return likest(names, source.names())
+    known: dict[str, list[tuple[float, str]]] = {}
+
+    def take(row: Any) -> None:
+        known[row["name"]] = [(float(fit), str(title)) for fit, title in row["titles"]]
+
+    identity = digest(source.signature, str(source.path.stat().st_mtime_ns), __version__)
+    log = Journal(Path(journal) / f"titles-{identity}.jsonl", take)
+    if new := [name for name in names if name not in known]:
+        for name, titles in likest(new, source.names()).items():
+            known[name] = titles
+            log.write({"name": name, "titles": titles})
+    log.close()
+    return {name: known[name] for name in names}
 
 
 def keep_nearest(record: Record, topic: str, most: int) -> Record:

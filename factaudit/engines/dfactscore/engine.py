@@ -198,11 +198,11 @@ class DFactScorer(Engine):
     def given_sentences(self, response: Response) -> tuple[str, ...]:
         return tuple(sentences(self.text(response)))
 
-    def prepare(self, responses: Sequence[Response]) -> None:
+    def prepare(self, responses: Sequence[Response], journal: str | Path | None = None) -> None:
         """Find the pages of the names, and say what cannot be linked, before any call."""
         if "given" in self.groupers and not all(one.facts for one in responses):
             raise UsageError("the grouper 'given' needs biographies with facts and their groups")
-        self._finder.prepare(responses)
+        self._finder.prepare(responses, journal)
         if self.rule == "given":
             for response in responses:
                 known = self._finder.find(response, ()).candidates

@@ -109,7 +109,7 @@ class FactScorer(Engine):
 
     # ------------------------------------------------------------------------------------------ the one page
 
-    def prepare(self, responses: Sequence[Response]) -> None:
+    def prepare(self, responses: Sequence[Response], journal: str | Path | None = None) -> None:
         """Under the policy ``error``, raise for topics without a page."""
         if isinstance(self.knowledge, Knowledge):
             self.knowledge.check(one.topic for one in responses if one.abstained is not True)
