@@ -16,7 +16,7 @@ from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.mover import combine
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import MACRO, Row, number, reasons, without_interval
-from factaudit.audit.core.shares import by_cluster
+from factaudit.audit.core.shares import Places
 from factaudit.audit.core.words import percent
 from factaudit.errors import UsageError
 
@@ -42,6 +42,7 @@ def discrimination(judged: Judged, *, folds: int = 5, intervals: Intervals | Non
     if folds < 2:
         raise UsageError(f"discrimination: expected at least 2 folds, found {folds}")
     dataset, names = judged.datasets
+    is_dev = (judged.claims["split"] == DEV).fillna(False).to_numpy(bool)
     rows: list[Row] = []
     for at, evaluator in enumerate(judged.evaluators):
         score = judged.score[at]
@@ -69,7 +70,7 @@ def discrimination(judged: Judged, *, folds: int = 5, intervals: Intervals | Non
                     low, high = curve.limits(intervals.confidence)
                     row |= {f"{key}_low": number(low[place]), f"{key}_high": number(high[place])}
             row |= _at(judged, mine, judged.prediction[at, mine], missing, ("bacc",), "", intervals)
-            row |= _tuned(judged, at, mine, missing, folds, intervals)
+            row |= _tuned(judged, at, mine, missing, is_dev, folds, intervals)
             rows.append(row | {"reason": _reason(judged, mine, row)})
     rows.sort(key=lambda row: row["dataset"])
     named = dict.fromkeys(row["evaluator"] for row in rows)
@@ -86,17 +87,24 @@ def _filled(
     judged: Judged, inside: np.ndarray, outside: np.ndarray, score: np.ndarray, kindly: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """All labelled claims and their scores: those ``outside`` get the best there could be, or the worst."""
-    rows = np.union1d(inside, outside)
+    within = np.zeros(len(score), dtype=bool)
+    within[inside] = within[outside] = True
+    rows = np.flatnonzero(within)
     filled = score.copy()
     filled[outside] = np.where((judged.label[outside] == 1) == kindly, 2.0, -1.0)  # past every score
     return rows, filled[rows]
 
 
 def _tuned(
-    judged: Judged, at: int, mine: np.ndarray, missing: np.ndarray, folds: int, intervals: Intervals | None
+    judged: Judged,
+    at: int,
+    mine: np.ndarray,
+    missing: np.ndarray,
+    is_dev: np.ndarray,
+    folds: int,
+    intervals: Intervals | None,
 ) -> Row:
     """The tuned threshold and the rates at it, on claims that did not tune it."""
-    is_dev = (judged.claims["split"] == DEV).fillna(False).to_numpy(bool)
     dev, rest = mine[is_dev[mine]], mine[~is_dev[mine]]
     threshold, tried, prediction, how = None, mine, np.full(len(mine), -1, dtype=np.int8), "cross-validation"
     if len(dev) and len(rest):
@@ -128,9 +136,8 @@ def _at(
     intervals: Intervals | None,
 ) -> Row:
     """Rates of some claims under other predictions than the evaluator's own; bounds with the missing ones."""
-    cells = np.full(len(judged.label), -1, dtype=np.int64)
-    cells[rows] = nine.cells(judged.label[rows], prediction)
-    clusters = by_cluster(judged, np.where(cells >= 0, 0, -1), 1, cells, nine.CELLS)
+    cells, everywhere = nine.cells(judged.label[rows], prediction), np.zeros(len(rows), dtype=np.int64)
+    clusters = Places.of(everywhere, judged.clusters[rows], 1).count(cells, nine.CELLS)
     counts = clusters.total(clusters.counts).reshape(1, 3, 3)
     over_all = np.zeros(1, dtype=bool)
     figures = nine.rates(counts, over_all)

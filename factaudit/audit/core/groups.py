@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,16 @@ class Groups:
     keys: list[dict[str, Any]]
     level: str = "claim"
     outside: tuple[int, ...] = ()
+
+    def rows(self, place: int) -> np.ndarray:
+        """int64: the rows of one group, ascending."""
+        order, starts = self._sorted
+        return order[starts[place] : starts[place + 1]]
+
+    @cached_property
+    def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        order = np.argsort(self.codes, kind="stable")
+        return order, np.searchsorted(self.codes[order], np.arange(len(self.keys) + 1))
 
 
 def group_by(claims: pd.DataFrame, by: Sequence[str]) -> Groups:

@@ -13,7 +13,7 @@ import pandas as pd
 from factaudit.audit.core import counts as nine
 from factaudit.audit.core.groups import Groups, column_codes, group_by, pair_codes, split
 from factaudit.audit.core.kinds import tally
-from factaudit.audit.core.shares import Clusters, by_cluster
+from factaudit.audit.core.shares import Clusters, Places
 from factaudit.audit.core.tallies import Field
 from factaudit.errors import UsageError, hint
 from factaudit.tables import STATUSES, claim_positions
@@ -153,9 +153,15 @@ class Judged:
 
     @property
     def system_names(self) -> list[str]:
-        return sorted(set(self.claims["system"].dropna()))
+        return sorted(self.claims["system"].dropna().unique())
 
     def group(self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False) -> Groups:
+        key = (level, tuple(by), systems)
+        if key not in self._groups:
+            self._groups[key] = self._grouped(level, by, systems)
+        return self._groups[key]
+
+    def _grouped(self, level: str, by: Sequence[str], systems: bool) -> Groups:
         units, groups = self.at(level), group_by(self.claims, by)
         if level == "response":
             alone = self.claims["response_id"].isna().to_numpy()
@@ -176,14 +182,15 @@ class Judged:
             every = np.logical_and.reduce([one >= 0 for one in values])
             cells = np.ravel_multi_index(values, [2] * len(values), mode="clip")
             codes, size = np.where(every, cells, -1), 2 ** len(values)
-        return by_cluster(self.at(groups.level), groups.codes, len(groups.keys), codes, size)
+        return self._places(groups).count(codes, size)
 
     def together(self, groups: Groups, places: Sequence[int], *fields: Field) -> Clusters:
-        column = np.full(len(groups.keys) + 1, -1, dtype=np.int64)  # the last one is that of code -1
-        column[list(places)] = np.arange(len(places))
-        place, size = column[groups.codes], 3 ** len(fields)
-        codes = np.where(place >= 0, place * size + nine.cells(*self._values(groups, fields)), -1)
-        return by_cluster(self.at(groups.level), np.where(place >= 0, 0, -1), 1, codes, len(places) * size)
+        size, members = 3 ** len(fields), [groups.rows(place) for place in places]
+        rows = np.concatenate(members) if members else np.empty(0, dtype=np.int64)
+        cells = nine.cells(*(values[rows] for values in self._values(groups, fields)))
+        codes = np.repeat(np.arange(len(places)), [len(each) for each in members]) * size + cells
+        clusters = self.at(groups.level).clusters[rows]
+        return Places.of(np.zeros(len(rows), dtype=np.int64), clusters, 1).count(codes, len(places) * size)
 
     def strata(self, groups: Groups, *fields: Field) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
         units, size = self.at(groups.level), 3 ** len(fields)
@@ -195,11 +202,22 @@ class Judged:
             yield name, used, *tally(units.clusters[rows], local, len(used))
 
     def n_clusters(self, groups: Groups) -> np.ndarray:
-        inside = groups.codes >= 0
-        clusters = self.at(groups.level).clusters
-        size = int(clusters.max(initial=-1)) + 1
-        pairs = pd.unique(groups.codes[inside].astype(np.int64) * size + clusters[inside])
-        return np.bincount(pairs // max(size, 1), minlength=len(groups.keys))
+        return np.bincount(self._places(groups).group, minlength=len(groups.keys))
+
+    def _places(self, groups: Groups) -> Places:
+        """Of groups that are kept (`group`), found once."""
+        if id(groups) not in self._pairs:
+            found = Places.of(groups.codes, self.at(groups.level).clusters, len(groups.keys))
+            self._pairs[id(groups)] = groups, found  # kept together, so that no other groups have that id
+        return self._pairs[id(groups)][1]
+
+    @cached_property
+    def _groups(self) -> dict[tuple[str, tuple[str, ...], bool], Groups]:
+        return {}
+
+    @cached_property
+    def _pairs(self) -> dict[int, tuple[Groups, Places]]:
+        return {}
 
     def _values(self, groups: Groups, fields: Sequence[Field]) -> list[np.ndarray]:
         units = self.at(groups.level)

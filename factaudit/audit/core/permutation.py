@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from math import comb
+
 import numpy as np
 
 from factaudit.audit.core.kinds import distinct
 
+#: So many signs at a time: they stay in the processor's cache.
+_BLOCK = 1 << 18
+#: Up to so many trials numpy draws a binomial number by inverting one uniform number.
+_INVERTED = 60
 #: Keeps a variance that is 0 on paper (every cluster gains the same) from being smaller still.
 _ROUNDING = 1e-12
 
@@ -38,20 +44,39 @@ def studentised_p(
         return 1.0
     per_claim = weights / total
     scaled = gain @ per_claim  # what a cluster adds to the difference
+    if abs(times @ scaled) <= _ROUNDING * (times @ np.abs(scaled)):
+        return 1.0  # no difference on paper: no replicate has less
     square = times @ scaled**2  # a sign leaves a cluster's square as it is
     products = (size * times[:, None]).T @ size
 
+    stacked = np.column_stack([scaled, gain, scaled[:, None] * size])
+
     def statistic(signs: np.ndarray) -> np.ndarray:
         """(b, kinds) sums of the signs of each kind's clusters -> (b,)."""
-        fitted = signs @ gain / total * per_claim  # what each claim of a class would add
-        cross = ((signs @ (scaled[:, None] * size)) * fitted).sum(1)
-        variance = square - 2 * cross + np.einsum("bj,jk,bk->b", fitted, products, fitted)
-        difference = signs @ scaled
+        difference, gained, sized = np.split(signs @ stacked, [1, 1 + len(total)], axis=1)
+        fitted = gained / total * per_claim  # what each claim of a class would add
+        variance = square - 2 * (sized * fitted).sum(1) + np.einsum("bj,jk,bk->b", fitted, products, fitted)
         with np.errstate(divide="ignore"):
-            return np.abs(difference) / np.sqrt(np.maximum(variance, 0) + _ROUNDING * square)
+            return np.abs(difference[:, 0]) / np.sqrt(np.maximum(variance, 0) + _ROUNDING * square)
 
     observed = statistic(times[None, :].astype(np.float64))[0]
-    kept = random.binomial(times, 0.5, size=(replicates, len(times)))
-    # Sums in another order differ in the last bits: what is equal on paper must count as equal.
-    extreme = (statistic(2.0 * kept - times) >= observed * (1 - 1e-9)).sum()
+    extreme = 0
+    block = max(1, _BLOCK // len(times))
+    for start in range(0, replicates, block):
+        kept = _halves(times, min(block, replicates - start), random)
+        # Sums in another order differ in the last bits: what is equal on paper must count as equal.
+        extreme += int((statistic(2 * kept - times) >= observed * (1 - 1e-9)).sum())
     return float((1 + extreme) / (1 + replicates))
+
+
+def _halves(times: np.ndarray, rows: int, random: np.random.Generator) -> np.ndarray:
+    """What ``random.binomial(times, 0.5, (rows, K))`` gives, as float64, in half the time where times are small."""
+    if times.max() > _INVERTED:
+        return random.binomial(times, 0.5, size=(rows, len(times))).astype(np.float64)
+    uniform = random.random((rows, len(times)))
+    kept = np.empty_like(uniform)
+    for trials in np.unique(times).tolist():
+        below = np.cumsum([comb(trials, hits) for hits in range(trials)]) / 2.0**trials
+        at = np.flatnonzero(times == trials) if (times != trials).any() else slice(None)
+        kept[:, at] = uniform[:, at] > 0.5 if trials == 1 else np.searchsorted(below, uniform[:, at])
+    return kept

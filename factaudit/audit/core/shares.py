@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
+from factaudit.audit.core.groups import pair_codes
 from factaudit.audit.core.kinds import distinct
 from factaudit.audit.core.rows import ratio
 
@@ -66,16 +67,40 @@ class Clusters:
 
 def by_cluster(judged: Judged, groups: np.ndarray, n_groups: int, codes: np.ndarray, n_codes: int) -> Clusters:
     """Count the codes 0..n_codes-1 of ``judged``'s claims in each cluster of each group (-1: in no group)."""
-    inside = np.flatnonzero((groups >= 0) & (codes >= 0))
-    group, code, cluster = groups[inside].astype(np.int64), codes[inside].astype(np.int64), judged.clusters[inside]
-    size = int(cluster.max(initial=-1)) + 1
-    if len(inside) and np.bincount(cluster).max() == 1:  # every claim is its own cluster: a kind is a code
-        times = np.bincount(group * n_codes + code, minlength=n_groups * n_codes)
-        kinds = np.flatnonzero(times)
-        return Clusters(kinds // n_codes, times[kinds], np.eye(n_codes, dtype=np.int64)[kinds % n_codes], n_groups)
-    pairs, place = np.unique(group * size + cluster, return_inverse=True)
-    counts = np.bincount(place * n_codes + code, minlength=len(pairs) * n_codes).reshape(len(pairs), n_codes)
-    return Clusters.kinds(pairs // max(size, 1), counts, n_groups)
+    return Places.of(groups, judged.clusters, n_groups).count(codes, n_codes)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The k pairs of a group and a cluster that have claims: group int64 (k,), and each claim's pair (n,), -1: none."""
+
+    group: np.ndarray
+    pair: np.ndarray
+    n_groups: int
+
+    @classmethod
+    def of(cls, groups: np.ndarray, clusters: np.ndarray, n_groups: int) -> Places:
+        """groups: int (n,), -1 for none; clusters: int (n,)."""
+        size = int(clusters.max(initial=-1)) + 1
+        inside = np.flatnonzero(groups >= 0)
+        found = np.full(len(groups), -1, dtype=np.int64)
+        pairs, found[inside] = pair_codes(groups[inside].astype(np.int64), clusters[inside], size)
+        return cls(pairs // max(size, 1), found, n_groups)
+
+    def count(self, codes: np.ndarray, n_codes: int) -> Clusters:
+        """Kinds of pairs by how often each has the codes 0..n_codes-1: int (n,), -1 where a claim does not count."""
+        inside = (self.pair >= 0) & (codes >= 0)
+        every = self.pair * n_codes + codes if inside.all() else (self.pair * n_codes + codes)[inside]
+        counts = np.bincount(every, minlength=len(self.group) * n_codes).reshape(len(self.group), n_codes)
+        sizes = counts.sum(1)
+        if len(sizes) and sizes.max() == 1:  # every claim is its own cluster: a kind is a code
+            group, code = np.divmod(np.flatnonzero(counts), n_codes)
+            times = np.bincount(self.group[group] * n_codes + code, minlength=self.n_groups * n_codes)
+            kinds = np.flatnonzero(times)
+            return Clusters(
+                kinds // n_codes, times[kinds], np.eye(n_codes, dtype=np.int64)[kinds % n_codes], self.n_groups
+            )
+        return Clusters.kinds(self.group[sizes > 0], counts[sizes > 0], self.n_groups)
 
 
 @dataclass(frozen=True)
