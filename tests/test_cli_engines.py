@@ -126,8 +126,11 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
     with FaultServer(plan=plan) as server:
         llm = f"m:base_url={server.url},cache={tmp_path / 'cache.db'}"
         arguments = ["--conversation", "--knowledge", people / "pages.jsonl", "--llm", llm, "--set", "gamma=0"]
+        arguments += ["--set", "decontextualize=true"]
         code, out, _ = call("score", talks, *arguments, "--out", tmp_path / "run")
     assert code == 0
+    asked = [body["messages"][-1]["content"] for body in server.bodies]
+    assert ["decontextualize" in one for one in asked if one.startswith("Please")] == [True]
     assert "talks.jsonl: 1 turn of fewer than 4 words left out" in out
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
     assert [(row["topic"], row["score"]) for row in rows] == [("Elena Varga (cellist)", 1.0), ("Nobody", None)]

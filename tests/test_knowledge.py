@@ -464,6 +464,16 @@ def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(api: st
         assert opened.passages("Ada Fenn (miller)") == page.passages
 
 
+@pytest.mark.hf
+def test_pages_of_wikipedia_are_cut_by_a_roberta_tokenizer_where_one_is_named(api: str, tmp_path: Path) -> None:
+    folder = tiny_roberta_tokenizer(tmp_path / "tokenizer")
+    page = Wikipedia(tmp_path / "side.db", api=api, pause=0, tokenizer=str(folder)).find("Ada Fenn")
+    assert page is not None
+    first, second = page.passages
+    # 256 of 302 tokens: 300 words that the tokenizer does not know, and the marks around them.
+    assert (first.count("<unk>"), first.count("<s>"), second.count("<unk>"), second.count("</s>")) == (255, 1, 45, 1)
+
+
 def test_a_busy_wikipedia_is_asked_again_and_a_broken_one_said_to_be_so(
     api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

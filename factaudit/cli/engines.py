@@ -64,7 +64,7 @@ def _limited(experiment: Experiment, max_cost: float | None) -> Experiment:
     "--verifier",
     "verifiers",
     multiple=True,
-    help="retrieval (default), no-context, or any evaluator (NAME[:key=value,...]). May be repeated.",
+    help="retrieval (default), no-context, npm, or any evaluator (NAME[:key=value,...]). May be repeated.",
 )
 @click.option("--facts", help="Given facts: model or human (from annotations), or a file.")
 @click.option("--conversation", is_flag=True, default=None, help="The lines are conversations.")
@@ -100,7 +100,7 @@ def score(responses: Sequence[str], out: Path, max_cost: float | None, settings:
     "--verifier",
     "verifiers",
     multiple=True,
-    help="llm (default), or any evaluator (NAME[:key=value,...]). May be repeated; the first one's links count.",
+    help="llm (default), npm, or any evaluator (NAME[:key=value,...]). May be repeated; the first one's links count.",
 )
 @click.option(
     "--grouper", "groupers", multiple=True, help="llm (default), heuristic, one-group or given. May be repeated."
