@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     "--evaluator", "evaluators", multiple=True, required=True, metavar="NAME[:key=value,...]", help="May be repeated."
 )
 @click.option("--repeats", type=click.IntRange(1), help="Ask each so often, and see how stable it is.")
+@click.option("--orders", type=click.IntRange(1), help="And so often with documents' passages in another order.")
 @click.option("--out", type=PATH, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
 @click.option(
     "--on", metavar="ray[://HOST:PORT]", help="Judge on a Ray cluster (extra [ray]); LLMs are asked from here."
@@ -45,6 +46,7 @@ def judge(
     claims: Path,
     evaluators: Sequence[str],
     repeats: int | None,
+    orders: int | None,
     out: Path,
     on: str | None,
     share: str | None,
@@ -63,7 +65,7 @@ def judge(
 
     suffix(out)  # a wrong name is said before the work, not after
     parsed = None if share is None else parse_shard(share)
-    named = [name_evaluator(spec, repeats) for spec in evaluators]
+    named = [name_evaluator(spec, repeats, orders) for spec in evaluators]
     check_names(named)
     spare([claims, *files_of(named)], out)
     table = load([claims], mapping, say).claims

@@ -21,6 +21,7 @@ from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.cluster import check_address, judge_on, stays
 from factaudit.evaluators.own import as_evaluator
 from factaudit.evaluators.registry import make_evaluator
+from factaudit.evaluators.reordered import Reordered
 from factaudit.files import Journal, held
 from factaudit.signature import digest
 from factaudit.spec import parse_spec
@@ -39,7 +40,7 @@ class NamedEvaluator:
     name: str
     evaluator: Evaluator
     threshold: float = DEFAULT_THRESHOLD
-    #: The same evaluator asked again (or with a paraphrased prompt): its verdicts are repeat 1, 2, ...
+    #: The same evaluator asked again (or with a paraphrased prompt, or passages in another order): repeat 1, 2, ...
     repeats: tuple[Evaluator, ...] = ()
 
     @property
@@ -55,14 +56,15 @@ class NamedEvaluator:
         return own if not self.repeats else f"{own}|repeats:{digest(*(one.signature for one in self.repeats))}"
 
 
-def name_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluator:
+def name_evaluator(spec: Any, repeats: int | None = None, orders: int | None = None) -> NamedEvaluator:
     """Make an evaluator from ``"NAME[:key=value,...]"`` or, as in a YAML, ``{NAME: {key: value}}``.
 
     Also from an evaluator itself, or a function of (claim, doc): see `factaudit.evaluators.own`.
 
-    Three options belong to every evaluator: ``name`` (what the verdicts table calls it; by default the evaluator's own
-    `verdict_name`, else the spec), ``threshold``, and ``repeats`` (how often it is asked; ``repeats`` here is for those
-    that do not say). Raises `UsageError`.
+    Four options belong to every evaluator: ``name`` (what the verdicts table calls it; by default the evaluator's own
+    `verdict_name`, else the spec), ``threshold``, ``repeats`` (how often it is asked) and ``orders`` (how often it is
+    asked once more with the documents' passages in another order); the last two here are for those that do not say.
+    Raises `UsageError`.
     """
     if isinstance(spec, str):
         kind, given = parse_spec(spec)
@@ -70,7 +72,7 @@ def name_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluator:
     elif not isinstance(spec, Mapping):
         evaluator = as_evaluator(spec)
         name = getattr(evaluator, "verdict_name", None) or type(evaluator).__name__
-        return NamedEvaluator(name, evaluator, repeats=_repeated(name, evaluator, repeats))
+        return NamedEvaluator(name, evaluator, repeats=_repeated(name, evaluator, repeats, orders))
     else:
         if len(spec) != 1:
             raise UsageError(f"evaluator: expected one NAME: {{options}}, found {dict(spec)!r}")
@@ -78,7 +80,7 @@ def name_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluator:
         options = dict(found or {})
     name = options.pop("name", None)
     threshold = options.pop("threshold", DEFAULT_THRESHOLD)
-    repeats = options.pop("repeats", repeats)
+    repeats, orders = options.pop("repeats", repeats), options.pop("orders", orders)
     try:
         cut = float(threshold)
     except (TypeError, ValueError):
@@ -93,11 +95,12 @@ def name_evaluator(spec: Any, repeats: int | None = None) -> NamedEvaluator:
         name += f"@{cut:g}" if cut != DEFAULT_THRESHOLD else ""
     if str(name) in RESERVED:
         raise UsageError(f"evaluator {kind!r}, option name: expected another name than {name!r}, which results have")
-    return NamedEvaluator(str(name), evaluator, cut, _repeated(kind, evaluator, repeats))
+    return NamedEvaluator(str(name), evaluator, cut, _repeated(kind, evaluator, repeats, orders))
 
 
-def _repeated(kind: str, evaluator: Evaluator, repeats: Any) -> tuple[Evaluator, ...]:
-    """The evaluator asked again: ``again(1)``, ``again(2)``, ...; by default as often as it has paraphrased prompts."""
+def _repeated(kind: str, evaluator: Evaluator, repeats: Any, orders: Any = None) -> tuple[Evaluator, ...]:
+    """The evaluator asked again: ``again(1)``, ``again(2)``, ...; by default as often as it has paraphrased prompts.
+    Then with the documents' passages in another order."""
     prompts = len(getattr(evaluator, "prompts", ()))
     try:
         wanted = 1 + prompts if repeats is None else int(repeats)
@@ -109,7 +112,14 @@ def _repeated(kind: str, evaluator: Evaluator, repeats: Any) -> tuple[Evaluator,
     again = getattr(evaluator, "again", None)
     if wanted > 1 and again is None:
         raise UsageError(f"evaluator {kind!r} gives the same verdict each time: there is nothing to repeat")
-    return tuple(again(repeat) for repeat in range(1, wanted)) if again is not None else ()
+    same = tuple(again(repeat) for repeat in range(1, wanted)) if again is not None else ()
+    try:
+        n_orders = int(orders or 0)
+    except (TypeError, ValueError):
+        n_orders = -1
+    if n_orders < 0:
+        raise UsageError(f"evaluator {kind!r}, option orders: expected 0 or more, found {orders!r}")
+    return (*same, *(Reordered(evaluator, order) for order in range(1, n_orders + 1)))
 
 
 def check_names(evaluators: Iterable[NamedEvaluator], taken: Iterable[str] = ()) -> None:
@@ -128,6 +138,7 @@ def judge(
     journal: str | Path | None = None,
     progress: bool = False,
     repeats: int | None = None,
+    orders: int | None = None,
     on: str | None = None,
 ) -> pd.DataFrame:
     """Judge a claims table with one or several evaluators.
@@ -138,13 +149,14 @@ def judge(
         journal: a folder for the journals, one file per evaluator signature; None keeps nothing on disk.
         progress: show a progress bar (on a terminal only).
         repeats: how often each is asked, where its spec does not say; an audit tells how often they agree.
+        orders: how often each is asked with the passages of documents in another order, as further repeats.
         on: a Ray cluster (``ray`` or ``ray://HOST:PORT``; the extra [ray]) for all evaluators but those that ask a
             language model: what bounds these is its server.
 
     Returns a validated verdicts table: a row per claim and evaluator, in the order of the claims; none for a row that
     stands for a response without claims.
     """
-    named = [e if isinstance(e, NamedEvaluator) else name_evaluator(e, repeats) for e in evaluators]
+    named = [e if isinstance(e, NamedEvaluator) else name_evaluator(e, repeats, orders) for e in evaluators]
     check_names(named)
     if on is not None:
         check_address(on)

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator
 
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Verdict
@@ -34,6 +36,10 @@ class _Job:
     request: Request | None
 
 
+def _listed(given: Any) -> Any:
+    return given.split("+") if isinstance(given, str) else given
+
+
 @dataclass(kw_only=True)
 class _Asks(LLMSettings):
     """What all evaluators over a language model share: besides `LLMSettings`, how they ask, and the loop."""
@@ -46,8 +52,9 @@ class _Asks(LLMSettings):
     max_tokens: int | None = None
     logprobs: bool = True
     top_logprobs: int = 20
-    #: The prompt in other words, as templates: each is a repeat of the evaluator (`factaudit judge --repeats`).
-    prompts: list[NameOrPath] = field(default_factory=list)
+    #: The prompt in other words, as templates: each is a repeat of the evaluator (`factaudit judge --repeats`). On the
+    #: command line joined by ``+``.
+    prompts: Annotated[list[NameOrPath], BeforeValidator(_listed)] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__post_init__()
