@@ -7,7 +7,6 @@ short, and drops facts that break off at a verb where another fact goes on (``po
 
 from __future__ import annotations
 
-import calendar
 import re
 import string
 import threading
@@ -28,7 +27,12 @@ _BROKEN = (
     "elected.",
 )
 _WHOLE = "founding member."
-_MONTHS = frozenset(month.lower() for month in calendar.month_name if month)
+_MONTHS = frozenset(
+    (
+        *("january", "february", "march", "april", "may", "june", "july", "august", "september", "october"),
+        *("november", "december"),
+    )
+)
 _NUMBER = re.compile(r"\b\d+\b")
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
