@@ -18,6 +18,7 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from factaudit.datasets import FORMATS, check_options
+from factaudit.datasets.sources import count
 from factaudit.errors import UsageError
 from factaudit.estimate.settings import EstimateSettings
 from factaudit.evaluators.judging import (
@@ -144,7 +145,7 @@ def run(
         claims, verdicts, annotations, provenance = read.claims, read.verdicts, read.annotations, read.provenance
         for note in read.notes:
             tell(note)
-        tell(f"claims    {len(claims):>9,} in {claims['dataset'].nunique()} datasets")
+        tell(f"claims    {len(claims):>9,} in {count(claims['dataset'].nunique(), 'dataset')}")
         calls: list[Row] = []
         if evaluators:
             check_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
@@ -153,7 +154,10 @@ def run(
                 judged = judge(claims, evaluators, journal=work / "journal", progress=progress)
             verdicts = judged if verdicts is None else merge_verdicts((verdicts, judged))
         if verdicts is None:
-            raise UsageError("nothing to audit: expected verdicts, evaluators, or a claims format that brings verdicts")
+            raise UsageError(
+                "nothing to audit: expected verdicts, evaluators, or a claims format that brings verdicts"
+                " (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes verdicts)"
+            )
         for one in evaluators:
             for part, _ in parts(one.evaluator):
                 if found := getattr(part, "provenance", None):
@@ -218,7 +222,7 @@ def _run_counts(experiment: Experiment, path: str, folder: Path, say: Callable[[
     """`run` for a counts table: nothing to judge, and nothing that is worth keeping half done."""
     with opened(folder, [path]):
         counts = read_counts(path)
-        say(f"counts    {len(counts):>9,} rows in {counts['dataset'].nunique()} datasets")
+        say(f"counts    {len(counts):>9,} rows in {count(counts['dataset'].nunique(), 'dataset')}")
         results = compare_counts(
             counts,
             audits=experiment.audits,

@@ -80,7 +80,7 @@ def test_init_without_files_writes_a_blank_that_runs_and_whose_comments_are_vali
     }
     for block in blocks:
         jsonschema.validate({"claims": "claims.jsonl"} | block, schema)
-    out.write_text(text.replace("claims: claims.jsonl", f"claims: {answers.name}\nmapping: auto"), encoding="utf-8")
+    out.write_text(text.replace("claims: claims.jsonl", f"claims: {answers.name}"), encoding="utf-8")
     results = run(out, answers.parent / "run", settings={"audits": ["rates"], "replicates": 0})
     assert {"rouge2", "always-yes"} <= set(results.evaluators)
 

@@ -96,11 +96,13 @@ def inspect(files: tuple[Path, ...], write: Path | None, mapping: Mapping) -> No
 
 
 def _show(loaded: Loaded) -> None:
+    from factaudit.datasets.sources import count
+
     claims, verdicts = loaded.claims, loaded.verdicts
     if claims is not None:
         labelled = int(claims["label"].notna().sum())
         told = [f"{labelled:,} labelled" + (f" ({claims['label'].mean():.1%} attributable)" if labelled else "")]
-        told += [f"{claims[name].nunique():,} {name}s" for name in ("dataset", "system") if claims[name].notna().any()]
+        told += [count(claims[name].nunique(), name) for name in ("dataset", "system") if claims[name].notna().any()]
         if without := int(claims["doc"].isna().sum()):
             told.append(f"{without:,} without a document")
         say(f"claims    {len(claims):,}: {', '.join(told)}")

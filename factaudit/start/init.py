@@ -41,7 +41,8 @@ claims: claims.jsonl
 # What evaluators said already.
 # verdicts: [judges.csv]
 
-# How columns are read, ours: yours.
+# How columns are read whose names are not ours: auto (what was taken for what is said), or as you say, ours: yours.
+mapping: auto
 # mapping:
 #   columns: {claim: sentence, doc: context, label: human, system: model}
 #   labels: {supported: 1, refuted: 0}
