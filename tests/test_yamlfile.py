@@ -56,7 +56,7 @@ def test_a_wrong_type(write):
 
 
 def test_a_missing_key(write):
-    assert problem(write("title: T\n")) == "line 1: expected claims (or counts), found none"
+    assert problem(write("title: T\n")) == "line 1: expected claims (or counts, or tables), found none"
 
 
 def test_a_misspelt_evaluator_audit_and_option(write):
