@@ -61,7 +61,10 @@ def adjusted_bias(
                 for at, (calibration, of, reason) in enumerate(calibrations):
                     row = about | {"method": method, "calibration_system": calibration, "system": name}
                     row |= {"n": n, "n_unscored": n_unscored, "labelled_error_rate": number(labelled[system])}
-                    estimate = np.nan if reason or not of else mean_of(found.rates[method][of, system, 0])
+                    estimate = np.nan
+                    if of and not reason:
+                        estimates = found.rates[method][of, system, 0]
+                        estimate = float(estimates[0] if len(of) == 1 else mean_of(estimates))
                     row |= {"adjusted_error_rate": number(estimate), "bias": number(estimate - labelled[system])}
                     if intervals is not None:
                         row |= with_ends(row, ends, at)
@@ -69,7 +72,9 @@ def adjusted_bias(
                     if of and not reason and np.isnan(estimate):
                         left = "no claim of the system that the method can use"
                     unlabelled = "no label" if np.isnan(labelled[system]) else ""
-                    rows.append(row | {"reason": reasons([reason or "", left, unlabelled, without_interval(row)])})
+                    both = row.get("adjusted_error_rate_low") is not None and row.get("bias_low") is not None
+                    lacking = "" if both else without_interval(row)
+                    rows.append(row | {"reason": reasons([reason or "", left, unlabelled, lacking])})
     rows.sort(key=lambda row: row["dataset"])
     return rows
 

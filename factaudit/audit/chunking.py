@@ -12,7 +12,7 @@ from factaudit.audit.core import counts as nine
 from factaudit.audit.core.checks import by_evaluator, by_keys, of_datasets
 from factaudit.audit.core.decisions import range_of
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.groups import group_by
+from factaudit.audit.core.groups import group_by, shared_texts
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.plot import DotPlot, Flips
@@ -58,7 +58,7 @@ def chunking(
     if not chosen:
         return []
     groups = group_by(judged.claims, by)
-    docs = judged.claims["doc"].tolist()
+    docs = shared_texts(judged.claims["doc"])
     lengths = _lengths(docs)
     differences = {at: r2_diff(judged.claims["claim"].tolist(), docs, at) for at in {at for *_, at in chosen}}
     n_codes = len(groups.keys) * len(_KINDS)
@@ -122,9 +122,12 @@ def chunking_rates(
     rows are those of `factaudit.audit.rates.rates` with chunk_size (null for None), for both evaluators of each pair; a
     dataset without a document that long has none.
     """
-    lengths = _lengths(judged.claims["doc"].tolist()) if size is not None else None
+    asked = _pairs(judged, pairs, size or 0, sizes)
+    if not asked:
+        return []
+    lengths = _lengths(shared_texts(judged.claims["doc"])) if size is not None else None
     found: dict[int | None, list[str]] = {}
-    for plain, chunked, own in _pairs(judged, pairs, size or 0, sizes):
+    for plain, chunked, own in asked:
         found.setdefault(None if lengths is None else own, []).extend((plain, chunked))
     rows: list[Row] = []
     for at, names in found.items():

@@ -15,7 +15,7 @@ from factaudit.audit.core import counts as nine
 from factaudit.audit.core.checks import by_evaluator, of_datasets
 from factaudit.audit.core.decisions import surely_above, surely_below
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.groups import column_codes
+from factaudit.audit.core.groups import column_codes, shared_texts
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.jackknife import MIN_CLUSTERS, slope, slope_limits
 from factaudit.audit.core.judged import Judged
@@ -156,12 +156,20 @@ def surface_trend(judged: Judged, *, intervals: Intervals | None = None) -> list
 
 
 def _overlap(judged: Judged) -> _Overlap:
+    """Read once, whichever audits ask: it is the one thing here that takes time."""
+    if ("overlap",) not in judged.kept:
+        judged.kept["overlap",] = _read(judged)
+    found: _Overlap = judged.kept["overlap",]
+    return found
+
+
+def _read(judged: Judged) -> _Overlap:
     named = judged.claims["task"].where(judged.claims["task"].notna(), judged.claims["dataset"])
     codes, tasks = column_codes(named.to_frame("task"), "task")
     labelled = np.flatnonzero(judged.label >= 0)
     r2 = np.full(len(judged.claims), np.nan)
-    texts = judged.claims.iloc[labelled]
-    r2[labelled] = rouge2_precision(texts["claim"].tolist(), texts["doc"].tolist())
+    some = judged.claims.iloc[labelled]
+    r2[labelled] = rouge2_precision(some["claim"].tolist(), shared_texts(some["doc"]))
     return _Overlap(tasks, codes, r2)
 
 

@@ -173,9 +173,9 @@ class Ranked:
             loss, defined = others_below * errors, (errors > 0) & (others > 0)
             loss -= errors_below * others
         order = np.argsort(np.abs(thresholds - 0.5), kind="stable")
-        rank = np.empty(len(order), dtype=np.int32)
+        rank = np.empty(len(order), dtype=np.int16 if len(order) < 1 << 15 else np.int32)
         rank[order] = np.arange(len(order))
-        nearest = np.where(loss == loss.min(0), rank[:, None], len(order) - 1).min(0)
+        nearest = np.where(loss == loss.min(0), rank[:, None], rank.dtype.type(len(order) - 1)).min(0)
         return thresholds, np.where(defined, order[nearest], -1)
 
     def error_rates(self, tuned: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:

@@ -156,10 +156,11 @@ class Judged:
         return sorted(self.claims["system"].dropna().unique())
 
     def group(self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False) -> Groups:
-        key = (level, tuple(by), systems)
-        if key not in self._groups:
-            self._groups[key] = self._grouped(level, by, systems)
-        return self._groups[key]
+        key = ("groups", level, tuple(by), systems)
+        if key not in self.kept:
+            self.kept[key] = self._grouped(level, by, systems)
+        found: Groups = self.kept[key]
+        return found
 
     def _grouped(self, level: str, by: Sequence[str], systems: bool) -> Groups:
         units, groups = self.at(level), group_by(self.claims, by)
@@ -206,18 +207,12 @@ class Judged:
 
     def _places(self, groups: Groups) -> Places:
         """Of groups that are kept (`group`), found once."""
-        if id(groups) not in self._pairs:
+        key = ("places", id(groups))
+        if key not in self.kept:
             found = Places.of(groups.codes, self.at(groups.level).clusters, len(groups.keys))
-            self._pairs[id(groups)] = groups, found  # kept together, so that no other groups have that id
-        return self._pairs[id(groups)][1]
-
-    @cached_property
-    def _groups(self) -> dict[tuple[str, tuple[str, ...], bool], Groups]:
-        return {}
-
-    @cached_property
-    def _pairs(self) -> dict[int, tuple[Groups, Places]]:
-        return {}
+            self.kept[key] = found, groups  # kept together, so that no other groups have that id
+        places: Places = self.kept[key][0]
+        return places
 
     def _values(self, groups: Groups, fields: Sequence[Field]) -> list[np.ndarray]:
         units = self.at(groups.level)
