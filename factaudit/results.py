@@ -99,7 +99,8 @@ class Results:
         chosen = named[plot] if plot else declared.plots[0]
         if panels is not None:
             chosen = replace(chosen, panels=panels)  # type: ignore[call-arg]
-        return draw(chosen, rows, declared.columns, self.evaluators)
+        floors = {row["name"] for row in self.about.get("evaluators", []) if row.get("floor")}
+        return draw(chosen, rows, declared.columns, self.evaluators, floors)
 
     def to_dict(self) -> dict[str, Any]:
         """The content of ``results.json``."""

@@ -21,7 +21,7 @@ from factaudit.errors import InputError
 from factaudit.report import render
 from factaudit.report.content import build
 from factaudit.report.markdown import escape
-from factaudit.report.summary import checks, evidence, glance, lead
+from factaudit.report.summary import checks, evidence, glance, headlines, lead
 from factaudit.report.tables import result_table
 
 #: What they share takes long: one process makes it.
@@ -54,6 +54,7 @@ class Page(HTMLParser):
         assert self._open.pop() == tag, f"</{tag}> closes something else"
 
     def handle_data(self, data: str) -> None:
+        data = data.replace("\u00a0", " ")  # between a number and its unit
         if self._open and self._open[-1] not in ("script", "style"):
             self.text.append(data)
         if self._open and "td" in self._open:
@@ -529,7 +530,9 @@ def test_the_report_reads_results_and_declarations_only(root: Path) -> None:
         "factaudit.audit.core.words",
         "factaudit.errors",
         "factaudit.files",
+        "factaudit.signature",
         "factaudit.text.cells",
+        "factaudit.text.printable",
     }
 
 
@@ -622,3 +625,30 @@ def test_means_over_calibrations_stand_in_the_report(tmp_path: Path) -> None:
     results = make_results(2, 2, 2)
     (section,) = [section for section in build(results, tmp_path).sections if section.id == "adjustment"]
     assert "threshold" not in section.tables[0].columns, "a mean over calibrations has none"
+
+
+def test_five_findings_open_the_report_and_stand_for_those_on_other_data_sets(example: dict[str, Any]) -> None:
+    def finding(check: str, severity: str, evaluator: str, dataset: str) -> dict[str, Any]:
+        statement = f"{check} {severity} {evaluator} {dataset}"
+        base = {"id": check, "severity": severity, "evaluator": evaluator, "dataset": dataset}
+        return {**base, "statement": statement, "evidence": {}}
+
+    found = [finding("gap", "warn", "a", "one"), finding("iou", "fail", "b", "one")]
+    found += [finding("headroom", "fail", "a", dataset) for dataset in ("one", "two", "three")]
+    found += [finding("headroom", "fail", "b", "one")]
+    found += [finding(f"other{n}", "warn", "a", "one") for n in range(4)]
+    found += [finding("gap", "ok", "b", "one")]
+    groups, well = checks({**example, "findings": found})
+    first = headlines(groups)
+    assert [one.statement for one in first] == [
+        "headroom fail a one (And so on 2 more datasets.)",
+        "iou fail b one",
+        "headroom fail b one",
+        "gap warn a one",
+        "other0 warn a one",
+    ]
+    assert len(well) == 1
+    assert first[0].check.audit == "headroom"
+    document = build({**example, "findings": found}, Path())
+    assert document.carrying[0].stem.startswith("headroom")
+    assert len(document.carrying) == 2

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
+from xml.etree import ElementTree
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -14,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from report_results import make_results
 
-from factaudit.audit import computable
+from factaudit.audit import computable, declaration
 from factaudit.report import plots
 from factaudit.report.plots import style
 
@@ -212,3 +214,61 @@ def test_columns_of_a_heat_map_can_be_told_apart() -> None:
     figure = draw("consistency", rows, names)
     labels = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
     assert len(set(labels)) == len(labels) == 3
+
+
+def _with_floors(rates: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    one = {"dataset": "D", "n": 9, "tpr": 1.0, "tnr": 0.0, "bacc": 0.5}
+    return [*rates, {**one, "evaluator": "always-yes"}]
+
+
+def test_floors_are_lines_to_measure_others_by_and_no_evaluators() -> None:
+    row = {"dataset": "D", "evaluator": "e", "n": 9, "tpr": 0.8, "tnr": 0.6, "bacc": 0.7}
+    audit = declaration("rates", [row])
+    drawn = plots.draw(audit.plots[0], _with_floors([row]), audit.columns, ["always-yes", "e"], {"always-yes"})
+    axes = drawn.axes[0]
+    marked = [line for line in axes.lines if line.get_marker() == "o"]
+    assert [list(line.get_xdata()) for line in marked] == [[80.0]], "one marker: the evaluator's, in the first colour"
+    lines = [path.vertices.tolist() for c in axes.collections for path in c.get_paths() if len(path.vertices) == 2]
+    assert [[100.0, -0.4], [100.0, 0.4]] in lines, "across the whole group"
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["e", "always-yes (a floor)"]
+    # Where a floor is all there is, it is what the figure is of.
+    alone = plots.draw(audit.plots[0], _with_floors([]), audit.columns, ["always-yes"], {"always-yes"})
+    assert any(line.get_marker() == "o" for line in alone.axes[0].lines)
+
+
+def test_plots_without_a_line_for_floors_leave_them_out() -> None:
+    base = {"dataset": "D", "level": "claim", "n": 9, "labelled_error_rate": 0.2}
+    rows = [
+        {**base, "system": system, "evaluator": name, "predicted_error_rate": rate}
+        for system in "ab"
+        for name, rate in (("e", 0.3), ("always-no", 1.0))
+    ]
+    audit = declaration("quantification", rows)
+    drawn = plots.draw(audit.plots[0], rows, audit.columns, ["e", "always-no"], {"always-no"})
+    assert all(100.0 not in list(line.get_ydata()) for line in drawn.axes[0].lines if line.get_marker() != "None")
+
+
+def test_points_lead_to_their_claims(tmp_path: Path) -> None:
+    rows = [
+        {"dataset": 'a"&<', "evaluator": "e&<>", "n": 9, "tpr": 0.8, "tnr": 0.6, "bacc": 0.7},
+        {"dataset": "__macro__", "evaluator": "e&<>", "n": 9, "tpr": 0.7, "tnr": None, "bacc": None},
+    ]
+    audit = declaration("rates", rows)
+    (path,) = style.save_figure(plots.draw(audit.plots[0], rows, audit.columns), tmp_path / "rates", "Rates")
+    svg = ElementTree.parse(path).getroot()
+    found = {
+        one.attrib["href"].removeprefix("../report.html#claims?"): one
+        for one in svg.iter("{http://www.w3.org/2000/svg}a")
+    }
+    assert [parse_qs(query) for query in found] == [
+        {"evaluator": ["e&<>"], "dataset": ['a"&<'], "kind": ["rejected"]},
+        {"evaluator": ["e&<>"], "kind": ["rejected"]},
+        {"evaluator": ["e&<>"], "dataset": ['a"&<'], "kind": ["passed"]},
+        {"evaluator": ["e&<>"], "dataset": ['a"&<'], "kind": ["wrong"]},
+    ]
+    first = next(iter(found.values()))
+    assert first[0].text == 'e&<>, a"&<: TPR (%) 80.0'
+    # The disc lies on the marker: both are placed in points from the upper left corner.
+    place = float(first[1].attrib["cx"]), float(first[1].attrib["cy"])
+    uses = [u.attrib for u in svg.iter("{http://www.w3.org/2000/svg}use") if "x" in u.attrib]
+    assert any(abs(float(u["x"]) - place[0]) < 0.2 and abs(float(u["y"]) - place[1]) < 0.2 for u in uses)

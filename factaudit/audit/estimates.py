@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from factaudit.audit.core.declare import Audit, Audited, Column, shared
 from factaudit.audit.core.plot import DotPlot, Forest
 from factaudit.audit.core.rows import Row
-from factaudit.audit.core.words import count, percent, with_interval
+from factaudit.audit.core.words import count, percent, points, with_interval
 
 #: In the order of the forest plot: as predicted, by labels, corrected; then those to compare with.
 SHOWN = ("raw", "pooled-threshold", "labels", "regression-ppi", "hierarchical", "ppi", "ppi++", "rogan-gladen")
@@ -57,17 +57,32 @@ def _sentence(row: Row) -> str:
         told.append(f"The labels order {percent(row['resolved'])} of {count(row['n_pairs'], 'pair')} of systems.")
     if row["worth"] is not None:
         told.append(
-            f"Intervals are {percent(row['width'])} wide on average, where the labels alone give "
-            f"{percent(row['width_labels'])}: the scores made each label worth {row['worth']:.1f}."
+            f"Intervals are {points(row['width'])} points wide on average, where the labels alone give "
+            f"{points(row['width_labels'])}: the scores made each label worth {row['worth']:.1f}."
         )
     if row["reason"]:
         told.append(f"Note: {row['reason']}.")
     return " ".join(told)
 
 
+def _short(row: Row) -> str:
+    """What the report's opening says of a row: the rest is in its section."""
+    of = f"{row['dataset']}, {row['level']}s: {count(row['n_labels'], 'label')} for {count(row['n_systems'], 'system')}"
+    if row["quote"] is None:
+        return f"{of}: {row['why']}."
+    told = [f"quote the rates of “{row['quote']}”"]
+    if row["headroom"] is not None:
+        told.append(f"the lowest is {with_interval(_HEADROOM, row, 'headroom')}")
+    if row["resolved"] is not None:
+        told.append(f"{percent(row['resolved'])} of {count(row['n_pairs'], 'pair')} of systems can be ordered")
+    if row["worth"] is not None:
+        told.append(f"the scores made each label worth {row['worth']:.1f}")
+    return f"{of}: {'; '.join(told)}."
+
+
 def _opening(audited: Audited, best: str | None) -> str:
     rows = audited.rows("estimate_summary")
-    told = " ".join(_sentence(row) for row in rows[:2])
+    told = " ".join(_short(row) for row in rows[:2])
     more = len(rows) - 2
     return told + (f" {count(more, 'more dataset or level', 'more datasets and levels')} below." if more > 0 else "")
 

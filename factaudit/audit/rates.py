@@ -315,8 +315,8 @@ def _glance_note(row: Row) -> str:
 # --------------------------------------------------------------------------------------------------------- declaration
 
 
-def _rate(heading: str, what: str, unit: Unit = "percent", shown: bool = True) -> Column:
-    return Column(heading, unit, what, bounds=True, interval=True, shown=shown)
+def _rate(heading: str, what: str, unit: Unit = "percent", shown: bool = True, claims: str = "wrong") -> Column:
+    return Column(heading, unit, what, bounds=True, interval=True, shown=shown, claims=claims)
 
 
 _BACC = _rate("BAcc", "(TPR + TNR) / 2")
@@ -326,10 +326,10 @@ COLUMNS: dict[str, Column] = {
     "n_attributable": Column("label 1", "count", "scored claims of each label"),
     "n_unattributable": Column("label 0", "count", "scored claims of each label"),
     "n_datasets": Column("datasets", "count", "how many data sets a mean is over; 1 elsewhere", shown=False),
-    "tpr": _rate("TPR", "P(prediction 1 given label 1), P(prediction 0 given label 0)"),
-    "tnr": _rate("TNR", "P(prediction 1 given label 1), P(prediction 0 given label 0)"),
-    "fpr": _rate("FPR", "1 − TNR, 1 − TPR", shown=False),
-    "fnr": _rate("FNR", "1 − TNR, 1 − TPR", shown=False),
+    "tpr": _rate("TPR", "P(prediction 1 given label 1), P(prediction 0 given label 0)", claims="rejected"),
+    "tnr": _rate("TNR", "P(prediction 1 given label 1), P(prediction 0 given label 0)", claims="passed"),
+    "fpr": _rate("FPR", "1 − TNR, 1 − TPR", shown=False, claims="passed"),
+    "fnr": _rate("FNR", "1 − TNR, 1 − TPR", shown=False, claims="rejected"),
     "bacc": _BACC,
     "ppr": _rate("PPR", "share predicted 1"),
     "gap": _rate("gap", "TPR − TNR", "points"),

@@ -10,7 +10,7 @@ from factaudit.cli.options import PATH, example
 from factaudit.cli.terminal import say
 from factaudit.cli.verb import Verb, answer
 
-_FORMS = ("latex", "every-eval-ever", "inspect", "jsonl")
+_FORMS = ("latex", "figures", "every-eval-ever", "inspect", "jsonl")
 
 
 @click.command(
@@ -23,7 +23,9 @@ _FORMS = ("latex", "every-eval-ever", "inspect", "jsonl")
 @click.option("--to", "form", type=click.Choice(_FORMS), required=True, help="The form.")
 @click.option("--out", type=PATH, help="A folder.  [default: RUN_DIR/export/FORM]")
 def export(run_dir: Path, form: str, out: Path | None) -> None:
-    """Write a run as LaTeX tables and a methods paragraph, for Every Eval Ever, as Inspect's logs, or as JSON lines."""
+    """Write a run as LaTeX tables and a methods paragraph, as figures of two widths (PDF and SVG), for Every Eval Ever,
+    as Inspect's logs, or as JSON lines.
+    """
     from factaudit.export import export as export_run
 
     files = export_run(run_dir, form, out)

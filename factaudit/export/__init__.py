@@ -16,6 +16,7 @@ FORMS = {
         "a JSON file per evaluator in the schema of evaleval/every_eval_ever, 0.2.1",
     ),
     "inspect": ("inspect_log", "a log that Inspect's viewer opens: a sample per claim, a scorer per evaluator"),
+    "figures": ("figures", "every figure at a column's and at a page's width, as PDF and SVG"),
     "jsonl": ("jsonl", "a line per claim with its label and all verdicts"),
 }
 

@@ -60,7 +60,7 @@ def render(run_dir: Path, *, png: bool = False, drawn: dict[str, str] | None = N
         if missing:
             from factaudit.report.plots.style import save_figure
 
-            save_figure(picture.draw(), figures / picture.stem, picture.caption.split(".")[0], missing)
+            save_figure(picture.draw(None), figures / picture.stem, picture.caption.split(".")[0], missing)
         drawn |= {f"figures/{picture.stem}.{kind}": key for kind in kinds}
         written += [figures / f"{picture.stem}.{kind}" for kind in kinds]
     for path, text in (

@@ -188,12 +188,12 @@
     part("back").addEventListener("click", () => { first = Math.max(0, first - SIZE); show(); });
     part("on").addEventListener("click", () => { first += SIZE; show(); });
     window.addEventListener("hashchange", follow);
-    for (const link of document.querySelectorAll("a[data-asked]")) {
-      link.addEventListener("click", (event) => {
-        event.preventDefault();
-        location.hash = `claims?${link.dataset.asked}`;
-      });
-    }
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest("a[data-asked]");
+      if (!link) return;
+      event.preventDefault();
+      location.hash = `claims?${link.dataset.asked}`;
+    });
     await show();
     follow();
     root.dataset.ready = "yes";

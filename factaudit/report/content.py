@@ -5,6 +5,7 @@ Sections of audits are made from the audits' declarations and from their rows.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +16,7 @@ from factaudit.audit.core.declare import Audit, columns_of, in_order
 from factaudit.audit.core.rows import Row, repeats
 from factaudit.audit.core.words import count
 from factaudit.report.pictures import Picture, defined, pictures
-from factaudit.report.summary import Warned, above, checks, decisions, glance, lead
+from factaudit.report.summary import Headline, Warned, checks, decisions, glance, headlines, lead
 from factaudit.report.tables import Table, plain_table, result_table
 
 
@@ -41,8 +42,9 @@ class Document:
     glance: Table | None
     #: What to warn of, by check; and the findings that are well.
     checks: list[Warned]
-    #: Of each check, how many of its findings stand above the fold.
-    above: list[int]
+    #: The findings to read first, and the figures that carry them.
+    headlines: list[Headline]
+    carrying: list[Picture]
     well: list[Row]
     sections: list[Section]
     signature: str
@@ -58,19 +60,35 @@ def build(results: Mapping[str, Any], run_dir: Path) -> Document:
     sections += [_audit_section(audit, results) for audit in audits]
     sections += [_calls(results["calls"])] if results.get("calls") else []
     sections.append(_provenance(results))
+    sections = [section for section in sections if section.text or section.tables or section.pictures]
     warnings, well = checks(results)
+    first = headlines(warnings)
     return Document(
         title=about.get("title") or "Evaluators compared",
         lead=lead(results),
         decisions=decisions(results),
         glance=glance(results),
         checks=warnings,
-        above=above(warnings),
+        headlines=first,
+        carrying=_carrying(first, sections),
         well=well,
-        sections=[section for section in sections if section.text or section.tables or section.pictures],
+        sections=sections,
         signature=results["signature"],
         version=str(about.get("factaudit", "")),
     )
+
+
+#: So many figures open the report.
+MOST_CARRYING = 2
+
+
+def _carrying(first: Sequence[Headline], sections: Sequence[Section]) -> list[Picture]:
+    """The figures of the audits whose findings open the report, those of most findings first; else the first ones."""
+    found = Counter(headline.check.audit.replace("_", "-") for headline in first)
+    drawn = [section for section in sections if section.pictures]
+    # An engine's own section says what its run was about.
+    drawn.sort(key=lambda section: (not section.id.startswith("section-"), -found[section.id]))
+    return [section.pictures[0] for section in drawn[:MOST_CARRYING]]
 
 
 def _audit_section(audit: Audit, results: Mapping[str, Any]) -> Section:

@@ -20,8 +20,6 @@ from factaudit.report.summary import evidence
 
 #: Bytes of figures that the file may hold.
 MAX_FIGURES = 2_400_000
-#: The sections of which the first figure carries the report's opening; the others are in the folded appendix.
-CARRYING = ("estimates", "rates", "quantification")
 #: What stands for a figure until it is unpacked: an empty one.
 _NOTHING = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4="
 
@@ -35,13 +33,10 @@ def to_html(document: Document, figures: Path, claims: Claims | None = None) -> 
     about = claims.about() if claims is not None else {"evaluators": [], "datasets": [], "systems": []}
     made.filters["link"] = lambda finding: link(finding, about)
     script = script_of()
-    by_id = {section.id: section for section in document.sections}
-    carrying = [by_id[name].pictures[0] for name in CARRYING if name in by_id and by_id[name].pictures][:2]
     held = {"served": False, "packed": claims.packed(), "kinds": KINDS, "most": MAX_CLAIMS} if claims else None
     return made.get_template("report.html.j2").render(
         document=document,
         images=_images([one for section in document.sections for one in section.pictures], figures),
-        carrying=carrying,
         next_steps=_next_steps(document, claims is not None, len(about["systems"])),
         claims=held,
         style=style_of(),
@@ -74,6 +69,8 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters["evidence"] = evidence
+    # A number and its unit stay on one line.
+    made.filters["units"] = lambda text: str(text).replace(" %", "\u00a0%")
     return made
 
 

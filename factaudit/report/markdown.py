@@ -25,12 +25,16 @@ def to_markdown(document: Document) -> str:
         parts.append(_table(document.glance))
     if document.checks or document.well:
         parts.append("## Findings")
-        for check, shown in zip(document.checks, document.above, strict=True):
-            if shown:
-                parts.append(f"### {escape(check.title)} ({check.counts()})")
-                parts.append("\n".join(_finding(each) for each in check.findings[:shown]))
-        more = sum(len(check.findings) for check in document.checks) - sum(document.above)
-        more_text = f"{more:,} more warnings and " if more else ""
+        if document.headlines:
+            parts.append(
+                "\n".join(
+                    _finding(each.finding, f"{each.check.title}: {each.statement}") for each in document.headlines
+                )
+            )
+            told = "; ".join(f"{escape(check.title)} ({check.counts()})" for check in document.checks)
+            parts.append(f"What was found, by check: {told}.")
+        more = sum(len(check.findings) for check in document.checks) - len(document.headlines)
+        more_text = f"{count(more, 'more warning')} and " if more else ""
         parts.append(
             f"{more_text}{count(len(document.well), 'check')} without a warning: [findings](tables/findings.csv)"
         )
@@ -39,8 +43,8 @@ def to_markdown(document: Document) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _finding(each: Row) -> str:
-    text = f"- **{escape(str(each.get('severity', '')))}** {escape(str(each.get('statement', '')))}"
+def _finding(each: Row, statement: str) -> str:
+    text = f"- **{escape(str(each.get('severity', '')))}** {escape(statement)}"
     return f"{text} ({escape(evidence(each))})" if each.get("evidence") else text
 
 

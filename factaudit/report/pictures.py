@@ -6,18 +6,17 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from factaudit.audit.core import declare, words
 from factaudit.audit.core.declare import Audit, columns_of
 from factaudit.audit.core.plot import CrossTable, DotPlot, Flips, Forest, Grid, HeatMap, Lines, Plot, Scatter
 from factaudit.audit.core.rows import Row, is_total
 from factaudit.audit.core.words import count
-from factaudit.report.plots.groups import group_columns, group_label, without_all
+from factaudit.report.plots.groups import group_columns, group_label, without_all, without_floors
 from factaudit.signature import digest
 
 if TYPE_CHECKING:
@@ -43,7 +42,8 @@ _SHAPES: dict[type[Plot], str] = {
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure of the report: ``figures/<stem>.svg``; ``draw`` is None where it is there already.
+    """A figure of the report: ``figures/<stem>.svg``; ``draw`` is None where it is there already, else it draws
+    at a width in inches (None: a page's).
 
     ``of``: all that is drawn, as text: the same text gives the same figure.
     """
@@ -51,14 +51,15 @@ class Picture:
     stem: str
     caption: str
     alt: str
-    draw: Callable[[], Figure] | None = None
+    draw: Callable[[float | None], Figure] | None = None
     of: str = ""
 
 
 @functools.cache
 def version_of_figures() -> str:
     """A digest of the code that draws."""
-    sources = [*Path(__file__).parent.glob("plots/*.py"), Path(words.__file__), Path(declare.__file__)]
+    core = Path(__file__).parents[1] / "audit" / "core"
+    sources = [*Path(__file__).parent.glob("plots/*.py"), core / "words.py", core / "declare.py", core / "plot.py"]
     return digest(version("matplotlib"), *(path.read_bytes() for path in sorted(sources)))
 
 
@@ -96,6 +97,8 @@ def _of_plot(
     audit: Audit, plot: Plot, rows: list[Row], evaluators: Sequence[str], about: Mapping[str, Any]
 ) -> list[Picture]:
     found = []
+    floors = {row["name"] for row in about.get("evaluators") or [] if row.get("floor")}
+    rows = without_floors(plot, rows, floors)
     levels = list(dict.fromkeys(row.get("level") for row in rows)) if "level" in audit.columns else [None]
     for level in levels:
         mine = [row for row in rows if level is None or row.get("level") == level]
@@ -115,8 +118,10 @@ def _of_plot(
                 caption += f" {left}"
             among = f"; {count(len(_evaluators(part)), 'evaluator')}" if _evaluators(part) else ""
             alt = f"{_SHAPES[type(plot)]}: {what}{among}. The table of this section has the figures."
-            of = json.dumps([repr(plot), repr(audit.columns), list(evaluators), caption.split(".")[0], part])
-            found.append(Picture(stem, caption, alt, _drawing(audit, plot, part, evaluators), of))
+            of = json.dumps(
+                [repr(plot), repr(audit.columns), list(evaluators), sorted(floors), caption.split(".")[0], part]
+            )
+            found.append(Picture(stem, caption, alt, _drawing(audit, plot, part, evaluators, floors), of))
     return found
 
 
@@ -181,11 +186,13 @@ def _evaluators(rows: Sequence[Row]) -> set[str]:
     return {row[key] for row in rows for key in ("evaluator", "evaluator_a", "evaluator_b") if row.get(key)}
 
 
-def _drawing(audit: Audit, plot: Plot, rows: list[Row], evaluators: Sequence[str]) -> Callable[[], Figure]:
-    def draw() -> Figure:
+def _drawing(
+    audit: Audit, plot: Plot, rows: list[Row], evaluators: Sequence[str], floors: Set[str]
+) -> Callable[[float | None], Figure]:
+    def draw(width: float | None = None) -> Figure:
         from factaudit.report import plots
 
-        return plots.draw(plot, rows, audit.columns, evaluators)
+        return plots.draw(plot, rows, audit.columns, evaluators, floors, width)
 
     return draw
 

@@ -34,12 +34,52 @@ async function unpackPicture(image) {
   try {
     const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const drawing = await new Response(stream).text();
     const reader = new FileReader();
     reader.addEventListener("load", () => { image.src = reader.result; });
-    reader.readAsDataURL(new Blob([await new Response(stream).arrayBuffer()], { type: "image/svg+xml" }));
+    reader.readAsDataURL(new Blob([drawing], { type: "image/svg+xml" }));
+    if (document.getElementById("claims")) linkPoints(image, drawing);
   } catch {
     image.alt = `This browser cannot unpack the figure; it is in the folder figures. ${image.alt}`;
   }
+}
+// Points of a figure lead to their claims: the drawing's links are laid over the picture. One of them can be reached by
+// the tabulator, the others from it by the arrow keys.
+function linkPoints(image, drawing) {
+  const svg = new DOMParser().parseFromString(drawing, "image/svg+xml").documentElement;
+  const [, , width, height] = (svg.getAttribute("viewBox") || "").split(/\s+/).map(Number);
+  const layer = document.createElement("div");
+  layer.className = "points";
+  layer.setAttribute("role", "group");
+  layer.setAttribute("aria-label", "Points of the figure: to their claims");
+  for (const anchor of svg.getElementsByTagName("a")) {
+    const disc = anchor.querySelector("circle");
+    const asked = (anchor.getAttribute("href") || "").split("#claims?")[1];
+    if (!disc || !asked) continue;
+    const link = document.createElement("a");
+    link.href = "#claims";
+    link.dataset.asked = asked;
+    link.title = anchor.querySelector("title").textContent;
+    link.setAttribute("aria-label", link.title);
+    link.tabIndex = layer.children.length ? -1 : 0;
+    link.style.left = `${(100 * disc.getAttribute("cx")) / width}%`;
+    link.style.top = `${(100 * disc.getAttribute("cy")) / height}%`;
+    layer.append(link);
+  }
+  if (!layer.children.length) return;
+  layer.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    const links = Array.from(layer.children);
+    const next = links[links.indexOf(document.activeElement) + step];
+    if (!next) return;
+    event.preventDefault();
+    for (const link of links) link.tabIndex = link === next ? 0 : -1;
+    next.focus();
+  });
+  const frame = document.createElement("div");
+  frame.className = "drawing";
+  image.replaceWith(frame);
+  frame.append(image, layer);
 }
 function unpackPictures() {
   for (const image of document.querySelectorAll("img[data-packed]")) {

@@ -12,7 +12,7 @@ from typing import Any
 from factaudit.audit import declared
 from factaudit.audit.core.decisions import limits_of
 from factaudit.audit.core.declare import Audited, Column
-from factaudit.audit.core.rows import Row
+from factaudit.audit.core.rows import ALL, MACRO, Row
 from factaudit.audit.core.words import UNDEFINED, count, figure, heading, percent, points, span
 from factaudit.report.tables import Cell, Table, beside
 
@@ -36,9 +36,9 @@ def lead(results: Mapping[str, Any]) -> list[str]:
         best = None  # what is judged has no figure: to tell of what it is measured by would mislead
     paragraphs = [_about(results["about"])]
     said = {name: a.opening(audited, best) for name, a in declared().items() if a.opening and audited.rows(name)}
-    # Who is best comes first; what else is known of it makes a paragraph of its own.
+    # Who is best comes first.
     paragraphs += [said.pop(name) for name in list(said) if declared()[name].best is not None]
-    paragraphs.append(" ".join(filter(None, said.values())))
+    paragraphs += said.values()
     told = results["about"].get("evaluators", [])
     missing = _shares({each["name"]: (_without_prediction(each), each.get("n_verdicts") or 0) for each in told})
     if missing:
@@ -156,6 +156,8 @@ class Warned:
 
     title: str
     findings: list[Row]
+    #: The audit whose check it is; "" where none declares it.
+    audit: str = ""
 
     def counts(self) -> str:
         """``3 fail, 1 warn``."""
@@ -163,20 +165,37 @@ class Warned:
         return ", ".join(f"{severities.count(one)} {one}" for one in SEVERITIES if one in severities)
 
 
-#: So many findings stand above the fold, the gravest ones; the others are folded.
-ABOVE = 12
+#: So many findings open the report.
+MOST_HEADLINES = 5
 
 
-def above(groups: Sequence[Warned], most: int = ABOVE) -> list[int]:
-    """How many findings of each check stand above the fold: of every check the gravest, then the next gravest."""
-    shown = [0] * len(groups)
-    for severity in SEVERITIES:
-        for depth in range(max((len(each.findings) for each in groups), default=0)):
-            for at, each in enumerate(groups):
-                fits = len(each.findings) > depth == shown[at] and sum(shown) < most
-                if fits and each.findings[depth].get("severity") == severity:
-                    shown[at] += 1
-    return shown
+@dataclass(frozen=True)
+class Headline:
+    """What a check found of an evaluator: its gravest finding, which stands for those on ``more`` other data sets."""
+
+    check: Warned
+    finding: Row
+    more: int
+
+    @property
+    def statement(self) -> str:
+        text = str(self.finding.get("statement"))
+        return f"{text} (And so on {count(self.more, 'more dataset')}.)" if self.more else text
+
+
+def headlines(groups: Sequence[Warned], most: int = MOST_HEADLINES) -> list[Headline]:
+    """The findings to read first: of every check the one on the best evaluator, then the next; the gravest first, and
+    among equals those that hold on most data sets."""
+    ranked = []
+    for group in groups:
+        lines: dict[tuple[Any, Any], list[Row]] = {}
+        for each in group.findings:
+            lines.setdefault((each.get("severity"), each.get("evaluator")), []).append(each)
+        for depth, ((severity, _), found) in enumerate(lines.items()):
+            more = len({each.get("dataset") for each in found} - {None, ALL, MACRO, found[0].get("dataset")})
+            gravity = SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
+            ranked.append((gravity, depth, -more, Headline(group, found[0], more)))
+    return [headline for *_, headline in sorted(ranked, key=lambda one: one[:3])[:most]]
 
 
 def checks(results: Mapping[str, Any]) -> tuple[list[Warned], list[Row]]:
@@ -184,7 +203,7 @@ def checks(results: Mapping[str, Any]) -> tuple[list[Warned], list[Row]]:
     gravity = {severity: position for position, severity in enumerate(SEVERITIES)}
     best = best_first(Audited(results["audits"], results.get("about", {})))
     rank = {evaluator: position for position, evaluator in enumerate(best)}
-    titles = {check.id: check.title for audit in declared().values() for check in audit.checks}
+    known = {check.id: (check.title, audit.name) for audit in declared().values() for check in audit.checks}
 
     def order(finding: Row) -> tuple[int, int]:
         return gravity.get(str(finding.get("severity")), 0), rank.get(str(finding.get("evaluator")), len(rank))
@@ -192,8 +211,9 @@ def checks(results: Mapping[str, Any]) -> tuple[list[Warned], list[Row]]:
     found = results.get("findings") or []
     grave = [each for each in found if each.get("severity") != "ok"]
     groups = [
-        Warned(titles.get(str(one), str(one)), sorted((f for f in grave if f.get("id") == one), key=order))
+        Warned(title, sorted((f for f in grave if f.get("id") == one), key=order), audit)
         for one in dict.fromkeys(each.get("id") for each in grave)
+        for title, audit in [known.get(str(one), (str(one), ""))]
     ]
     return groups, [each for each in found if each.get("severity") == "ok"]
 

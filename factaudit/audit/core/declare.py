@@ -52,6 +52,8 @@ class Column:
     signed: bool = True
     #: How values read, where that is not as they are.
     values: Mapping[str, str] = field(default_factory=dict)
+    #: Of a figure: which claims are behind a point of it, of the kinds that the claim browser has.
+    claims: str = "wrong"
 
 
 #: Keys that many audits have, with one meaning.

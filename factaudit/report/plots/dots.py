@@ -14,12 +14,12 @@ from factaudit.audit.core.words import heading
 from factaudit.report.plots.marks import Frame, Point, unique
 from factaudit.report.plots.style import (
     INK,
-    PAGE,
     PALE,
     SMALL,
     Series,
     figure_with_legend,
     limits_of,
+    link_point,
     look_of,
     marker_of,
     n_lines,
@@ -63,11 +63,11 @@ def draw_dots(plot: DotPlot, frame: Frame) -> Figure:
     ]
     series = frame.series(plot.series)
     if plot.reference is None:
-        return _dot_plot(points, _shared_limits(panels, points), series)
+        return _dot_plot(points, _shared_limits(panels, points), series, frame)
     of_group = {frame.group(row): row for row in frame.rows}
     points += [frame.point(row, plot.reference, plot.keys[0], group, _REFERENCE.key) for group, row in of_group.items()]
     series.append(replace(_REFERENCE, label=frame.columns[plot.reference].heading))
-    return _dot_plot(points, _shared_limits(panels, points), series, centre=_REFERENCE.key)
+    return _dot_plot(points, _shared_limits(panels, points), series, frame, centre=_REFERENCE.key)
 
 
 def _panel_per_value(plot: DotPlot, column: str, frame: Frame) -> Figure:
@@ -82,7 +82,7 @@ def _panel_per_value(plot: DotPlot, column: str, frame: Frame) -> Figure:
     for row in frame.rows:
         place = (str(row[column]), frame.group(row))
         first = frame.point(row, key, *place, str(row[plot.series]))
-        if plot.beyond is not None:
+        if plot.beyond is not None and row.get("evaluator") not in frame.floors:
             last = frame.point(row, plot.beyond, *place, f"{row[plot.series]}\0beyond")
             # The line runs from the one to the other.
             points += [replace(first, low=first.value, high=last.value), replace(last, low=None, high=None)]
@@ -100,11 +100,12 @@ def _panel_per_value(plot: DotPlot, column: str, frame: Frame) -> Figure:
                 one,
                 replace(one, key=f"{one.key}\0beyond", label=f"{one.label}, {word}", filled=False, slot=one.key),
             )
+            if one.line is None or each is one
         ]
     if plot.reference is not None:
         series.append(replace(_REFERENCE, label=frame.columns[plot.reference].heading))
     ncols = 2 if len(panels) == 4 else min(3, len(panels))
-    return _dot_plot(points, _shared_limits(panels, points), series, ncols=ncols, centre=_REFERENCE.key)
+    return _dot_plot(points, _shared_limits(panels, points), series, frame, ncols=ncols, centre=_REFERENCE.key)
 
 
 def draw_flips(plot: Flips, frame: Frame) -> Figure:
@@ -125,7 +126,7 @@ def draw_flips(plot: Flips, frame: Frame) -> Figure:
         for position, each in enumerate(unique(pair(row) for row in frame.rows))
         for number, (value, word) in enumerate(plot.values.items())
     ]
-    return _dot_plot(points, _shared_limits(panels, points), series)
+    return _dot_plot(points, _shared_limits(panels, points), series, frame)
 
 
 def _shared_limits(panels: Sequence[Panel], points: Sequence[Point]) -> list[Panel]:
@@ -147,6 +148,7 @@ def _dot_plot(
     points: Sequence[Point],
     panels: Sequence[Panel],
     series: Sequence[Series],
+    frame: Frame,
     ncols: int | None = None,
     centre: str | None = None,
 ) -> Figure:
@@ -155,22 +157,22 @@ def _dot_plot(
     The series ``centre`` is drawn across the whole group.
     """
     shown = [one for one in series if any(p.series == one.key for p in points)]
-    slots = unique(one.slot or one.key for one in shown if one.key != centre)
+    slots = unique(one.slot or one.key for one in shown if one.key != centre and one.line is None)
     place = {slot: i for i, slot in enumerate(slots)}
     groups = unique(p.group for p in points if not p.total) + unique(p.group for p in points if p.total)
     at = {group: i for i, group in enumerate(groups)}
     totals = {p.group for p in points if p.total}
     step = 0.76 / max(1, len(slots))
 
-    labels = [wrap(group, 108, bold=group in totals) for group in groups]
+    labels = [wrap(group, 62 if frame.narrow else 108, bold=group in totals) for group in groups]
     line_height = max(0.066 * len(slots) + 0.08, 0.135 * max(map(len, labels)) + 0.05, 0.2)
-    ncols = ncols or len(panels)
+    ncols = 1 if frame.narrow else ncols or len(panels)
     nrows = math.ceil(len(panels) / ncols)
     titles = max(n_lines(panel.label) for panel in panels)
     height = nrows * (line_height * len(groups) + 0.2 + 0.16 * titles + 0.1)
-    figure, legend = figure_with_legend(PAGE, height, shown)
+    figure, legend = figure_with_legend(frame.width, height, shown)
     axes = figure.subplots(nrows, ncols, squeeze=False).ravel()
-    width = (PAGE - 1.6) / ncols
+    width = (frame.width - (1.0 if frame.narrow else 1.6)) / ncols
     for number, (axis, panel) in enumerate(zip(axes, panels, strict=False)):
         mine = [p for p in points if p.panel == panel.key]
         for group in groups:
@@ -182,11 +184,15 @@ def _dot_plot(
             axis.axvline(panel.line, color="#888888", lw=0.7, ls=(0, (4, 2)), zorder=1)
         for one in shown:
             drawn = [p for p in mine if p.series == one.key and p.value is not None]
-            shift = 0.0 if one.key == centre else (place[one.slot or one.key] - (len(slots) - 1) / 2) * step
+            across = one.key == centre or one.line is not None
+            shift = 0.0 if across else (place[one.slot or one.key] - (len(slots) - 1) / 2) * step
             y = [at[p.group] + shift for p in drawn]
-            if one.key == centre:
-                axis.vlines([p.value for p in drawn], [v - 0.4 for v in y], [v + 0.4 for v in y], one.colour, lw=1.2)
+            if across:
+                ends = [v - 0.4 for v in y], [v + 0.4 for v in y]
+                axis.vlines([p.value for p in drawn], *ends, one.colour, lw=1.2, linestyles=[one.line or "solid"])
                 continue
+            for p, v in zip(drawn, y, strict=True):
+                link_point(axis, p.value, v, p.asked, p.title)  # type: ignore[arg-type]
             segments(axis, one, [((p.least, v), (p.greatest, v)) for p, v in zip(drawn, y, strict=True)], bounds=True)
             segments(axis, one, [((p.low, v), (p.high, v)) for p, v in zip(drawn, y, strict=True)])
             axis.plot([p.value for p in drawn], y, **marker_of(one, one.size), zorder=3)

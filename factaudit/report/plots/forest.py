@@ -13,7 +13,6 @@ from factaudit.audit.core.words import heading, span
 from factaudit.report.plots.marks import Frame
 from factaudit.report.plots.style import (
     INK,
-    PAGE,
     PALE,
     SMALL,
     Series,
@@ -46,7 +45,7 @@ def draw_forest(plot: Forest, frame: Frame) -> Figure:
     groups = {group: [row for row in frame.rows if frame.group(row) == group] for group in frame.groups()}
     shown = [one for one in series if one.label]
     height = sum(_LINE * len(rows) + 0.3 for rows in groups.values()) + 0.3
-    drawing, legend = figure_with_legend(PAGE, height, shown)
+    drawing, legend = figure_with_legend(frame.width, height, shown)
     ratios = [_LINE * len(rows) + 0.3 for rows in groups.values()]
     axes = drawing.subplots(len(groups), 1, sharex=True, squeeze=False, height_ratios=ratios).ravel()
     every = [frame.point(row, plot.key) for row in frame.rows]
@@ -76,12 +75,14 @@ def draw_forest(plot: Forest, frame: Frame) -> Figure:
         if guide is not None:
             axis.axvline(guide, color="#888888", lw=0.7, ls=(0, (4, 2)), zorder=1)
         axis.set(xlim=limits, ylim=(len(rows) - 0.5, -0.5))
-        axis.set_yticks(range(len(rows)), ["\n".join(wrap(line_of(row), 150, lines=1)) for row in rows])
+        axis.set_yticks(
+            range(len(rows)), ["\n".join(wrap(line_of(row), 75 if frame.narrow else 150, lines=1)) for row in rows]
+        )
         axis.tick_params(axis="y", length=0)
         axis.set_xticks(ticks_of(*limits), [f"{tick:g}".replace("-", "−") for tick in ticks_of(*limits)])
         axis.grid(True, axis="x")
         axis.set_axisbelow(True)
-        axis.set_title("\n".join(wrap(group, (PAGE - widest - 2.2) * 72, bold=True)), loc="left", pad=4)
+        axis.set_title("\n".join(wrap(group, max(1.0, frame.width - widest - 2.2) * 72, bold=True)), loc="left", pad=4)
     axes[-1].set_xlabel(heading(column))
     legend()
     return drawing

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from factaudit.audit.core.declare import Column
-from factaudit.audit.core.plot import DotPlot, Plot
+from factaudit.audit.core.plot import DotPlot, Lines, Plot
 from factaudit.audit.core.rows import ALL, Row
 from factaudit.audit.core.words import figure
 
@@ -35,3 +35,11 @@ def without_all(plot: Plot, rows: Sequence[Row]) -> list[Row]:
         (column,) = plot.groups
         return [row for row in rows if row.get(column) not in (None, ALL)]
     return list(rows)
+
+
+def without_floors(plot: Plot, rows: Sequence[Row], floors: Set[str]) -> list[Row]:
+    """The rows that a plot draws: without those of floors, where it has no line for them; all, if these are all."""
+    if isinstance(plot, Lines) or (isinstance(plot, DotPlot) and "evaluator" == plot.series != plot.panels):
+        return list(rows)
+    names = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
+    return [row for row in rows if not any(row.get(name) in floors for name in names)] or list(rows)

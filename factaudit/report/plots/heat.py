@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 
 from factaudit.audit.core.plot import CrossTable, Grid, HeatMap
 from factaudit.report.plots.marks import Frame, ordered, unique
-from factaudit.report.plots.style import BASE, COLUMN, INK, PAGE, SMALL, shorten, text_width, wrap
+from factaudit.report.plots.style import BASE, COLUMN, INK, SMALL, shorten, text_width, wrap
 
 
 def draw_heat_maps(plot: HeatMap, frame: Frame) -> Figure:
@@ -44,7 +44,7 @@ def draw_heat_maps(plot: HeatMap, frame: Frame) -> Figure:
         )
         for (group, kind), grid in grids.items()
     ]
-    return _heat_maps(maps, names[1:], names[:-1], step=len(kinds))
+    return _heat_maps(frame.width, maps, names[1:], names[:-1], step=len(kinds))
 
 
 def draw_cross_tables(plot: CrossTable, frame: Frame) -> Figure:
@@ -60,7 +60,7 @@ def draw_cross_tables(plot: CrossTable, frame: Frame) -> Figure:
         shares: list[list[float | None]] = [[n / total if total else None for n in line] for line in counts]
         maps.append(HeatCells(evaluator, f"{total} {plot.noun}", shares, [[str(n) for n in line] for line in counts]))
     axes = (frame.columns[plot.rows].heading, frame.columns[plot.columns].heading)
-    return _heat_maps(maps, values, values, axes=axes, rotate=False, cell=0.36, minimum=1.5)
+    return _heat_maps(frame.width, maps, values, values, axes=axes, rotate=False, cell=0.36, minimum=1.5)
 
 
 def draw_grid(plot: Grid, frame: Frame) -> Figure:
@@ -73,7 +73,12 @@ def draw_grid(plot: Grid, frame: Frame) -> Figure:
         values[at[0]][at[1]], texts[at[0]][at[1]] = row[plot.value], str(row[plot.text])
     heading = frame.columns[plot.rows].heading
     return _heat_maps(
-        [HeatCells("", "", values, texts)], [f"{heading} {line}" for line in lines], names, cell=0.26, wide=0.45
+        frame.width,
+        [HeatCells("", "", values, texts)],
+        [f"{heading} {line}" for line in lines],
+        names,
+        cell=0.26,
+        wide=0.45,
     )
 
 
@@ -87,6 +92,7 @@ class HeatCells:
 
 
 def _heat_maps(
+    page: float,
     maps: Sequence[HeatCells],
     rows: Sequence[str],
     columns: Sequence[str],
@@ -114,7 +120,7 @@ def _heat_maps(
         left, below = max(left, reach - wide / 2 + 0.05), reach + 0.25
     inner = (wide * len(columns), cell * len(rows))
     pitch = max(inner[0] + 0.15, minimum)
-    fit = max(1, int((PAGE - left) // pitch))
+    fit = max(1, int((page - left) // pitch))
     per_line = max(step, fit // step * step) if fit >= step else fit
     per_line = min(per_line, len(maps))
     titles = [wrap(heat.title, (pitch - 0.1) * 72, bold=True) for heat in maps]

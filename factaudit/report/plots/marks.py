@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from factaudit.audit.core.declare import Column
 from factaudit.audit.core.rows import Row, is_total
-from factaudit.audit.core.words import figure
+from factaudit.audit.core.words import figure, heading
 from factaudit.report.plots.groups import group_label
-from factaudit.report.plots.style import Series, look_of
+from factaudit.report.plots.style import FLOOR, FLOOR_LINES, PAGE, Series, look_of
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,9 @@ class Point:
     least: float | None = None
     greatest: float | None = None
     total: bool = False
+    #: What the claim browser is asked for the claims behind it, as a query, and what the point is, in words.
+    asked: str = ""
+    title: str = ""
 
     def ends(self) -> list[float]:
         return [v for v in (self.value, self.low, self.high, self.least, self.greatest) if v is not None]
@@ -40,6 +44,15 @@ class Frame:
     columns: Mapping[str, Column]
     by: Sequence[str]
     evaluators: Sequence[str]
+    #: The evaluators that read nothing, which others are measured by: lines, no markers.
+    floors: Set[str] = frozenset()
+    #: Inches: of a page, or of one of its columns (where panels stand below each other).
+    width: float = PAGE
+
+    @property
+    def narrow(self) -> bool:
+        """Whether the figure goes over one column."""
+        return self.width < PAGE
 
     def group(self, row: Row) -> str:
         """One label for a row's group: ``MediaSum`` or ``MediaSum · numbers``."""
@@ -63,7 +76,21 @@ class Frame:
 
         low, high = read("_low"), read("_high")
         least, greatest = (read("_min"), read("_max")) if row.get("n_unscored") else (None, None)
-        return Point(panel, group, series, read(), low, high, least, greatest, is_total(row.get("dataset")))
+        said = row.get(key)
+        title = (
+            f"{', '.join(self._asked(row).values())}: {heading(self.columns[key])} {figure(self.columns[key], said)}"
+        )
+        return Point(
+            *(panel, group, series, read(), low, high, least, greatest, is_total(row.get("dataset"))),
+            asked=urlencode({**self._asked(row), "kind": self.columns[key].claims}) if row.get("evaluator") else "",
+            title=title,
+        )
+
+    @staticmethod
+    def _asked(row: Row) -> dict[str, str]:
+        """Which claims a row is about, as far as the claim browser can tell them apart."""
+        given = {key: row.get(key) for key in ("evaluator", "dataset", "system")}
+        return {key: value for key, value in given.items() if isinstance(value, str) and not is_total(value)}
 
     def named(self, key: str) -> list[str]:
         """The values of a column: evaluators in their order, others in order of first appearance."""
@@ -75,8 +102,20 @@ class Frame:
         names = self.named(key)
         # Looks follow the report's order, so that an evaluator missing here leaves a gap and not another's colour.
         order = unique([*(self.evaluators if key == "evaluator" else ()), *names])
+        floors = [each for each in order if key == "evaluator" and each in self.floors and each in names]
+        others = [each for each in order if key != "evaluator" or each not in self.floors]
+        if not set(others) & set(names):  # nothing but floors: they are what the figure is of
+            floors, others = [], floors
         return [
-            Series(each, figure(self.columns[key], each), *look_of(i)) for i, each in enumerate(order) if each in names
+            *(
+                Series(each, figure(self.columns[key], each), *look_of(i))
+                for i, each in enumerate(others)
+                if each in names
+            ),
+            *(
+                Series(each, f"{each} (a floor)", FLOOR, "", line=FLOOR_LINES[i % len(FLOOR_LINES)])
+                for i, each in enumerate(floors)
+            ),
         ]
 
 

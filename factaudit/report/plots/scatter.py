@@ -12,10 +12,10 @@ from factaudit.audit.core.words import heading
 from factaudit.report.plots.marks import Frame
 from factaudit.report.plots.style import (
     COLUMN,
-    PAGE,
     Series,
     figure_with_legend,
     limits_of,
+    link_point,
     look_of,
     marker_of,
     segments,
@@ -39,8 +39,8 @@ def draw_scatter(plot: Scatter, frame: Frame) -> Figure:
     def series_of(row: dict[str, object]) -> str:
         return str(row["evaluator"]) if plot.panels is None else frame.group(row)
 
-    ncols = 4 if len(titles) == 4 else min(3, len(titles))
-    width = COLUMN if ncols == 1 else PAGE
+    ncols = min(2, len(titles)) if frame.narrow else 4 if len(titles) == 4 else min(3, len(titles))
+    width = COLUMN if ncols == 1 else frame.width
     nrows = math.ceil(len(titles) / ncols)
     side = (width - 0.45) / ncols
     figure, legend = figure_with_legend(width, nrows * (side + (0.02 if ncols > 1 else -0.25)) + 0.25, series)
@@ -55,6 +55,8 @@ def draw_scatter(plot: Scatter, frame: Frame) -> Figure:
             segments(axis, one, [((x.value, y.low), (x.value, y.high)) for x, y in pairs])
             segments(axis, one, [((x.low, y.value), (x.high, y.value)) for x, y in pairs])
             axis.plot([x.value for x, _ in pairs], [y.value for _, y in pairs], **marker_of(one, 4.2), zorder=3)
+            for x, y in pairs:
+                link_point(axis, x.value, y.value, y.asked, y.title)  # type: ignore[arg-type]
             seen += [end for pair in pairs for p in pair for end in p.ends()]
         low, high = limits_of(seen)
         axis.plot([low, high], [low, high], color="#888888", lw=0.8, ls=(0, (4, 2)), zorder=1)

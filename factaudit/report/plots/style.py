@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec
+from weakref import WeakKeyDictionary
+from xml.sax.saxutils import escape, quoteattr
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -25,6 +27,7 @@ from matplotlib.lines import Line2D
 from matplotlib.textpath import text_to_path
 
 from factaudit.files import atomic, write_text
+from factaudit.text.printable import printable
 
 #: Widths in inches of a figure over one column and over a page.
 COLUMN, PAGE = 3.3, 6.8
@@ -34,6 +37,9 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
 INK, PALE, GRID = "#222222", "#f3f3f3", "#d9d9d9"
 SMALL, BASE = 7.0, 7.5
+#: Floors are lines in grey, told apart by their dashes.
+FLOOR = "#777777"
+FLOOR_LINES = ((0, ()), (0, (3, 1.5)), (0, (1, 1)))
 
 # Any: matplotlib's stubs want the keys as literals.
 _STYLE: Any = {
@@ -72,6 +78,8 @@ _STYLE: Any = {
     # The same rows give the same bytes; text as paths looks the same everywhere.
     "svg.hashsalt": "factaudit",
     "svg.fonttype": "path",
+    # Fonts that journals take.
+    "pdf.fonttype": 42,
 }
 
 _P = ParamSpec("_P")
@@ -91,7 +99,7 @@ def styled(function: Callable[_P, Figure]) -> Callable[_P, Figure]:
 def save_figure(figure: Figure, stem: Path, title: str, kinds: Sequence[str] = ("svg",)) -> list[Path]:
     """Write ``stem.KIND`` for each of ``kinds`` atomically, the same bytes for the same figure; returns the paths.
 
-    kinds: svg, pdf (both with text as shapes), and png (200 dpi).
+    kinds: svg (text as shapes), pdf (fonts inside) and png (200 dpi).
     """
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
     with matplotlib.rc_context(_STYLE):
@@ -101,7 +109,8 @@ def save_figure(figure: Figure, stem: Path, title: str, kinds: Sequence[str] = (
                 drawn = io.StringIO()
                 about: Any = {"Title": title, "Creator": "factaudit", "Date": None}
                 figure.savefig(drawn, format="svg", metadata=about, facecolor="white")
-                write_text(path, _compact(drawn.getvalue()))
+                whole, end, _ = _compact(drawn.getvalue()).rpartition("</svg>")
+                write_text(path, f"{whole}{_anchors(figure)}{end}\n")
                 continue
             about = {"Title": title, "Software": "factaudit"}
             if kind == "pdf":
@@ -151,6 +160,8 @@ class Series:
     size: float = 4.2
     #: Series of the same slot share a line of the plot; by default each has its own.
     slot: str = ""
+    #: The dashes of a series that is a line (of a floor); None where it has markers.
+    line: tuple[float, tuple[float, ...]] | None = None
 
 
 def look_of(position: int) -> tuple[str, str]:
@@ -159,6 +170,8 @@ def look_of(position: int) -> tuple[str, str]:
 
 
 def marker_of(one: Series, size: float) -> dict[str, Any]:
+    if one.line is not None:
+        return {"color": one.colour, "ls": one.line, "lw": 1.1, "marker": ""}
     face = one.colour if one.filled else "white"
     return {
         "color": one.colour,
@@ -186,6 +199,30 @@ def figure_with_legend(width: float, height: float, series: Sequence[Series]) ->
         figure.legend(handles, labels, loc="outside upper left", ncols=ncols, borderaxespad=0.2, labelspacing=0.35)
 
     return figure, legend
+
+
+#: The points of a figure that lead to claims: axes, x, y, what is asked, and what the point is.
+_LINKS: WeakKeyDictionary[Figure, list[tuple[Axes, float, float, str, str]]] = WeakKeyDictionary()
+
+
+def link_point(axis: Axes, x: float, y: float, asked: str, title: str) -> None:
+    """Let a point of a figure lead to the claims behind it (``asked``, as the page's claim browser is asked)."""
+    if asked:
+        _LINKS.setdefault(axis.get_figure(root=True), []).append((axis, x, y, asked, title))  # type: ignore[arg-type]
+
+
+def _anchors(figure: Figure) -> str:
+    """The links of a figure's points, as SVG: transparent discs that lead into the report beside the folder."""
+    found = []
+    height = figure.get_figheight() * 72
+    for axis, x, y, asked, title in _LINKS.get(figure, ()):
+        across, up = axis.transData.transform((x, y)) * 72 / figure.dpi
+        place = f'cx="{across:.1f}" cy="{height - up:.1f}" r="4"'
+        found.append(
+            f"<a href={quoteattr(f'../report.html#claims?{asked}')}><title>{escape(printable(title))}</title>"
+            f'<circle {place} fill-opacity="0"/></a>\n'
+        )
+    return "".join(found)
 
 
 def limits_of(values: Sequence[float]) -> tuple[float, float]:
