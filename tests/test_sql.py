@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.experiment import Experiment, run
 from factaudit.sql import source
 from factaudit.sql.prepare import prepare
+from factaudit.sql.spark import Spark
 from factaudit.sql.stored import Stored
 from factaudit.tables import STATUSES, validate_claims, validate_verdicts
 
@@ -237,3 +239,31 @@ def test_too_many_clusters_to_resample_are_refused_with_what_to_do(both, monkeyp
     monkeypatch.setattr("factaudit.sql.stored._LARGEST", 10)
     with pytest.raises(FactauditError, match="are too many to resample in memory: leave the audit out, or"):
         computable()["ranking"].compute(both[1], intervals=Intervals(10))
+
+
+@pytest.mark.slow
+def test_spark_gives_what_arrays_give_by_the_same_queries(tmp_path):
+    """With Java and `pip install pyspark`: too heavy for every test run."""
+    sessions = pytest.importorskip("pyspark.sql", reason="needs pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("needs Java")
+    claims, verdicts = messy(5, 200)
+    known = validate_claims(claims)
+    judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
+    written(tmp_path, claims, verdicts)
+    builder = sessions.SparkSession.builder.master("local[1]").config("spark.sql.shuffle.partitions", 1)
+    session = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1").getOrCreate()
+    try:
+        for name in ("claims", "verdicts"):
+            session.read.parquet(str(tmp_path / f"{name}*.parquet")).createOrReplaceTempView(f"my_{name}")
+        engine = Spark(session, tmp_path / "kept")
+        tables = source.Tables("my_claims", "my_verdicts", "my_claims", "my_verdicts", ())
+        stored = Stored(engine, prepare(engine, tables))
+        for name in ("rates", "quantification", "consistency"):
+            compute = computable()[name].compute
+            assert compute(stored, intervals=Intervals(50)) == compute(judged, intervals=Intervals(50))
+        with pytest.raises(InputError, match="cannot be read"):
+            engine.columns("nothing")
+        engine.close()
+    finally:
+        session.stop()

@@ -1,0 +1,57 @@
+"""The queries on Apache Spark, where verdicts live in a lake: needs a session of yours (``pip install pyspark``).
+
+>>> engine = Spark(session, "scratch")  # doctest: +SKIP
+>>> tables = Tables("lake.claims", "lake.verdicts", "lake.claims", "lake.verdicts")  # doctest: +SKIP
+>>> rates(Stored(engine, prepare(engine, tables)), intervals=Intervals())  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from factaudit.errors import InputError, Problem
+from factaudit.sql.engine import Kind, kind_of
+
+
+class Spark:
+    """A Spark session as an `Engine`; what is kept is written as Parquet under ``folder``, which all workers reach."""
+
+    numbering = "MONOTONICALLY_INCREASING_ID()"
+
+    def __init__(self, session: Any, folder: str | Path) -> None:
+        self._session, self._folder = session, str(folder)
+        self._kept: list[str] = []
+
+    def query(self, sql: str) -> dict[str, np.ndarray]:
+        found = self._session.sql(sql)
+        columns = zip(*found.collect(), strict=True)
+        types = dict(found.dtypes)
+        values = dict(zip(found.columns, columns, strict=False)) or dict.fromkeys(found.columns, ())
+        return {
+            name: np.array(each, dtype=object if kind_of(types[name]) == "text" else None)
+            if len(each)
+            else np.zeros(0, dtype=np.int64)
+            for name, each in values.items()
+        }
+
+    def keep(self, name: str, sql: str, order: Sequence[str] = ()) -> None:
+        path = f"{self._folder}/{name}"
+        self._session.sql(sql).write.mode("overwrite").parquet(path)
+        self._session.read.parquet(path).createOrReplaceTempView(name)
+        self._kept.append(name)
+
+    def columns(self, relation: str) -> dict[str, Kind]:
+        try:
+            declared = self._session.sql(f"SELECT * FROM {relation} AS t").dtypes
+        except Exception as error:  # py4j's classes are known where pyspark is
+            first = str(error).strip().splitlines()[0]
+            raise InputError(relation, [Problem(f"cannot be read ({first})")]) from None
+        return {str(name): kind_of(str(kind)) for name, kind in declared}
+
+    def close(self) -> None:
+        for name in self._kept:
+            self._session.catalog.dropTempView(name)
