@@ -33,7 +33,7 @@ bench: $(VENV)/.installed-$(DEV)
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m factaudit.audit.docs docs/audits.md
 	$(BIN)/python -m factaudit.cli.reference docs/reference.md
-	$(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open build/site/index.html in a browser."
 
 notebooks: $(VENV)/.installed-$(DEV)

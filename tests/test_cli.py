@@ -193,3 +193,14 @@ def test_list(call):
     assert "needs   nothing" in out
     assert "rates" in call("list", "audits")[1]
     assert "tofueval" in call("list", "formats")[1]
+
+
+def test_bash_completes_verbs_options_and_values(call, monkeypatch):
+    """The README's line evaluates what ``bash_source`` prints; that asks with these variables."""
+    monkeypatch.setenv("_FACTAUDIT_COMPLETE", "bash_source")
+    assert "complete -o nosort -F _factaudit_completion factaudit" in call()[1]
+    monkeypatch.setenv("_FACTAUDIT_COMPLETE", "bash_complete")
+    for words, found in (("ju", "judge"), ("judge --ev", "--evaluator"), ("export run --to la", "latex")):
+        monkeypatch.setenv("COMP_WORDS", f"factaudit {words}")
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+        assert call()[1] == f"plain,{found}\n"
