@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from factaudit.audit.differences import differences
 from factaudit.audit.quantification import quantification
 from factaudit.audit.rates import rates
 from factaudit.errors import InputError, Problem, UsageError, hint
+from factaudit.files import write_json, write_text
 from factaudit.results import Results
 from factaudit.tables import read_claims, read_verdicts
 
@@ -88,6 +89,18 @@ def compare_runs(before: str | Path, after: str | Path, *, replicates: int = 200
         [*_findings(second, first, "new"), *_findings(first, second, "gone")],
         {"before": _cost(first), "after": _cost(second)},
     )
+
+
+def write_diff(found: RunDiff, path: Path, failing: Sequence[str] = ()) -> None:
+    """Write a diff as a page (``.html``) or as JSON. ``failing``: the conditions that hold, as sentences."""
+    if path.suffix != ".html":
+        write_json(path, asdict(found))
+        return
+    from factaudit.report.html import environment, style_of
+
+    keys = ("bacc", "tpr", "tnr", "ppr", "bias", "unscored")
+    made = environment().get_template("diff.html.j2")
+    write_text(path, made.render(found=found, failing=failing, keys=keys, style=style_of()))
 
 
 def _changes(

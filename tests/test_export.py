@@ -10,6 +10,7 @@ import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
+from report_results import make_results
 
 from factaudit.datasets import convert
 from factaudit.errors import InputError, UsageError
@@ -166,7 +167,7 @@ def test_what_cannot_be_exported_is_said(run_dir, tmp_path):
         export(run_dir, "late")
     with pytest.raises(InputError, match="not a run folder"):
         export(tmp_path, "latex")
-    assert set(FORMS) == {"latex", "every-eval-ever", "inspect", "jsonl"}
+    assert set(FORMS) == {"latex", "figures", "every-eval-ever", "inspect", "jsonl"}
 
 
 def test_a_leaderboard_of_two_runs(run_dir, tmp_path):
@@ -184,3 +185,28 @@ def test_a_leaderboard_of_two_runs(run_dir, tmp_path):
     assert "&lt;b&gt;x&lt;/b&gt;" in text
     assert "<script" not in text
     assert text.count('<th scope="row">') == 4
+
+
+def test_figures_are_as_wide_as_a_column_and_as_a_page(tmp_path: Path) -> None:
+    found = make_results(2, 2)
+    for name in ("rates", "quantification", "surface_bias"):
+        rows = found["audits"][name]
+        folder = tmp_path / name
+        Results("s", found["about"], {name: [row for row in rows if row.get("level", "claim") == "claim"]}).save(folder)
+        written = {path.relative_to(folder / "export" / "figures").as_posix() for path in export(folder, "figures")}
+        stems = {path.stem for path in (folder / "figures").glob("*.svg")}
+        assert stems
+        assert written == {f"{w}/{one}.{kind}" for one in stems for w in ("column", "page") for kind in ("pdf", "svg")}
+        for stem in stems:
+            page, column = (
+                (folder / "export" / "figures" / place / f"{stem}.svg").read_text() for place in ("page", "column")
+            )
+            assert page == (folder / "figures" / f"{stem}.svg").read_text()
+            assert _width(column) <= 3.31 * 72
+            assert (folder / "export" / "figures" / "column" / f"{stem}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def _width(svg: str) -> float:
+    found = re.search(r'<svg [^>]*\bwidth="([\d.]+)pt"', svg)
+    assert found is not None
+    return float(found[1])

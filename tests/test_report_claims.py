@@ -7,6 +7,7 @@ import gzip
 import http.client
 import json
 import re
+import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ from factaudit.report.claims import Asked, Claims, link
 from factaudit.report.view import serve
 from factaudit.results import compare
 from factaudit.tables import validate_claims, validate_verdicts, write_table
+from factaudit.tables.annotations import validate_annotations
 
 
 def tables(size: int = 120) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -161,6 +163,26 @@ def test_the_server_answers_loopback_and_nobody_else(served) -> None:
     assert get(served, "/../claims.parquet")[0] == 404
     assert get(served, "/api/claims?kind=sideways")[0] == 400
     assert get(served, "/api/claims?first=x")[0] == 400
+
+
+def test_a_claim_is_shown_with_what_people_said(run_dir: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(run_dir, folder)
+    first = Claims.of(folder).table["claim_id"].iloc[0]
+    said = [
+        {"claim_id": first, "annotator": "ann", "label": 0, "start": 0, "end": 3, "note": "</script><b>"},
+        {"claim_id": first, "annotator": "bob", "label": None, "grade": "benign"},
+    ]
+    write_table(validate_annotations(pd.DataFrame(said)), folder / "annotations.parquet")
+    row = Claims.of(folder).row(0)
+    assert row["people"] == [
+        {"annotator": "ann", "label": 0, "start": 0, "end": 3, "note": "</script><b>"},
+        {"annotator": "bob", "grade": "benign"},
+    ]
+    assert "people" not in Claims.of(folder).row(1)
+    assert "people" not in Claims.of(run_dir).row(0)
+    held = json.loads(gzip.decompress(base64.b64decode(Claims.of(folder).packed())))
+    assert [one["people"] for one in held["claims"] if one["id"] == first] == [row["people"]]
 
 
 # ------------------------------------------------------------------------------------------------------ the browser

@@ -90,8 +90,13 @@ def test_the_command_fails_for_ci_and_writes_its_rows(runs: tuple[Path, Path], t
     assert done.exit_code == 0
     assert "10 to wrong" in done.output
     assert json.loads((tmp_path / "diff.json").read_text())["n_claims"] == N - 6
+    arguments[-1] = str(tmp_path / "diff.html")
     with pytest.raises(FactauditError, match=r"bacc<-0\.02"):
         CliRunner().invoke(cli, [*arguments, "--fail-on", "bacc<-0.02"], catch_exceptions=False)
+    page = (tmp_path / "diff.html").read_text(encoding="utf-8")
+    assert "judge: bacc changed by -0.0658 (bacc&lt;-0.02)" in page
+    assert "−6.6" in page, "a change of BAcc in points"
+    assert "<script" not in page
 
 
 def test_runs_of_other_claims_are_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 @click.argument("before", type=PATH)
 @click.argument("after", type=PATH)
 @click.option("--fail-on", "conditions", multiple=True, metavar="FIGURE<NUMBER", help="Exit 1 where a change is so.")
-@click.option("--out", type=PATH, help="Also write all rows: a JSON file.")
+@click.option("--out", type=PATH, help="Also write it: a page (.html), or all rows as JSON.")
 @click.option("--replicates", type=REPLICATES, default=2000, show_default=True, help="Of the bootstrap.")
 def diff(before: Path, after: Path, conditions: Sequence[str], out: Path | None, replicates: int) -> None:
     """Compare two run folders on the claims that both have: verdicts, rates, order of systems, findings, costs.
@@ -49,14 +49,14 @@ def diff(before: Path, after: Path, conditions: Sequence[str], out: Path | None,
     from dataclasses import asdict
 
     from factaudit.errors import FactauditError
-    from factaudit.files import spare, write_json
-    from factaudit.rundiff import compare_runs
+    from factaudit.files import spare
+    from factaudit.rundiff import compare_runs, write_diff
 
     spare([before, after], out)
     found = compare_runs(before, after, replicates=replicates)
     failing = found.failing(conditions)  # a misspelt condition is said before anything is written
     if out is not None:
-        write_json(out, asdict(found))
+        write_diff(found, out, failing)
     _show(found)
     answer({**asdict(found), "failing": failing})
     if failing:

@@ -100,6 +100,20 @@
     return table;
   }
 
+  // What people said: a line each, with the span of the claim that they marked.
+  function people(row) {
+    const list = make("ul", null, "people-said");
+    for (const said of row.people) {
+      const words = [said.label === undefined ? null : word(said.label), said.grade];
+      if (said.start !== undefined) words.push(`“${Array.from(row.claim || "").slice(said.start, said.end).join("")}”`);
+      words.push(said.note);
+      const line = make("li");
+      line.append(make("b", said.annotator), `: ${words.filter((one) => one !== null && one !== undefined).join("; ")}`);
+      list.append(line);
+    }
+    return list;
+  }
+
   function item(row) {
     const node = make("details", null, "claim");
     const top = make("summary");
@@ -116,8 +130,10 @@
       scroll.setAttribute("role", "region");
       scroll.setAttribute("aria-label", "verdicts");
       scroll.append(verdicts(row));
+      if (row.people) node.append(people(row));
       const doc = source.doc(row);
-      node.append(scroll, doc ? marked(doc, words(row.claim)) : make("p", "No document.", "file"));
+      node.prepend(top, scroll);
+      node.append(doc ? marked(doc, words(row.claim)) : make("p", "No document.", "file"));
       const about_it = [row.id, row.response_id && `response ${row.response_id}`, row.topic, row.error_type];
       node.append(make("p", about_it.filter(Boolean).join(" · "), "file"));
     });

@@ -17,7 +17,8 @@ import pandas as pd
 
 from factaudit.audit import declared
 from factaudit.audit.core.judged import MISSING, Judged
-from factaudit.tables import STATUSES, read_run
+from factaudit.tables import STATUSES, read_run, records
+from factaudit.tables.annotations import read_annotations
 
 #: Of the claims that a report holds: how many, and of how many compressed bytes together.
 MAX_CLAIMS = 2_000
@@ -35,6 +36,10 @@ KINDS = {
 }
 
 
+#: What is shown of an annotation.
+_OF_PEOPLE = ("annotator", "label", "grade", "start", "end", "note")
+
+
 @dataclass(frozen=True)
 class Asked:
     """A question to the claims; "" asks for nothing in particular. ``text``: a part of the claim or of its id."""
@@ -49,7 +54,7 @@ class Asked:
 class Claims:
     """The claims of a run with all that was said of them."""
 
-    def __init__(self, claims: pd.DataFrame, verdicts: pd.DataFrame) -> None:
+    def __init__(self, claims: pd.DataFrame, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None) -> None:
         self.judged = Judged.join(claims, verdicts)
         self.table = self.judged.claims
         self.evaluators = list(self.judged.evaluators)
@@ -58,11 +63,16 @@ class Claims:
         first = verdicts[verdicts["repeat"] == 0]
         self._raw = _by_claim(first, "raw")
         self._chunks = _by_claim(first, "chunk_scores")
+        self._people: dict[str, list[dict[str, Any]]] = {}
+        for said in records(annotations) if annotations is not None else ():
+            shown = {key: said[key] for key in _OF_PEOPLE if said.get(key) is not None}
+            self._people.setdefault(said["claim_id"], []).append(shown)
 
     @classmethod
     def of(cls, run_dir: Path) -> Claims:
         """The claims of a run folder. Raises `InputError` where it has none."""
-        return cls(*read_run(run_dir))
+        people = run_dir / "annotations.parquet"
+        return cls(*read_run(run_dir), read_annotations(people) if people.is_file() else None)
 
     @cached_property
     def kinds(self) -> dict[str, np.ndarray]:
@@ -123,6 +133,7 @@ class Claims:
         label = int(self.judged.label[at])
         found = {"id": claim_id, "dataset": cells["dataset"][at], "claim": _text(cells["claim"][at]), "said": said}
         found |= {"label": None if label == MISSING else label, "doc": _text(cells["doc"][at]) if doc is None else doc}
+        found |= {"people": people} if (people := self._people.get(claim_id)) else {}
         for column in ("system", "response_id", "topic", "error_type"):
             if column in cells and not pd.isna(cells[column][at]):
                 found[column] = str(cells[column][at])
@@ -175,6 +186,11 @@ class Claims:
             for said in row["said"]:
                 if "raw" in said:
                     said["raw"] = _cut(said["raw"], MAX_RAW)
+            if "people" in row:
+                row["people"] = [
+                    {key: _cut(value, MAX_RAW) if isinstance(value, str) else value for key, value in said.items()}
+                    for said in row["people"]
+                ]
             rows.append(row)
         return {**self.about(), "docs": list(docs), "claims": rows}
 
