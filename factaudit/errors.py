@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-#: How many problems of one file are printed; the rest are counted.
+#: How many problems of one file are kept; the rest are counted.
 MAX_PROBLEMS = 20
+#: How many of one cause are printed.
+_OF_A_CAUSE = 3
 
 
 class FactauditError(Exception):
@@ -31,6 +33,11 @@ class Problem:
     column: str | None = None
     unit: str = "row"
 
+    @property
+    def cause(self) -> tuple[str | None, str]:
+        """The column and what was expected there, without what was found."""
+        return self.column, self.message.partition(", found ")[0].partition(", but ")[0]
+
     def __str__(self) -> str:
         place = [f"{self.unit} {self.row}"] if self.row is not None else []
         if self.column is not None:
@@ -39,7 +46,7 @@ class Problem:
 
 
 class InputError(FactauditError):
-    """Everything that is wrong with one input, reported together: the first `MAX_PROBLEMS` and the count.
+    """Everything that is wrong with one input, reported together: the first of each cause, and the count.
 
     ``problems`` has at least those that are shown; ``total`` may count more than it holds.
     """
@@ -54,9 +61,17 @@ class InputError(FactauditError):
         if self.total == 1:
             return f"{self.source}: {self.problems[0]}"
         lines = [f"{self.source}: {self.total} problems"]
-        lines += [f"  {problem}" for problem in self.problems[:MAX_PROBLEMS]]
-        if self.total > MAX_PROBLEMS:
-            lines.append(f"  ... and {self.total - MAX_PROBLEMS} more")
+        causes: dict[tuple[str | None, str], list[Problem]] = {}
+        for problem in self.problems[:MAX_PROBLEMS]:
+            causes.setdefault(problem.cause, []).append(problem)
+        left = self.total - sum(map(len, causes.values()))  # of what cause these are is not known, where there are two
+        for alike in causes.values():
+            lines += [f"  {problem}" for problem in alike[:_OF_A_CAUSE]]
+            rest = len(alike) - _OF_A_CAUSE + (left if len(causes) == 1 else 0)
+            if rest > 0:
+                lines.append(f"  ... and {rest} more like that")
+        if left and len(causes) > 1:
+            lines.append(f"  ... and {left} more")
         return "\n".join(lines)
 
 

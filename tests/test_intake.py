@@ -490,3 +490,18 @@ def test_a_wrong_setting_is_a_usage_error(given: dict[str, Any], said: str) -> N
     with pytest.raises(UsageError) as error:
         parse_settings(**given)
     assert said in str(error.value)
+
+
+def test_columns_of_ours_that_hold_words_are_mapped_and_misspelt_ones_told(tmp_path: Path) -> None:
+    table = {"dataset": ["d"] * N, "docu": DOCS, "claim": CLAIMS, "label": words(LABELS, "supported", "refuted")}
+    (path,) = write(tmp_path, {"a.csv": table})
+    said: list[str] = []
+    loaded = load([path], say=said.append)
+    assert loaded.claims is not None
+    assert loaded.claims["label"].tolist() == LABELS
+    assert any("docu (did you mean 'doc'?)" in line for line in said)
+    assert any("refuted = 0, supported = 1" in line for line in said)
+    (plain,) = write(tmp_path, {"b.csv": table | {"label": LABELS}})
+    said.clear()
+    assert load([plain], say=said.append).mapping is None  # read as it is
+    assert said == ["unread  docu (did you mean 'doc'?)"]

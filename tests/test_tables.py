@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -499,13 +500,19 @@ def test_a_missing_prediction_needs_a_status(tmp_path):
     assert "line 2, column 'status': expected one of ok, unparsed, refused, error, skipped, found 'tired'" in text
 
 
-def test_all_problems_are_reported_together_the_first_twenty_and_a_count(tmp_path):
+def test_all_problems_are_reported_together_the_first_of_each_cause_and_a_count(tmp_path):
     rows = [{"dataset": "D", "claim": "x", "label": "yes"} for _ in range(30)]
     text = message(read_claims, jsonl(tmp_path / "c.jsonl", *rows))
     lines = text.splitlines()
     assert lines[0].endswith("30 problems")
-    assert len(lines) == 22
-    assert lines[-1].strip() == "... and 10 more"
+    assert len(lines) == 5
+    assert lines[-1].strip() == "... and 27 more like that"
+    rows = [{"dataset": "D", "claim": "x", "label": "yes" if at < 5 else 1} for at in range(8)]
+    rows += [{"dataset": None, "claim": "x", "label": 0} for _ in range(30)]
+    lines = message(read_claims, jsonl(tmp_path / "c.jsonl", *rows)).splitlines()
+    assert [line.strip()[:4] for line in lines if "more" in line] == ["... "] * 3
+    assert sum("column 'label'" in line for line in lines) == sum("column 'dataset'" in line for line in lines) == 3
+    assert sum(int(re.findall(r"and (\d+) more", line)[0]) for line in lines if "more" in line) == 35 - 6
 
 
 def test_blank_lines_do_not_shift_the_line_numbers(tmp_path):

@@ -14,14 +14,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from factaudit.errors import UsageError, hint
+from factaudit.errors import InputError, UsageError, hint
 from factaudit.intake.anyfile import read_any
 from factaudit.intake.apply import apply
 from factaudit.intake.mapping import Mapping
-from factaudit.intake.profile import propose
+from factaudit.intake.profile import nearest, propose
 from factaudit.intake.words import COLUMN_NAMES, plain
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS, read_claims, read_verdicts
-from factaudit.tables.annotations import read_annotations
+from factaudit.tables.annotations import ANNOTATION_COLUMNS, read_annotations
+
+#: Columns whose values a mapping can change.
+_MAPPED = {"label", "score", "prediction"}
 
 
 @dataclass(frozen=True)
@@ -49,12 +52,12 @@ def load(sources: Sequence[Any], mapping: Any = None, say: Callable[[str], None]
     given = Mapping(auto=True) if mapping is None else Mapping.of(mapping)
     paths = [source for source in sources if isinstance(source, str | Path)]
     if given == Mapping(auto=True) and len(paths) == len(sources) and all(map(is_standard, paths)):
-        verdicts = [path for path in paths if "evaluator" in (_header(path) or ())]
-        people = [path for path in paths if "annotator" in (_header(path) or ())]
-        claims = [path for path in paths if path not in (*verdicts, *people)]
-        table = read_claims(*claims) if claims else None
-        said = read_annotations(*people, claims=table) if people else None
-        return Loaded(table, read_verdicts(*verdicts, claims=table) if verdicts else None, None, said)
+        try:
+            return _as_they_are(paths, say)
+        except InputError as error:
+            # The columns are ours; what they hold (words for labels, other scales) may still be what a mapping is for.
+            if {problem.column for problem in error.problems} - _MAPPED or _needs_none(paths):
+                raise error from None
     tables = [
         (str(source), read_any(source)) if isinstance(source, str | Path) else (f"table {number}", as_pandas(source))
         for number, source in enumerate(sources, start=1)
@@ -67,6 +70,32 @@ def load(sources: Sequence[Any], mapping: Any = None, say: Callable[[str], None]
             say(line)
     mapped = apply(tables, given)
     return Loaded(mapped.claims, mapped.verdicts, given, mapped.annotations)
+
+
+def _as_they_are(paths: Sequence[str | Path], say: Callable[[str], None]) -> Loaded:
+    """Files whose columns are ours, by our readers; a column that looks like a misspelt one of ours is told of."""
+    headers = {path: _header(path) or set() for path in paths}
+    verdicts = [path for path in paths if "evaluator" in headers[path]]
+    people = [path for path in paths if "annotator" in headers[path]]
+    claims = [path for path in paths if path not in (*verdicts, *people)]
+    for path, header in headers.items():
+        strange = sorted(header - {*CLAIM_COLUMNS, *VERDICT_COLUMNS, *ANNOTATION_COLUMNS})
+        near = [
+            f"{name} (did you mean {ours!r}?)" for name in strange if (ours := nearest(name)) not in (None, *header)
+        ]
+        if near:
+            say(f"unread  {'' if len(paths) == 1 else f'{path}: '}{', '.join(near)}")
+    table = read_claims(*claims) if claims else None
+    said = read_annotations(*people, claims=table) if people else None
+    return Loaded(table, read_verdicts(*verdicts, claims=table) if verdicts else None, None, said)
+
+
+def _needs_none(paths: Sequence[str | Path]) -> bool:
+    """Whether no mapping would help: none is proposed, or the files cannot be read in any form."""
+    try:
+        return propose([(str(path), read_any(path)) for path in paths]).is_standard
+    except InputError:
+        return True
 
 
 def as_pandas(frame: Any) -> pd.DataFrame:

@@ -137,7 +137,7 @@ def propose(tables: Sequence[tuple[str, pd.DataFrame]]) -> Proposal:
                 else:
                     labels |= own
                 questions += [one for one in asked if one not in questions]
-    if "label" in roles and roles["label"].kind in ("grade", "number", "share") and roles["label"].words[:2]:
+    if "label" in roles and roles["label"].kind in ("grade", "number", "share") and roles["label"].n_different > 1:
         limit, question = _grades(roles["label"])
         if limit is not None:
             extra["label_threshold"] = limit
@@ -327,11 +327,16 @@ def _grades(column: Column) -> tuple[float | None, str]:
     return limit, text
 
 
-def _unread(source: str, name: str, many: bool) -> str:
+def nearest(name: str) -> str | None:
+    """The column of ours whose known names a column's is nearest to; None where none is near."""
     known = {one: ours for ours, names in COLUMN_NAMES.items() for one in names}
     near = get_close_matches(plain(name), list(known), n=1, cutoff=0.8)
-    where = f"{source}: " if many else ""
-    return f"{where}{name}" + (f" (did you mean {known[near[0]]!r}?)" if near else "")
+    return known[near[0]] if near else None
+
+
+def _unread(source: str, name: str, many: bool) -> str:
+    where, near = f"{source}: " if many else "", nearest(name)
+    return f"{where}{name}" + (f" (did you mean {near!r}?)" if near else "")
 
 
 def _missing(value: Any) -> bool:
