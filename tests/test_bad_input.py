@@ -550,7 +550,7 @@ CASES: list[tuple[str, int, str]] = [
     ("export runs/nofigure --to latex --out OUT", 1, "row 2, column 'rates.n': expected a number, found nothing"),
     ("export runs/words4rates --to latex --out OUT", 1, "row 1, column 'rates.bacc': expected a number or null, found"),
     ("export runs/nobody --to every-eval-ever --out OUT", 1, "'about.evaluators': expected the evaluators of rates,"),
-    ("export runs/bare --to latx", 2, "Invalid value for '--to': 'latx' is not one of 'latex', 'every-eval-ever',"),
+    ("export runs/bare --to latx", 2, "Invalid value for '--to': 'latx' is not one of"),
     ("export runs/bare", 2, "Missing option '--to'. Choose from:"),
     ("leaderboard --out OUT", 2, "Missing argument 'RUN...'."),
     ("leaderboard runs/bare", 2, "Missing option '--out'."),

@@ -38,10 +38,12 @@ def apply(tables: Sequence[tuple[str, pd.DataFrame]], mapping: Mapping) -> Mappe
     form each claim is taken once). So are annotations. Raises `InputError` naming table, row and column.
     """
     read = [_Table(name, table.reset_index(drop=True), mapping) for name, table in tables]
-    for one in read:
+    for one, (_, table) in zip(read, tables, strict=True):
         if not one.has_claims and not one.has_verdicts and not one.has_annotations:
             expected = "a column for 'claim', for 'score' or 'prediction', or evaluators"
-            raise InputError(one.name, [Problem(f"nothing in it is mapped: expected {expected}")])
+            has = ", ".join(map(str, table.columns[:8])) or "no column"
+            message = f"nothing in it is mapped: expected {expected}; it has {has}: say --map claim=COLUMN"
+            raise InputError(one.name, [Problem(message)])
     owners = [one for one in read if one.has_claims]
     for told in (lambda one: one.has_verdicts, lambda one: one.each_says):
         owners = [one for one in owners if not told(one)] or owners
