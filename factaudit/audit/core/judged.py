@@ -69,7 +69,8 @@ class Judged:
             verdicts = verdicts[verdicts["repeat"] == 0]
         rows = claim_positions(claims, verdicts["claim_id"])
         codes, names = column_codes(verdicts, "evaluator")
-        known = rows >= 0
+        # Mostly all are known: then nothing is copied to be picked from.
+        known = slice(None) if (rows >= 0).all() else rows >= 0
         at = (codes[known], rows[known])
         shape = (len(names), len(claims))
         prediction = np.full(shape, MISSING, dtype=np.int8)
@@ -77,7 +78,8 @@ class Judged:
         status = np.full(shape, MISSING, dtype=np.int8)
         prediction[at] = verdicts["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)[known]
         score[at] = verdicts["score"].to_numpy(dtype=np.float64)[known]
-        status[at] = pd.Categorical(verdicts["status"], categories=list(STATUSES)).codes[known]
+        said, words = column_codes(verdicts, "status")
+        status[at] = np.array([STATUSES.index(word) for word in words], dtype=np.int8)[said[known]]
         label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
         evaluators = tuple(map(str, names))
         repeats = _repeats(claims, again, evaluators, prediction) if len(again) else None
