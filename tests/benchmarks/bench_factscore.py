@@ -1,4 +1,4 @@
-"""How fast FActScore is beside the server it asks, and how a knowledge source is made and read.
+"""How fast FActScore and D-FActScore are beside the server they ask, and how a knowledge source is made and read.
 
 ``python tests/benchmarks/bench_factscore.py [--articles 1000000]``. The server (500 ms a call) runs in a process of its
 own on the same machine. "Ideal" is calls / concurrency x latency.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import subprocess
 import sys
@@ -18,17 +17,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from table import Cost, clocked, report
+
 from factaudit.engines.decompose import Demonstrations, distinct, sentences
+from factaudit.engines.dfactscore.engine import DFactScorer
 from factaudit.engines.facts import read_facts
 from factaudit.engines.factscore.engine import FactScorer
+from factaudit.engines.responses import Response
+from factaudit.engines.settings import open_knowledge
 from factaudit.engines.verify import is_supported, prompt, request
 from factaudit.knowledge.build import build
 from factaudit.knowledge.docdb import DocDB
 from factaudit.knowledge.retrieval import Retriever
 from factaudit.llm.client import Client
 
-LATENCY, CONCURRENCY = 0.5, 64
-RESPONSES, SENTENCES, FACTS = 40, 8, 30
+LATENCY = 0.5
+SENTENCES, FACTS = 8, 30
+#: Responses by concurrency: enough calls that beginning and end, where fewer are under way, weigh little.
+RESPONSES = {64: 40, 256: 120, 1000: 400}
+#: Seconds after which a server that does not answer ends the bench.
+PATIENCE = 60
 
 SERVER = """
 import sys, time
@@ -36,6 +44,9 @@ sys.path.insert(0, sys.argv[1])
 from llm_server import FaultServer, Plan
 def plan(body, attempt):
     text = body["messages"][-1]["content"]
+    if text.startswith("Each paragraph below"):
+        facts = text.rsplit("Facts:\\n", 1)[1].split("Facts by person:")[0].strip()
+        return Plan(text=facts, delay=float(sys.argv[2]))
     if not text.startswith("Please breakdown"):
         return Plan(text="True", delay=float(sys.argv[2]))
     sentence = text.rstrip("\\n").rsplit("independent facts: ", 1)[1]
@@ -54,8 +65,10 @@ def server() -> Iterator[str]:
     command = [sys.executable, "-c", SERVER, str(Path(__file__).resolve().parent.parent), str(LATENCY)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
-        process.kill()
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        finally:
+            process.kill()  # else the end of the block would wait for it, also where something failed
 
 
 def biographies(n: int) -> tuple[list[str], list[str]]:
@@ -64,27 +77,41 @@ def biographies(n: int) -> tuple[list[str], list[str]]:
     return [f"Person {i}" for i in range(n)], texts
 
 
-def knowledge(folder: Path, n: int, passages: int = 20) -> Path:
-    """A knowledge source of n pages of 256-word passages."""
+def knowledge(folder: Path, n: int, passages: int = 20, homonyms: tuple[str, ...] = ("",)) -> Path:
+    """A knowledge source of n pages of 256-word passages, or of so many for each of several people of one name."""
     rng = random.Random(0)
     words = [f"word{i}" for i in range(5000)]
     with (folder / "pages.jsonl").open("w", encoding="utf-8") as file:
-        for i in range(n):
+        for title in (f"Person {i}{which}" for i in range(n) for which in homonyms):
             given = [" ".join(rng.choices(words, k=256)) for _ in range(passages)]
-            file.write(json.dumps({"title": f"Person {i}", "passages": given}) + "\n")
+            file.write(json.dumps({"title": title, "passages": given}) + "\n")
     build(folder / "pages.jsonl", folder / "wiki.db")
     return folder / "wiki.db"
 
 
-def ours(url: str, db: Path, cache: Path, n: int) -> tuple[float, int]:
-    """Seconds and calls for n responses through the engine, with cache, journal and retrieval."""
-    llm = Client("m", base_url=url, api_key="none", concurrency=CONCURRENCY, cache=cache)
+def client(url: str, cache: Path, concurrency: int) -> Client:
+    return Client(
+        "m", base_url=url, api_key="none", concurrency=concurrency, cache=cache, timeout=PATIENCE, max_retries=1
+    )
+
+
+def ours(url: str, db: Path, cache: Path, n: int, concurrency: int = 64) -> tuple[Cost, int]:
+    """Cost and calls of FActScore of n responses, with cache, journal and retrieval."""
+    llm = client(url, cache, concurrency)
     topics, texts = biographies(n)
-    start = time.perf_counter()
-    result = FactScorer(db, llm).score(topics, texts, journal=cache.with_suffix(".journal"))
-    elapsed = time.perf_counter() - start
-    assert result["n_facts"] == n * FACTS, result["n_facts"]
-    return elapsed, llm.usage.calls
+    cost = clocked(lambda: FactScorer(db, llm).score(topics, texts, journal=cache.with_suffix(".journal")))
+    assert cost.result["n_facts"] == n * FACTS, cost.result["n_facts"]
+    return cost, llm.usage.calls
+
+
+def ours_by_person(url: str, db: Path, cache: Path, n: int, concurrency: int = 64) -> tuple[Cost, int]:
+    """The same of D-FActScore: grouping, two candidates, and so twice the calls of each fact."""
+    llm = client(url, cache, concurrency)
+    given = [Response(f"r{i}", topic, text, "s") for i, (topic, text) in enumerate(zip(*biographies(n), strict=True))]
+    scorer = DFactScorer(open_knowledge(db, out=db.parent), llm)
+    cost = clocked(lambda: scorer.score(given, journal=cache.with_suffix(".journal")))
+    assert len(cost.result.claims) == 2 * n * FACTS, len(cost.result.claims)
+    return cost, llm.usage.calls
 
 
 def plain_loop(url: str, db: Path, n: int) -> tuple[float, int]:
@@ -93,7 +120,7 @@ def plain_loop(url: str, db: Path, n: int) -> tuple[float, int]:
 
     demonstrations, retriever = Demonstrations.load(), Retriever()
     calls = 0
-    with openai.OpenAI(api_key="none", base_url=url) as client, DocDB(db) as source:
+    with openai.OpenAI(api_key="none", base_url=url, timeout=PATIENCE) as client, DocDB(db) as source:
 
         def ask(text: str) -> str:
             nonlocal calls
@@ -114,21 +141,24 @@ def plain_loop(url: str, db: Path, n: int) -> tuple[float, int]:
         return time.perf_counter() - start, calls
 
 
-def speed() -> None:
+def speed(concurrencies: list[int]) -> None:
     with tempfile.TemporaryDirectory() as name, server() as url:
         folder = Path(name)
-        db = knowledge(folder, RESPONSES)
-        ours(url, db, folder / "warm.sqlite", 1)  # imports, connections' code
-        elapsed, calls = ours(url, db, folder / "llm.sqlite", RESPONSES)
-        ideal = calls / CONCURRENCY * LATENCY
-        print(f"FActScore of {RESPONSES} responses, {SENTENCES} sentences and {FACTS} facts each: {calls} calls of")
-        print(f"{LATENCY * 1000:.0f} ms at concurrency {CONCURRENCY}")
-        print(f"  ours           {elapsed:7.2f} s, {elapsed / ideal:.2f} x ideal ({ideal:.2f} s); at most 1.2")
-        tenth = RESPONSES // 10
-        slow, n = plain_loop(url, db, tenth)
-        own, m = ours(url, db, folder / "tenth.sqlite", tenth)
-        print(f"a tenth of it    {slow:7.2f} s in a plain loop ({n} calls), {own:.2f} s ours ({m} calls)")
-        print(f"  per call       {slow / n * 1000:7.1f} ms in a plain loop, {elapsed / calls * 1000:.1f} ms ours")
+        most = max(RESPONSES.values())
+        (folder / "two").mkdir()
+        two = knowledge(folder / "two", most, 4, (" (painter)", " (diver)"))
+        for work, run, db in (("FActScore", ours, knowledge(folder, most)), ("D-FActScore", ours_by_person, two)):
+            run(url, db, folder / f"warm-{work}.sqlite", 1)  # imports, connections' code
+            for concurrency in concurrencies:
+                cache = folder / f"{work}-{concurrency}.sqlite"
+                cost, calls = run(url, db, cache, RESPONSES[concurrency], concurrency)
+                ideal = calls / concurrency * LATENCY
+                what = f"{work}: {calls:,} calls of 500 ms, {concurrency:,} at once"
+                report(what, cost.wall / ideal, "× the ideal by the clock", at_most=1.1)
+                report(f"{what}: CPU a call", cost.cpu / calls * 1000, "ms")
+        slow, n = plain_loop(url, folder / "wiki.db", 2)
+        own, calls = ours(url, folder / "wiki.db", folder / "few.sqlite", 2)
+        report("FActScore of 2 responses, a call by the clock", own.wall / calls, peer=("a plain loop", slow / n))
 
 
 def knowledge_speed(articles: int) -> None:
@@ -154,8 +184,9 @@ def knowledge_speed(articles: int) -> None:
         printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         seconds, peak, before = map(float, printed.split())
         size = (folder / "wiki.db").stat().st_size / 1e9
-        print(f"knowledge build: {articles:,} articles of 300 words, {size:.2f} GB, in {seconds:.1f} s")
-        print(f"  peak memory    {peak / 1024:7.0f} MB ({before / 1024:.0f} MB before the first line); at most 1,000")
+        what = f"knowledge build: {articles:,} articles of 300 words, {size:.2f} GB"
+        report(f"{what}, by the clock", seconds)
+        report(f"{what}, peak memory ({before / 1024:.0f} MB before the first)", peak / 1024, "MB", at_most=1000)
         with DocDB(folder / "wiki.db") as db:
             titles = [f"Article {rng.randrange(articles)}" for _ in range(2000)]
             start = time.perf_counter()
@@ -164,15 +195,16 @@ def knowledge_speed(articles: int) -> None:
             start = time.perf_counter()
             assert all(db.find(title.lower().replace(" ", "_")) for title in titles)
             folded = time.perf_counter() - start
-        print(f"  look-up        {exact / 2000 * 1e6:7.0f} us by title, {folded / 2000 * 1e6:.0f} us normalised")
+        report("knowledge: find a page by its title", exact / 2000 * 1e6, "µs")
+        report("knowledge: find a page by its title in another case", folded / 2000 * 1e6, "µs")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--articles", type=int, default=100_000, help="of the knowledge source that is built")
+    parser.add_argument("--concurrency", type=int, nargs="+", choices=RESPONSES, default=[*RESPONSES])
     arguments = parser.parse_args()
-    print(f"{os.cpu_count()} processors, Python {sys.version.split()[0]}")
-    speed()
+    speed(arguments.concurrency)
     knowledge_speed(arguments.articles)
 
 

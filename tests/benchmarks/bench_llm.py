@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from table import report
 
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.judging import NamedEvaluator
@@ -32,6 +33,8 @@ from factaudit.llm.types import Reply, Token
 from factaudit.tables import read_verdicts, validate_claims, write_table
 
 SERVER = Path(__file__).resolve().parent.parent / "llm_server.py"
+#: Seconds after which a server that does not answer ends the bench.
+PATIENCE = 60
 DOCUMENT = "The quick brown fox jumps over the lazy dog. " * 40
 
 
@@ -46,14 +49,23 @@ def server(latency: float) -> Iterator[str]:
     command = [sys.executable, str(SERVER), "--latency", str(latency)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
-        process.kill()
+        try:
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+        finally:
+            process.kill()  # else the end of the block would wait for it, also where something failed
 
 
 def ours(url: str, count: int, concurrency: int) -> float:
     """Seconds for ``count`` new verdicts through the evaluator, with cache and bookkeeping."""
     with tempfile.TemporaryDirectory() as folder:
-        judge = LLMJudge(model="m", base_url=url, concurrency=concurrency, cache=f"{folder}/cache.sqlite")
+        judge = LLMJudge(
+            model="m",
+            base_url=url,
+            concurrency=concurrency,
+            cache=f"{folder}/cache.sqlite",
+            timeout=PATIENCE,
+            max_retries=1,
+        )
         start = time.perf_counter()
         done = sum(verdict.status == "ok" for verdict in judge.judge(claims(count)))
         elapsed = time.perf_counter() - start
@@ -67,7 +79,9 @@ def sdk(url: str, count: int, concurrency: int, aiohttp: bool = False) -> float:
 
     async def run() -> float:
         http: Any = openai.DefaultAioHttpClient() if aiohttp else None
-        async with openai.AsyncOpenAI(api_key="none", base_url=url, max_retries=0, http_client=http) as client:
+        async with openai.AsyncOpenAI(
+            api_key="none", base_url=url, max_retries=0, timeout=PATIENCE, http_client=http
+        ) as client:
             judge = LLMJudge(model="m", cache="none")
             requests = judge.requests(claims(count))
 
@@ -87,13 +101,15 @@ def bare(url: str, count: int, concurrency: int) -> float:
     import aiohttp
 
     async def run() -> float:
-        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        async with aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=PATIENCE)
+        ) as session:
             requests = LLMJudge(model="m", cache="none").requests(claims(count))
 
             async def work() -> None:
                 for request in requests:
                     body = {"model": "m", "messages": list(request.messages), **request.params}
-                    async with session.post(f"{url}/chat/completions", json=body) as answer:
+                    async with session.post(f"{url}/chat/completions", json=body, raise_for_status=True) as answer:
                         json.loads(await answer.text())
 
             start = time.perf_counter()
@@ -124,30 +140,27 @@ def speed(count: int = 2000) -> None:
     for concurrency, calls in ((64, count), (256, count), (1000, 4 * count)):
         with server(0.5) as url:
             (elapsed,) = best(lambda: ours(url, calls, concurrency))  # noqa: B023
-        ideal = calls / concurrency * 0.5
-        print(
-            f"{calls} calls, 500 ms, concurrency {concurrency}: {elapsed:.2f} s = {elapsed / ideal:.2f} x ideal "
-            f"(at most 1.1: {'met' if elapsed <= 1.1 * ideal else 'MISSED'})"
-        )
+        what = f"judge: {calls:,} calls of 500 ms, {concurrency:,} at once"
+        report(what, elapsed / (calls / concurrency * 0.5), "× the ideal by the clock", at_most=1.1)
     with server(0.1) as url:
-        mine, plain, fast = best(
-            lambda: ours(url, count, 256), lambda: sdk(url, count, 256), lambda: sdk(url, count, 256, True)
+        mine, plain, fast, floor = best(
+            lambda: ours(url, count, 256),
+            lambda: sdk(url, count, 256),
+            lambda: sdk(url, count, 256, True),
+            lambda: bare(url, count, 256),
         )
-    print(
-        f"{count} calls, 100 ms, concurrency 256: factaudit {count / mine:.0f} a second, plain SDK loop "
-        f"{count / plain:.0f}, SDK over aiohttp {count / fast:.0f} ({'met' if mine <= plain else 'MISSED'})"
-    )
+    what = f"judge: {count:,} calls of 100 ms, 256 at once, by the clock"
+    for peer, seconds in (("the SDK", plain), ("the SDK over aiohttp", fast), ("aiohttp alone", floor)):
+        report(what, mine, peer=(peer, seconds), ratio=1 if seconds is plain else None)
     with server(0.01) as url:
         mine, fast, floor = best(
             lambda: cpu_of(lambda: ours(url, count, 64)),
             lambda: cpu_of(lambda: sdk(url, count, 64, True)),
             lambda: cpu_of(lambda: bare(url, count, 64)),
         )
-    milliseconds = [1000 * seconds / count for seconds in (mine, fast, floor)]
-    print(
-        "CPU a call: factaudit {:.2f} ms, SDK over aiohttp {:.2f} ms, aiohttp alone {:.2f} ms".format(*milliseconds)
-        + f" (at most 1.0 ms: {'met' if milliseconds[0] <= 1 else 'MISSED'})"
-    )
+    for peer, seconds in (("the SDK over aiohttp", fast), ("aiohttp alone", floor)):
+        each = 1000 * mine / count
+        report("judge: CPU a call", each, "ms", peer=(peer, 1000 * seconds / count), at_most=1.0)
 
 
 def cache(count: int = 100_000) -> None:
@@ -196,15 +209,13 @@ def cache(count: int = 100_000) -> None:
             judged,
             read_files,
         )
-    print(f"{count} cached verdicts, one JSON file each: {theirs:.2f} s. At most 1/20 of that:")
     for what, seconds in (
         ("read_verdicts of the verdicts table", verdicts),
         ("judge() again with its journal, claims compared", journal),
         ("replies from the cache, by key", replies),
         ("the evaluator again: prompts, keys, cache, scores", prompts),
     ):
-        met = "met" if theirs >= 20 * seconds else "MISSED"
-        print(f"  {what}: {seconds:.2f} s = 1/{theirs / seconds:.1f} ({met})")
+        report(f"{count:,} cached verdicts: {what}", seconds, peer=("a JSON file each", theirs))
 
 
 def timed(work: Callable[[], Any]) -> float:
@@ -223,10 +234,8 @@ def memory() -> None:
                 [sys.executable, __file__, "--judge", str(count), url], capture_output=True, text=True, check=True
             )
             peaks.append(float(out.stdout))
-    print(
-        f"peak memory: {peaks[0]:.0f} MB for 1,000 claims, {peaks[1]:.0f} MB for 100,000 "
-        f"(at most 300 MB more: {'met' if peaks[1] - peaks[0] <= 300 else 'MISSED'})"
-    )
+    growth = {1000: peaks[0], 100_000: peaks[1]}
+    report("judge: 100,000 claims, peak memory", peaks[1], "MB", at_most=peaks[0] + 300, growth=growth)
 
 
 def main() -> None:
