@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from tqdm import tqdm
 
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
@@ -22,6 +21,7 @@ from factaudit.evaluators.cluster import check_address, judge_on, stays
 from factaudit.evaluators.own import as_evaluator
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.evaluators.reordered import Reordered
+from factaudit.evaluators.waiting import Waiting
 from factaudit.files import Journal, held
 from factaudit.signature import digest
 from factaudit.spec import parse_spec
@@ -214,18 +214,14 @@ def _judge_one(
         log = Journal(path, take, header={"evaluator": evaluator.signature})
         done = {claim_id: verdict for claim_id, verdict in done.items() if verdict.status not in RETRIED}
     todo = [row for row in inputs.order if inputs.ids[row] not in done]
-    shown = None if progress else True  # None: on a terminal only
-    with (
-        log or nullcontext(),
-        tqdm(total=len(inputs.ids), initial=len(done), desc=printable(named.name), unit="claim", disable=shown) as bar,
-    ):
+    with log or nullcontext(), Waiting(printable(named.name), len(inputs.ids), len(todo), shown=progress) as waiting:
         for verdict in _verdicts(evaluator, inputs.claims(todo), on) if todo else ():
             verdict = _checked(verdict, inputs, named)
             if log is not None:
                 row = {key: value for key in _KEYS if (value := getattr(verdict, key)) is not None}
                 log.write({"input": inputs.fingerprints[verdict.claim_id], **row})
             done[verdict.claim_id] = verdict
-            bar.update()
+            waiting.judged()
     return _table(inputs.ids, done, named)
 
 
