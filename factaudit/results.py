@@ -25,6 +25,7 @@ from factaudit.audit.core.tallies import Tallies
 from factaudit.audit.findings import findings
 from factaudit.errors import UsageError, hint
 from factaudit.files import write_json
+from factaudit.intake.load import frames
 from factaudit.signature import digest, signature
 from factaudit.tables import records
 from factaudit.tables.annotations import judgements, relabelled
@@ -132,8 +133,8 @@ class Results:
 
 
 def compare(
-    claims: pd.DataFrame,
-    verdicts: pd.DataFrame,
+    claims: Any,
+    verdicts: Any = None,
     *,
     audits: Sequence[str | Mapping[str, Any]] | None = None,
     title: str = "Evaluators compared",
@@ -146,6 +147,7 @@ def compare(
     reuse: Callable[[str, Callable[[], list[Row]]], list[Row]] | None = None,
     annotations: pd.DataFrame | None = None,
     label_rules: Sequence[str] = (),
+    mapping: Any = None,
 ) -> Results:
     """Audit evaluators on claims: every audit by default, else those named (``"rates"`` or ``{"rates": {options}}``).
 
@@ -165,6 +167,11 @@ def compare(
     """
     known = computable()
     chosen = audit_options(audits)
+    loaded = frames(claims, verdicts, mapping)
+    if loaded.claims is None or loaded.verdicts is None:
+        raise UsageError(f"compare: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given")
+    claims, verdicts = loaded.claims, loaded.verdicts
+    annotations = loaded.annotations if annotations is None else annotations
     if label_rules and annotations is None:
         raise UsageError("label_rules: there are no annotations that they could be made of")
     said = None if annotations is None else judgements(annotations)

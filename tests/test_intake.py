@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
+import factaudit as fa
 from factaudit.errors import InputError, UsageError
 from factaudit.intake.anyfile import read_any
 from factaudit.intake.apply import apply
@@ -505,3 +507,21 @@ def test_columns_of_ours_that_hold_words_are_mapped_and_misspelt_ones_told(tmp_p
     said.clear()
     assert load([plain], say=said.append).mapping is None  # read as it is
     assert said == ["unread  docu (did you mean 'doc'?)"]
+
+
+@pytest.mark.parametrize("form", [pd.DataFrame, pa.table], ids=["pandas", "arrow"])
+def test_frames_go_in_as_they_are_from_python(form: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    claims = form({"id": IDS, "document": DOCS, "sentence": CLAIMS, "gold": words(LABELS, "supported", "refuted")})
+    verdicts = form({"id": IDS, "metric": ["judge"] * N, "score": SCORES})
+    two = fa.compare(claims, verdicts, audits=["rates"], replicates=0)
+    assert "document → doc" in capsys.readouterr().err
+    (row,) = two.rows("rates", dataset="table 1")
+    right = [p == label for p, label in zip(PREDICTIONS, LABELS, strict=True)]
+    assert row["n"] == N
+    assert row["tpr"] == sum(r for r, label in zip(right, LABELS, strict=True) if label) / sum(LABELS)
+    wide = form({"document": DOCS, "sentence": CLAIMS, "gold": LABELS, "judge": SCORES, "text": SYSTEMS})
+    one = fa.compare(wide, audits=["rates"], replicates=0, mapping={"auto": True, "constants": {"dataset": "mine"}})
+    assert one.rows("rates", dataset="mine")[0]["bacc"] == row["bacc"]
+    assert fa.judge(wide, ["unigram"])["status"].eq("ok").all()
+    with pytest.raises(UsageError, match="no verdicts"):
+        fa.compare(claims)

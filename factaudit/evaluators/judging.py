@@ -23,6 +23,7 @@ from factaudit.evaluators.registry import make_evaluator
 from factaudit.evaluators.reordered import Reordered
 from factaudit.evaluators.waiting import Waiting
 from factaudit.files import Journal, held
+from factaudit.intake.load import frames
 from factaudit.signature import digest
 from factaudit.spec import parse_spec
 from factaudit.tables import DEFAULT_THRESHOLD, STATUSES, merge_verdicts, validate_verdicts
@@ -132,19 +133,21 @@ def check_names(evaluators: Iterable[NamedEvaluator], taken: Iterable[str] = ())
 
 
 def judge(
-    claims: pd.DataFrame,
+    claims: Any,
     evaluators: Iterable[Any],
     *,
     journal: str | Path | None = None,
     progress: bool = False,
     repeats: int | None = None,
     orders: int | None = None,
+    mapping: Any = None,
     on: str | None = None,
 ) -> pd.DataFrame:
     """Judge a claims table with one or several evaluators.
 
     Args:
-        claims: a validated claims table (`factaudit.tables.read_claims`).
+        claims: a data frame: a validated one (`factaudit.tables.read_claims`), or any by ``mapping``, as
+            `factaudit.results.compare` takes it.
         evaluators: specs, evaluators or functions of (claim, doc), as `name_evaluator` takes them; or named ones.
         journal: a folder for the journals, one file per evaluator signature; None keeps nothing on disk.
         progress: show a progress bar (on a terminal only).
@@ -160,7 +163,10 @@ def judge(
     check_names(named)
     if on is not None:
         check_address(on)
-    inputs = _Inputs(claims)
+    table = frames(claims, None, mapping).claims
+    if table is None:
+        raise UsageError("judge: there are no claims in what was given")
+    inputs = _Inputs(table)
     if not inputs.ids:
         raise UsageError("there is nothing to judge: every row stands for a response without claims")
     with nullcontext() if journal is None else held(journal, str(journal)):
