@@ -35,6 +35,8 @@ LATENCY = 0.5
 SENTENCES, FACTS = 8, 30
 #: Responses by concurrency: enough calls that beginning and end, where fewer are under way, weigh little.
 RESPONSES = {64: 40, 256: 120, 1000: 400}
+#: What tells the two people of each name apart.
+HOMONYMS = (" (painter)", " (diver)")
 #: Seconds after which a server that does not answer ends the bench.
 PATIENCE = 60
 
@@ -107,7 +109,10 @@ def ours(url: str, db: Path, cache: Path, n: int, concurrency: int = 64) -> tupl
 def ours_by_person(url: str, db: Path, cache: Path, n: int, concurrency: int = 64) -> tuple[Cost, int]:
     """The same of D-FActScore: grouping, two candidates, and so twice the calls of each fact."""
     llm = client(url, cache, concurrency)
-    given = [Response(f"r{i}", topic, text, "s") for i, (topic, text) in enumerate(zip(*biographies(n), strict=True))]
+    given = [
+        Response(f"r{i}", topic, text, "s", candidates=tuple(f"{topic}{which}" for which in HOMONYMS))
+        for i, (topic, text) in enumerate(zip(*biographies(n), strict=True))
+    ]
     scorer = DFactScorer(open_knowledge(db, out=db.parent), llm)
     cost = clocked(lambda: scorer.score(given, journal=cache.with_suffix(".journal")))
     assert len(cost.result.claims) == 2 * n * FACTS, len(cost.result.claims)
@@ -146,7 +151,7 @@ def speed(concurrencies: list[int]) -> None:
         folder = Path(name)
         most = max(RESPONSES.values())
         (folder / "two").mkdir()
-        two = knowledge(folder / "two", most, 4, (" (painter)", " (diver)"))
+        two = knowledge(folder / "two", most, 4, HOMONYMS)
         for work, run, db in (("FActScore", ours, knowledge(folder, most)), ("D-FActScore", ours_by_person, two)):
             run(url, db, folder / f"warm-{work}.sqlite", 1)  # imports, connections' code
             for concurrency in concurrencies:
