@@ -303,3 +303,11 @@ def test_the_missable_difference_is_missed_once_in_five_simulated():
     drawn = random.binomial(n, np.append(np.full(4, rate), rate - missable), (replicates, 5))
     rejected = np.mean([p_of(hits)[0] < 0.05 for hits in drawn])
     assert 0.68 < rejected < 0.92
+
+
+@pytest.mark.parametrize("clusters", [7, 29])
+@pytest.mark.parametrize("weight", [1.0, 1 / 3, 0.7])
+def test_a_difference_without_variance_is_only_reached_by_all_signs_alike(clusters, weight):
+    gains, sizes = np.full((clusters, 1), -1), np.ones((clusters, 1), dtype=np.int64)
+    found = studentised_p(gains, sizes, np.array([weight]), np.random.default_rng(0), 4000)
+    assert found == pytest.approx(2.0 ** (1 - clusters), abs=0.006)

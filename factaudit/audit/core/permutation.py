@@ -12,8 +12,9 @@ from factaudit.audit.core.kinds import distinct
 _BLOCK = 1 << 18
 #: Up to so many trials numpy draws a binomial number by inverting one uniform number.
 _INVERTED = 60
-#: Keeps a variance that is 0 on paper (every cluster gains the same) from being smaller still.
-_ROUNDING = 1e-12
+#: Of the greatest that a sum of squares could be: less is a 0 on paper and rounding. A variance that is 0 on paper
+#: (every cluster gains the same) is taken for this, so that all such replicates are equal.
+_ROUNDING = 1e-9
 
 
 def studentised_p(
@@ -44,7 +45,7 @@ def studentised_p(
         return 1.0
     per_claim = weights / total
     scaled = gain @ per_claim  # what a cluster adds to the difference
-    if abs(times @ scaled) <= _ROUNDING * (times @ np.abs(scaled)):
+    if abs(times @ scaled) <= 1e-12 * (times @ np.abs(scaled)):
         return 1.0  # no difference on paper: no replicate has less
     square = times @ scaled**2  # a sign leaves a cluster's square as it is
     products = (size * times[:, None]).T @ size
@@ -57,7 +58,7 @@ def studentised_p(
         fitted = gained / total * per_claim  # what each claim of a class would add
         variance = square - 2 * (sized * fitted).sum(1) + np.einsum("bj,jk,bk->b", fitted, products, fitted)
         with np.errstate(divide="ignore"):
-            return np.abs(difference[:, 0]) / np.sqrt(np.maximum(variance, 0) + _ROUNDING * square)
+            return np.abs(difference[:, 0]) / np.sqrt(np.maximum(variance, _ROUNDING * square))
 
     observed = statistic(times[None, :].astype(np.float64))[0]
     extreme = 0
