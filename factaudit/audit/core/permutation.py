@@ -75,9 +75,9 @@ def _halves(times: np.ndarray, rows: int, random: np.random.Generator) -> np.nda
     if times.max() > _INVERTED:
         return random.binomial(times, 0.5, size=(rows, len(times))).astype(np.float64)
     uniform = random.random((rows, len(times)))
-    kept = np.empty_like(uniform)
-    for trials in np.unique(times).tolist():
+    kept = (uniform > 0.5).astype(np.float64)  # of one trial, which is most clusters
+    for trials in np.unique(times[times > 1]).tolist():
         below = np.cumsum([comb(trials, hits) for hits in range(trials)]) / 2.0**trials
-        at = np.flatnonzero(times == trials) if (times != trials).any() else slice(None)
-        kept[:, at] = uniform[:, at] > 0.5 if trials == 1 else np.searchsorted(below, uniform[:, at])
+        at = np.flatnonzero(times == trials)
+        kept[:, at] = np.searchsorted(below, uniform[:, at])
     return kept
