@@ -9,6 +9,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "factaudit"
@@ -83,6 +84,31 @@ def climbs(package: Path) -> list[str]:
 
 def test_imports_run_one_way():
     assert climbs(PACKAGE) == []
+
+
+def circle(package: Path) -> list[str]:
+    """Files that import each other in a circle, late and for types alone included; empty where there is none."""
+    files = {f"{package.name}.{path.removesuffix('.py').replace('/', '.')}": tree for path, tree in sources(package)}
+    files = {name.removesuffix(".__init__"): tree for name, tree in files.items() if name != f"{package.name}.__init__"}
+
+    def file_of(name: str) -> str | None:
+        return name if name in files else next((a for a in [name.rpartition(".")[0]] if a in files), None)
+
+    graph = {name: {file_of(one) for one in imported(tree)} - {None, name} for name, tree in files.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_files_import_each_other(tmp_path):
+    assert circle(PACKAGE) == []
+    package = tmp_path / "factaudit"
+    (package / "llm").mkdir(parents=True)
+    (package / "llm" / "a.py").write_text("from factaudit.llm.b import x")
+    (package / "llm" / "b.py").write_text("def late():\n    from factaudit.llm import a")
+    assert set(circle(package)) == {"factaudit.llm.a", "factaudit.llm.b"}
 
 
 def test_an_import_that_climbs_is_seen(tmp_path):

@@ -56,7 +56,7 @@ def test_kinds_of_clusters_give_what_the_clusters_give():
     alone = judged(rows, "e")
     groups = np.arange(300) % 2
     codes = alone.label.astype(int) * 2 + alone.prediction[0]
-    kinds = by_cluster(alone, groups, 2, codes, 4)
+    kinds = by_cluster(alone.clusters, groups, 2, codes, 4)
     assert len(kinds.group) <= 8
     pairs = Clusters(groups, np.ones(300, dtype=int), np.eye(4, dtype=int)[codes], 2)
     for each in (shares(c, c.counts[:, [3]], c.counts[:, [2]] + c.counts[:, [3]]) for c in (kinds, pairs)):
@@ -65,7 +65,7 @@ def test_kinds_of_clusters_give_what_the_clusters_give():
             shares(pairs, pairs.counts[:, [3]], pairs.counts[:, 2:].sum(1)[:, None]).variance
         )
     together = judged([row | {"doc_id": str(i // 10)} for i, row in enumerate(rows)], "e")
-    found = by_cluster(together, groups, 2, codes, 4)
+    found = by_cluster(together.clusters, groups, 2, codes, 4)
     assert found.times @ found.counts.sum(1) == 300
     assert len(found.times) < 60  # equal clusters are one kind, sorted by their counts from the last one on
     order = np.column_stack([found.group, found.counts[:, ::-1]]).tolist()

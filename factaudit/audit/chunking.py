@@ -81,7 +81,9 @@ def chunking(
             # be: no completion may have as large a share as what both scored.
             figures |= {f"{name}_min": np.fmin(low, figures[name]), f"{name}_max": np.fmax(high, figures[name])}
         if intervals is not None:
-            clusters = by_cluster(judged, np.where(both, codes, -1), n_codes, nine.cells(first, second), nine.CELLS)
+            clusters = by_cluster(
+                judged.clusters, np.where(both, codes, -1), n_codes, nine.cells(first, second), nine.CELLS
+            )
             table = clusters.counts.reshape(-1, 3, 3)
             n = table[:, :2, :2].sum((1, 2))
             flipped = shares(clusters, np.stack([table[:, 1, 0], table[:, 0, 1]], 1), np.stack([n, n], 1))

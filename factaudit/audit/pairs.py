@@ -94,7 +94,7 @@ def _share(
         return dict.fromkeys((key, *ends))
     codes = np.full(len(judged.claims), -1, dtype=np.int64)
     codes[twins[of]] = hit[of]
-    clusters = by_cluster(judged, np.zeros(len(codes), dtype=np.int64), 1, codes, 2)
+    clusters = by_cluster(judged.clusters, np.zeros(len(codes), dtype=np.int64), 1, codes, 2)
     found = shares(clusters, clusters.counts[:, [1]], clusters.counts.sum(1, keepdims=True))
     row: Row = {key: number(found.point[0, 0])}
     if intervals is not None:

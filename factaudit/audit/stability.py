@@ -45,7 +45,7 @@ def _rows(judged: Judged, groups: Groups, name: str, said: np.ndarray, intervals
     verdicts, ones = np.divmod(np.arange(n_kinds), len(said) + 1)
     pairs, flips, twice = verdicts * (verdicts - 1) // 2, ones * (verdicts - ones), verdicts > 1
     terms = np.stack([pairs, flips, ones * twice, verdicts * twice, twice], axis=1)
-    clusters = by_cluster(judged, groups.codes, size, kinds, n_kinds)
+    clusters = by_cluster(judged.clusters, groups.codes, size, kinds, n_kinds)
     sums = clusters.counts @ terms
     total, share = clusters.total(sums), shares(clusters, sums[:, [1]], sums[:, [0]])
     every = np.bincount(groups.codes, minlength=size) * pairs.max()

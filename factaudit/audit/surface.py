@@ -21,6 +21,7 @@ from factaudit.audit.core.jackknife import MIN_CLUSTERS, slope, slope_limits
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.plot import Forest, Lines
 from factaudit.audit.core.rows import Row, number, reasons
+from factaudit.audit.core.shares import by_cluster
 from factaudit.audit.core.slopes import by_document, moments, slope_bounds
 from factaudit.audit.core.words import points
 from factaudit.errors import UsageError
@@ -80,7 +81,9 @@ def surface_bias(judged: Judged, *, bins: int = 5, intervals: Intervals | None =
         bounds = nine.rate_bounds(nine.count(codes, size, judged.label, judged.certain[at]))
         limits = {}
         if intervals is not None:
-            limits = nine.rate_limits(nine.clusters_of(judged, at, codes, size), over_all, intervals.confidence)
+            nines = nine.cells(judged.label, judged.prediction[at])
+            clusters = by_cluster(judged.clusters, codes, size, nines, nine.CELLS)
+            limits = nine.rate_limits(clusters, over_all, intervals.confidence)
         rates = nine.rates(counts, over_all)
         figures = nine.with_ends(
             {name: rates[name] for name in _CLASSES},

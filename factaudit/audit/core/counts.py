@@ -11,16 +11,11 @@ verdict: they are of counts without guessed predictions (`Judged.certain`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from factaudit.audit.core.mover import combine_shares, paired
 from factaudit.audit.core.rows import ratio
-from factaudit.audit.core.shares import Clusters, Limits, Shares, by_cluster, shares
-
-if TYPE_CHECKING:
-    from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.shares import Clusters, Limits, Shares, shares
 
 Figures = dict[str, np.ndarray]
 #: Of each figure the two ends of its bounds, or of its interval.
@@ -60,11 +55,6 @@ def count(codes: np.ndarray, n_groups: int, *values: np.ndarray) -> np.ndarray:
 def unlabelled(counts: np.ndarray) -> np.ndarray:
     """bool (...): no claim of the group is labelled, so its shares are over all that is scored."""
     return counts[..., :2, :].sum((-1, -2)) == 0
-
-
-def clusters_of(units: Judged, evaluator: int, codes: np.ndarray, n_groups: int) -> Clusters:
-    """The nine counts of each cluster of each group (k, 9), for `rate_limits` and `error_rate_limits`."""
-    return by_cluster(units, codes, n_groups, cells(units.label, units.prediction[evaluator]), CELLS)
 
 
 def sizes(counts: np.ndarray, certain: np.ndarray) -> dict[str, np.ndarray]:

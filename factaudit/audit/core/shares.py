@@ -13,7 +13,6 @@ simulated in ``tests/validity``.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import stdtrit
@@ -21,9 +20,6 @@ from scipy.special import stdtrit
 from factaudit.audit.core.groups import pair_codes
 from factaudit.audit.core.kinds import distinct
 from factaudit.audit.core.rows import ratio
-
-if TYPE_CHECKING:
-    from factaudit.audit.core.judged import Judged
 
 #: What the correlation of claims within a cluster is taken for, where errors are too few to tell.
 TYPICAL_ICC = 0.15
@@ -65,9 +61,9 @@ class Clusters:
         return sums.reshape(self.n_groups, *values.shape[1:])
 
 
-def by_cluster(judged: Judged, groups: np.ndarray, n_groups: int, codes: np.ndarray, n_codes: int) -> Clusters:
-    """Count the codes 0..n_codes-1 of ``judged``'s claims in each cluster of each group (-1: in no group)."""
-    return Places.of(groups, judged.clusters, n_groups).count(codes, n_codes)
+def by_cluster(clusters: np.ndarray, groups: np.ndarray, n_groups: int, codes: np.ndarray, n_codes: int) -> Clusters:
+    """Count the claims' codes 0..n_codes-1 in each cluster of each group (-1: in no group): int (n,) each."""
+    return Places.of(groups, clusters, n_groups).count(codes, n_codes)
 
 
 @dataclass(frozen=True)
