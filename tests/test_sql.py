@@ -164,6 +164,16 @@ def test_what_is_wrong_is_said_with_table_column_and_row(tmp_path, table, change
     assert str(raised.value).startswith(str(tmp_path / table))
 
 
+@pytest.mark.parametrize("column", ["my task", "x; DROP TABLE claims", 'a"b'])
+def test_a_column_that_engines_quote_differently_is_refused(tmp_path, column):
+    claims = pd.DataFrame({"claim_id": ["c1"], "dataset": "d", "label": [1.0], column: "v"})
+    found = written(tmp_path, claims, pd.DataFrame({"claim_id": ["c1"], "evaluator": "e", "score": [0.1]}))
+    engine = found.engine(tmp_path)
+    with pytest.raises(InputError, match="expected a name of letters, digits and underscores to group by"):
+        prepare(engine, found, [column])
+    engine.close()
+
+
 def database(folder: Path) -> str:
     """The address of a database that has what the files in a folder have."""
     with duckdb.connect(str(folder / "mine.db")) as connection:

@@ -8,6 +8,7 @@ e, ``p<e>`` (prediction) and ``q<e>`` (without guesses; only where there are any
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -53,6 +54,9 @@ def prepare(engine: Engine, tables: Tables, by: Sequence[str] = ()) -> Prepared:
     for column in by:
         if column not in claims.kinds:
             message = f"no such column to group by{hint(column, list(claims.kinds))}"
+            raise InputError(tables.claims_name, [Problem(message, column=column)])
+        if not re.fullmatch(r"[A-Za-z_]\w*", column, re.ASCII):
+            message = "expected a name of letters, digits and underscores to group by: engines quote others differently"
             raise InputError(tables.claims_name, [Problem(message, column=column)])
     verdicts = _Columns(engine, tables.verdicts, tables.verdicts_name, ("claim_id", "evaluator"))
     if not {"score", "prediction"} & set(verdicts.kinds):
