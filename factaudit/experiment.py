@@ -18,7 +18,6 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from factaudit.datasets import FORMATS, check_options
-from factaudit.datasets.sources import count
 from factaudit.errors import UsageError
 from factaudit.estimate.settings import EstimateSettings
 from factaudit.evaluators.judging import (
@@ -49,6 +48,7 @@ from factaudit.sql.run import run as run_held
 from factaudit.sql.source import chosen
 from factaudit.tables import merge_verdicts, write_table
 from factaudit.tables.counts import read_counts
+from factaudit.text.printable import count
 from factaudit.unchanged import depends_on, finish, kept_rows, remember_run, same_run
 from factaudit.yamlfile import Place, YamlFile, check
 
@@ -164,7 +164,7 @@ def run(
                     provenance.append({"evaluator": one.name, **found})
         for line in unread(verdicts):
             tell(line)
-        tell(f"verdicts  {len(verdicts):>9,} of {verdicts['evaluator'].nunique()} evaluators")
+        tell(f"verdicts  {len(verdicts):>9,} of {count(verdicts['evaluator'].nunique(), 'evaluator')}")
         write_table(claims, folder / "claims.parquet")
         write_table(verdicts, folder / "verdicts.parquet")
         if annotations is not None:
@@ -193,7 +193,7 @@ def run(
             results.about["inputs"] += files
             results = replace(results, signature=f"{results.signature}|estimate:{experiment.estimate.signature(files)}")
         results.calls.extend(calls)
-        tell(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
+        tell(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {count(len(results.audits), 'audit')}")
         write_lock(folder, experiment, results, provenance=provenance, packages=_PACKAGES)
         finish(folder, results)
         failed = verdicts["status"].isin(RETRIED) & verdicts["evaluator"].isin([one.name for one in evaluators])
@@ -234,7 +234,7 @@ def _run_counts(experiment: Experiment, path: str, folder: Path, say: Callable[[
             inputs=checksums([Path(path)]),
         )
         write_table(counts, folder / "counts.parquet")
-        say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
+        say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {count(len(results.audits), 'audit')}")
         write_lock(folder, experiment, results, packages=_PACKAGES)
         finish(folder, results)
         say(f"report    {folder / 'report.html'}")

@@ -22,7 +22,8 @@ from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS, Judged
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import Row, number, reasons, without_interval
-from factaudit.audit.core.words import count, points
+from factaudit.audit.core.words import points
+from factaudit.text.printable import count
 
 
 def adjusted_bias(

@@ -21,8 +21,9 @@ from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding,
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS, Judged
 from factaudit.audit.core.plot import DotPlot
-from factaudit.audit.core.rows import Row, counted, number, reasons
+from factaudit.audit.core.rows import Row, number, reasons
 from factaudit.errors import UsageError, hint
+from factaudit.text.printable import count
 
 #: The calibration_system of a row that is the mean over all calibrations.
 CV = "__cv__"
@@ -110,7 +111,7 @@ def _rows(
     row |= {key: number(mean_of(values[made])) if key in _MEANT else None for key, values in figures.items()}
     reason = [f"{name}: {reason}" for name, reason in zip(names, why, strict=True) if reason]
     if len(names) < 2:
-        reason.append(f"{counted(len(names), 'system')}: one to calibrate on and another to correct are needed")
+        reason.append(f"{count(len(names), 'system')}: one to calibrate on and another to correct are needed")
     reason.append("a mean over calibrations has no threshold of its own")
     return [*rows, row | {"reason": reasons(reason)}]
 

@@ -16,7 +16,7 @@ from factaudit.audit.core.groups import group_by, shared_texts
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.plot import DotPlot, Flips
-from factaudit.audit.core.rows import Row, counted, number, ratio, reasons
+from factaudit.audit.core.rows import Row, number, ratio, reasons
 from factaudit.audit.core.shares import by_cluster, shares
 from factaudit.audit.core.tallies import check_evaluators
 from factaudit.audit.core.words import percent
@@ -24,6 +24,7 @@ from factaudit.audit.rates import COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import rates
 from factaudit.text.chunks import words
 from factaudit.text.overlap import r2_diff
+from factaudit.text.printable import count
 
 #: Whether one chunk has all of the claim's bigrams that the document has.
 _KINDS = ("zero", "positive")
@@ -199,7 +200,7 @@ def _reason(row: Row, size: int) -> str | None:
     if row["n_unscored"]:
         return "no claim is scored by both"
     if row["n_one_chunk"]:
-        left_out = f"{counted(row['n_one_chunk'], 'claim')} about documents of at most {size} words left out"
+        left_out = f"{count(row['n_one_chunk'], 'claim')} about documents of at most {size} words left out"
         return f"no other claim with R2-diff {'over ' if row['r2_diff'] == 'positive' else ''}0; {left_out}"
     if row["r2_diff"] == "positive":
         return f"one chunk of {size} words has all that the claim shares with its document, for every claim"

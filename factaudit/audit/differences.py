@@ -17,8 +17,8 @@ from factaudit.audit.core.rows import MACRO, Row, reasons
 from factaudit.audit.core.shares import Clusters
 from factaudit.audit.core.tallies import Tallies
 from factaudit.audit.core.tallies import pairs as pairs_of
-from factaudit.audit.core.words import count
 from factaudit.signature import digest
+from factaudit.text.printable import count
 
 KEYS = ("bacc", "bias")
 

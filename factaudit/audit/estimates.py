@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from factaudit.audit.core.declare import Audit, Audited, Column, shared
 from factaudit.audit.core.plot import DotPlot, Forest
 from factaudit.audit.core.rows import Row
-from factaudit.audit.core.words import count, percent, points, with_interval
+from factaudit.audit.core.words import percent, points, with_interval
+from factaudit.text.printable import count
 
 #: In the order of the forest plot: as predicted, by labels, corrected; then those to compare with.
 SHOWN = ("raw", "pooled-threshold", "labels", "regression-ppi", "hierarchical", "ppi", "ppi++", "rogan-gladen")

@@ -21,9 +21,10 @@ from factaudit.audit.core.groups import Groups
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.plot import DotPlot, Scatter
-from factaudit.audit.core.rows import ALL, Row, counted, is_total, number, reasons, without_interval
+from factaudit.audit.core.rows import ALL, Row, is_total, number, reasons, without_interval
 from factaudit.audit.core.tallies import LABEL, Tallies, says, states
-from factaudit.audit.core.words import count, figure, percent, points
+from factaudit.audit.core.words import figure, percent, points, round_points
+from factaudit.text.printable import count
 
 
 def quantification(
@@ -52,7 +53,7 @@ def quantification(
             rows += zip(parents, _rows(judged, evaluator, systems, intervals), strict=True)
             for place, row in enumerate(_rows(judged, evaluator, whole, intervals)):
                 if whole.outside and whole.outside[place]:
-                    outside = f"{counted(whole.outside[place], 'claim')} without response_id"
+                    outside = f"{count(whole.outside[place], 'claim')} without response_id"
                     row["reason"] = reasons([outside, row["reason"] or ""])
                 rows.append((place, row))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
@@ -119,7 +120,7 @@ def _bias(audited: Audited) -> Iterator[Finding]:
                 evaluator,
                 None,
                 f"Every error rate that {evaluator} predicts is surely within "
-                f"{points(limits_of(audited).max_bias)} points of the labelled one.",
+                f"{round_points(limits_of(audited).max_bias)} points of the labelled one.",
                 {"n_rates": len(usable)},
             )
 
@@ -232,14 +233,14 @@ def _report_rates(audited: Audited, evaluator: str) -> Answer | None:
     far = [row for row in rows if surely_beyond(row, "bias", most)]
     told = f"mean |bias| {points(mean)} points over {count(len(rows), 'rate')}"
     if all(surely_within(row, "bias", most) for row in rows):
-        return Answer("yes", told, f"Every rate is surely within {points(most)} points of the labelled one.")
+        return Answer("yes", told, f"Every rate is surely within {round_points(most)} points of the labelled one.")
     method = _correction(audited, evaluator, most)
     if method is not None:
         return Answer(
             "with a correction",
             told,
-            f"After {method.replace('_', ' ')} on one system every other is surely within {points(most)} points, and "
-            "the test that TPR and TNR are the same on all systems had the power to say otherwise.",
+            f"After {method.replace('_', ' ')} on one system every other is surely within {round_points(most)} points, "
+            "and the test that TPR and TNR are the same on all systems had the power to say otherwise.",
         )
     if far:
         worst = max(far, key=lambda row: abs(row["bias"]))
@@ -247,11 +248,11 @@ def _report_rates(audited: Audited, evaluator: str) -> Answer | None:
         return Answer(
             "no",
             told,
-            f"{len(far)} surely off by over {points(most)} points, at worst {points(worst['bias'], sign=True)} "
+            f"{len(far)} surely off by over {round_points(most)} points, at worst {points(worst['bias'], sign=True)} "
             f"({name} on {worst['dataset']}).",
         )
     return Answer(
-        "cannot tell", told, f"The intervals or bounds do not say whether all are within {points(most)} points."
+        "cannot tell", told, f"The intervals or bounds do not say whether all are within {round_points(most)} points."
     )
 
 

@@ -29,10 +29,11 @@ from factaudit.audit.core.orders import (
 )
 from factaudit.audit.core.pairs import MIN_SYSTEMS
 from factaudit.audit.core.plot import DotPlot
-from factaudit.audit.core.rows import Row, counted, reasons
+from factaudit.audit.core.rows import Row, reasons
 from factaudit.audit.core.tallies import LABEL, Tallies, says, states
-from factaudit.audit.core.words import count, percent
+from factaudit.audit.core.words import percent
 from factaudit.errors import UsageError
+from factaudit.text.printable import count
 
 #: An order as its symbol: system_a's error rate is significantly lower than system_b's, neither, higher.
 SYMBOLS = {-1: "<", 0: "=", 1: ">"}
@@ -137,10 +138,10 @@ def _reason(case: _Case, row: Row, correction: Correction, min_systems: int, min
         if not used:
             (few if of[:2, :2].sum() else unscored if of[:2].sum() else unlabelled).append(system)
     n = row["n_systems"]
-    undefined = f"{counted(n, 'system')} to compare, of {len(case.systems)}; correlations need {min_systems}"
+    undefined = f"{count(n, 'system')} to compare, of {len(case.systems)}; correlations need {min_systems}"
     return reasons(
         [
-            f"fewer than {counted(min_errors, 'labelled error')}: {', '.join(few)}" if few else "",
+            f"fewer than {count(min_errors, 'labelled error')}: {', '.join(few)}" if few else "",
             f"no labelled {case.level} is scored: {', '.join(unscored)}" if unscored else "",
             f"no {case.level} is labelled: {', '.join(unlabelled)}" if unlabelled else "",
             undefined if n < min_systems else "",

@@ -34,7 +34,8 @@ from factaudit.audit.core.rows import (
     without_interval,
 )
 from factaudit.audit.core.tallies import LABEL, Tallies, says, states
-from factaudit.audit.core.words import count, percent, points, with_interval
+from factaudit.audit.core.words import percent, points, round_points, with_interval
+from factaudit.text.printable import count
 
 KEYS = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
 _CLASSES = ("unattributable", "attributable")
@@ -143,7 +144,11 @@ def _gap(audited: Audited) -> Iterator[Finding]:
             worse, better = ("unattributable", "attributable") if passes else ("attributable", "unattributable")
             low, high = sorted((worst["tpr"], worst["tnr"]))
             where = of_datasets(sure, rows)
-            total = f" Its TPR and TNR are surely over {points(MAX_GAP)} points apart{where}." if where and sure else ""
+            total = (
+                f" Its TPR and TNR are surely over {round_points(MAX_GAP)} points apart{where}."
+                if where and sure
+                else ""
+            )
             unsure = " (its interval or bounds leave open whether they are over 20 points apart)"
             yield Finding(
                 "fail" if sure else "warn",
@@ -160,7 +165,7 @@ def _gap(audited: Audited) -> Iterator[Finding]:
                 "ok",
                 evaluator,
                 None,
-                f"{evaluator}'s TPR and TNR are surely within {points(MAX_GAP)} points of each other everywhere "
+                f"{evaluator}'s TPR and TNR are surely within {round_points(MAX_GAP)} points of each other everywhere "
                 f"(widest: {points(abs(widest['gap']))} on {widest['dataset']}).",
                 evidence_of(widest, "tpr", "tnr", "gap"),
             )
@@ -359,11 +364,11 @@ AUDIT = Audit(
         ),
     ),
     checks=(
-        Check("gap", "TPR and TNR far apart", f"TPR and TNR are more than {points(MAX_GAP)} points apart", _gap),
+        Check("gap", "TPR and TNR far apart", f"TPR and TNR are more than {round_points(MAX_GAP)} points apart", _gap),
         Check(
             "bacc_tie",
             "Like BAcc, unlike habits",
-            f"two evaluators of like BAcc (within {points(LIKE_BACC)} points) have opposite habits",
+            f"two evaluators of like BAcc (within {round_points(LIKE_BACC)} points) have opposite habits",
             _bacc_tie,
         ),
         *CAVEATS,

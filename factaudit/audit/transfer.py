@@ -8,11 +8,12 @@ from factaudit.audit.core.checks import by_evaluator, evidence_of, of_datasets
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS
-from factaudit.audit.core.rows import Row, counted
+from factaudit.audit.core.rows import Row
 from factaudit.audit.core.shares import Clusters, shares
 from factaudit.audit.core.tallies import LABEL, Tallies, says
 from factaudit.audit.core.transfer import homogeneity
 from factaudit.audit.core.words import percent, points
+from factaudit.text.printable import count
 
 #: Each rate with the label of its class.
 _CLASSES = {"tpr": 1, "tnr": 0}
@@ -57,7 +58,7 @@ def _tested(clusters: Clusters, label: int, n_systems: int, alpha: float) -> Row
     row |= {"lowest": min(defined, default=None), "highest": max(defined, default=None)}
     test = homogeneity(found, 0, alpha)
     if test is None:
-        why = f"{counted(row['n_systems'], 'system')} with claims of this class in several clusters: nothing to compare"
+        why = f"{count(row['n_systems'], 'system')} with claims of this class in several clusters: nothing to compare"
         return row | {"p": None, f"power_{POINTS}": None, "missable": None, "transfers": "cannot tell", "reason": why}
     powerful = test.missable <= POINTS / 100
     verdict = "no" if test.p < alpha else "yes" if powerful else "cannot tell"

@@ -96,7 +96,7 @@ def inspect(files: tuple[Path, ...], write: Path | None, mapping: Mapping) -> No
 
 
 def _show(loaded: Loaded) -> None:
-    from factaudit.datasets.sources import count
+    from factaudit.text.printable import count
 
     claims, verdicts = loaded.claims, loaded.verdicts
     if claims is not None:

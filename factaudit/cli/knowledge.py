@@ -88,9 +88,9 @@ def knowledge_info(file: Path) -> None:
 @click.argument("title")
 def knowledge_lookup(file: Path, title: str) -> None:
     """Show the passages of one page."""
-    from factaudit.datasets.sources import count
     from factaudit.errors import FactauditError
     from factaudit.knowledge.docdb import DocDB
+    from factaudit.text.printable import count
 
     with DocDB(file) as source:
         page = source.find(title)

@@ -81,10 +81,10 @@ def report(run_dir: Path, png: bool) -> None:
 @mapping_options
 def validate(file: Path, kind: str | None, claims: Path | None, settings: Sequence[str], mapping: Mapping) -> None:
     """Check an experiment YAML, a claims file or a verdicts file without running anything."""
-    from factaudit.datasets.sources import count
     from factaudit.experiment import engine_of, load
     from factaudit.intake.load import load as load_tables
     from factaudit.tables import read_claims, read_verdicts
+    from factaudit.text.printable import count
     from factaudit.yamlfile import parse_settings
 
     n_evaluators, made, verdicts = None, None, None

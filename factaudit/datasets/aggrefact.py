@@ -16,9 +16,10 @@ import pandas as pd
 
 from factaudit.datasets import registry
 from factaudit.datasets.join import join as join_originals
-from factaudit.datasets.sources import Conversion, Joins, count, expand, split_of, unit
+from factaudit.datasets.sources import Conversion, Joins, expand, split_of, unit
 from factaudit.errors import FactauditError, UsageError
 from factaudit.tables import make_claim_ids, read_table, validate_claims
+from factaudit.text.printable import count
 
 #: The benchmark's name on the hub.
 HUB = "lytang/LLM-AggreFact"

@@ -10,10 +10,11 @@ import pandas as pd
 from pydantic import BaseModel, Field
 
 from factaudit.datasets.merging_facts import systems_of
-from factaudit.datasets.sources import Conversion, count, expand, read_json
+from factaudit.datasets.sources import Conversion, expand, read_json
 from factaudit.errors import InputError, Problem
 from factaudit.signature import digest
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.text.printable import count
 from factaudit.text.sentences import split_sentences
 
 DATASET = "ALCE citations"

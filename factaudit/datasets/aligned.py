@@ -11,9 +11,10 @@ import numpy as np
 import pandas as pd
 
 from factaudit.datasets import registry
-from factaudit.datasets.sources import Conversion, count, no_text
+from factaudit.datasets.sources import Conversion, no_text
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.text.printable import count
 
 
 @dataclass(frozen=True)

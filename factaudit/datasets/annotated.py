@@ -7,9 +7,10 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.datasets.sources import Conversion, count
+from factaudit.datasets.sources import Conversion
 from factaudit.tables import validate_claims
 from factaudit.tables.annotations import judgements, labels_by, validate_annotations
+from factaudit.text.printable import count
 
 
 def annotated(

@@ -12,8 +12,9 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.datasets.sources import Conversion, Row, count, expand, read_json
+from factaudit.datasets.sources import Conversion, Row, expand, read_json
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.text.printable import count
 
 
 class Pair(Row):

@@ -12,10 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.datasets.sources import Conversion, Paths, Row, count, expand, read_rows
+from factaudit.datasets.sources import Conversion, Paths, Row, expand, read_rows
 from factaudit.errors import InputError, Problem
 from factaudit.intake.words import polarity
 from factaudit.tables import read_table, validate_claims, validate_verdicts
+from factaudit.text.printable import count
 
 
 class Response(Row):

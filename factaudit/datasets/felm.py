@@ -11,9 +11,10 @@ from pathlib import Path
 import pandas as pd
 from pydantic import Field
 
-from factaudit.datasets.sources import Conversion, Row, count, expand, read_rows
+from factaudit.datasets.sources import Conversion, Row, expand, read_rows
 from factaudit.errors import InputError, Problem
 from factaudit.tables import validate_claims
+from factaudit.text.printable import count
 
 
 class Answer(Row):

@@ -14,9 +14,10 @@ from typing import Any
 import pandas as pd
 from pydantic import TypeAdapter, ValidationError
 
-from factaudit.datasets.sources import Conversion, Row, count, expand, problem
+from factaudit.datasets.sources import Conversion, Row, expand, problem
 from factaudit.errors import InputError, Problem
 from factaudit.tables import validate_claims
+from factaudit.text.printable import count
 
 
 class Sample(Row):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from factaudit.datasets import convert, registry
-from factaudit.datasets.sources import count
 from factaudit.errors import UsageError, hint
+from factaudit.text.printable import count
 
 #: What a match fills in.
 FIELDS = ("system", "response_id", "doc_id", "topic", "task")

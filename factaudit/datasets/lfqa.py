@@ -13,10 +13,11 @@ import pandas as pd
 from pydantic import Field
 
 from factaudit.datasets import registry
-from factaudit.datasets.sources import Conversion, Row, count, expand, read_json
+from factaudit.datasets.sources import Conversion, Row, expand, read_json
 from factaudit.errors import InputError, Problem
 from factaudit.tables import validate_claims
 from factaudit.tables.annotations import validate_annotations
+from factaudit.text.printable import count
 
 #: The evidence that the annotators saw, by system. Answers written without documents were judged against WebGPT's
 #: (Chen et al. 2023, Table 2).

@@ -14,10 +14,11 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.datasets.sources import Conversion, count, expand
+from factaudit.datasets.sources import Conversion, expand
 from factaudit.errors import InputError, Problem, UsageError, hint
 from factaudit.intake.words import polarity
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.text.printable import count
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,11 @@ import numpy as np
 import pandas as pd
 from pydantic import BaseModel
 
-from factaudit.datasets.sources import Conversion, count, expand, read_json
+from factaudit.datasets.sources import Conversion, expand, read_json
 from factaudit.errors import InputError, Problem
 from factaudit.signature import digest
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.text.printable import count
 
 DATASET = "AmbigBio"
 #: Who decided: ChatGPT with retrieved passages (MF §5.1).

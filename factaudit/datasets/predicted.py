@@ -14,10 +14,11 @@ from typing import Any
 import pandas as pd
 
 from factaudit.datasets import registry
-from factaudit.datasets.sources import Conversion, count, expand
+from factaudit.datasets.sources import Conversion, expand
 from factaudit.errors import InputError, Problem
 from factaudit.intake.anyfile import read_any
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.text.printable import count
 
 _THEIRS = {"summary": "claim", "model_name": "system", "cut": "split", "id": "doc_id"}
 _KINDS = {"_score": "score", "_label": "prediction", "_pred": "prediction", "_prediction": "prediction"}

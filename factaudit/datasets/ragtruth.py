@@ -16,9 +16,10 @@ import pandas as pd
 from pydantic import AliasChoices, Field
 
 from factaudit.datasets import registry
-from factaudit.datasets.sources import Conversion, Row, count, expand, parse_rows, unit
+from factaudit.datasets.sources import Conversion, Row, expand, parse_rows, unit
 from factaudit.errors import InputError, Problem
 from factaudit.tables import read_table, validate_claims
+from factaudit.text.printable import count
 from factaudit.text.sentences import sentence_spans
 
 

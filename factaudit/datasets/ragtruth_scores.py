@@ -14,8 +14,9 @@ import pandas as pd
 
 from factaudit.datasets import registry
 from factaudit.datasets.ragtruth import claim_id, describe, read_responses
-from factaudit.datasets.sources import Conversion, Label, Paths, Probability, Row, count, expand, no_text, read_rows
+from factaudit.datasets.sources import Conversion, Label, Paths, Probability, Row, expand, no_text, read_rows
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.text.printable import count
 
 
 class Scored(Row):

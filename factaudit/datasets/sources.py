@@ -137,11 +137,6 @@ def no_text(dataset: str, row: int) -> str:
     return f"(no text: row {row} of {dataset})"
 
 
-def count(number: int, noun: str) -> str:
-    """``1 claim``, ``2,000 claims``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def _input_error(path: Path, error: ValidationError, unit: str, positions: Sequence[int] | None) -> InputError:
     return InputError(str(path), [problem(item, unit, positions) for item in error.errors(include_url=False)])
 

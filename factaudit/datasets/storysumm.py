@@ -12,8 +12,9 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
-from factaudit.datasets.sources import Conversion, Label, Paths, Row, count, expand, read_json
+from factaudit.datasets.sources import Conversion, Label, Paths, Row, expand, read_json
 from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.text.printable import count
 
 _DATASETS = {"sentence": "StorySumm-sentences", "summary": "StorySumm-summaries"}
 

@@ -14,9 +14,10 @@ import pandas as pd
 from pydantic import AliasChoices, Field
 
 from factaudit.datasets import registry
-from factaudit.datasets.sources import Conversion, Paths, Row, count, expand, read_rows, split_of
+from factaudit.datasets.sources import Conversion, Paths, Row, expand, read_rows, split_of
 from factaudit.errors import InputError, Problem
 from factaudit.tables import validate_claims
+from factaudit.text.printable import count
 
 _DATASETS = {"mediasum": "TofuEval-MediaSum", "meetingbank": "TofuEval-MeetingBank"}
 

@@ -13,8 +13,9 @@ import pandas as pd
 from pydantic import Field
 
 from factaudit.datasets import registry
-from factaudit.datasets.sources import Conversion, Row, count, expand, read_rows, split_of
+from factaudit.datasets.sources import Conversion, Row, expand, read_rows, split_of
 from factaudit.tables import validate_claims
+from factaudit.text.printable import count
 
 
 class Meta(Row):

@@ -8,11 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
-from factaudit.datasets.sources import count, problem
+from factaudit.datasets.sources import problem
 from factaudit.engines.responses import Response, read_lines
 from factaudit.errors import InputError, Problem
 from factaudit.knowledge.build import storable
 from factaudit.signature import digest
+from factaudit.text.printable import count
 
 #: Whose turns are scored.
 ROLES = ("assistant", "therapist")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from factaudit.audit.core.rows import counted, reasons
+from factaudit.audit.core.rows import reasons
 from factaudit.estimate.case import Case
 from factaudit.estimate.design import design_effect, mean_of
 from factaudit.estimate.labelled import labelled_rate
@@ -17,6 +17,7 @@ from factaudit.estimate.regression import cross_fitted
 from factaudit.estimate.rogan_gladen import confusion, rogan_gladen
 from factaudit.estimate.threshold import pooled_threshold, raw_rates, threshold_rates
 from factaudit.estimate.transfer import transfer_test
+from factaudit.text.printable import count
 
 #: Fewer labels a system give a design-based estimate no interval, and are flagged.
 MIN_DESIGN = 10
@@ -208,11 +209,11 @@ def _few(n: int) -> str:
 
 def _designed(rate: float, low: float, high: float, n: int) -> Estimate:
     if n < MIN_DESIGN:
-        return Estimate(float(rate), reason=f"no interval: {counted(n, 'label')}, fewer than {MIN_DESIGN}")
+        return Estimate(float(rate), reason=f"no interval: {count(n, 'label')}, fewer than {MIN_DESIGN}")
     return Estimate(float(rate), float(low), float(high))
 
 
 def _unscored(case: Case, at: int) -> str:
     corpus = case.corpus
     n = int((corpus.prediction[0, corpus.system == at] < 0).sum())
-    return f"{counted(n, corpus.level)} unscored" if n else ""
+    return f"{count(n, corpus.level)} unscored" if n else ""

@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.special import ndtri
 
 from factaudit.audit.core.judged import LEVELS, Judged
-from factaudit.audit.core.rows import Row, counted, number, reasons
+from factaudit.audit.core.rows import Row, number, reasons
 from factaudit.audit.core.tallies import check_evaluators
 from factaudit.errors import UsageError, hint
 from factaudit.estimate.case import Case, Settings
@@ -23,6 +23,7 @@ from factaudit.estimate.methods import DEFAULT_METHODS, METHODS, MIN_LABELS, Est
 from factaudit.estimate.sample import Sample, check_corpus
 from factaudit.tables import claim_positions
 from factaudit.tables.annotations import judgements, labels_by
+from factaudit.text.printable import count
 
 #: A method's name to its estimates, one per system; each method is run once.
 Estimated = Callable[[str], list[Estimate]]
@@ -162,7 +163,7 @@ def _add(
     refused = ""
     if sample is None:
         if corpus.n_partial > 0.1 * max(1, corpus.labelled.sum()):
-            partial = counted(corpus.n_partial, "response")
+            partial = count(corpus.n_partial, "response")
             refused = f"{partial} with labels for some of their claims only: sample with --level response"
         draw = random_draw(corpus.labelled, corpus.system)
     else:
@@ -288,7 +289,7 @@ def _notes(case: Case, sample: Sample | None) -> list[str]:
         notes.append("one system: there is nothing to compare")
     if corpus.n_left_out:
         what = "without a system" if corpus.level == "claim" else "without a response_id"
-        notes.append(f"{counted(corpus.n_left_out, 'claim')} {what} left out")
+        notes.append(f"{count(corpus.n_left_out, 'claim')} {what} left out")
     if corpus.n_partial:
-        notes.append(f"{counted(corpus.n_partial, 'response')} with labels for only some claims count as not labelled")
+        notes.append(f"{count(corpus.n_partial, 'response')} with labels for only some claims count as not labelled")
     return notes

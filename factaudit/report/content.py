@@ -14,10 +14,10 @@ from typing import Any
 from factaudit.audit import declaration
 from factaudit.audit.core.declare import Audit, columns_of, in_order
 from factaudit.audit.core.rows import Row, repeats
-from factaudit.audit.core.words import count
 from factaudit.report.pictures import Picture, defined, pictures
 from factaudit.report.summary import Headline, Warned, checks, decisions, glance, headlines, lead
 from factaudit.report.tables import Table, plain_table, result_table
+from factaudit.text.printable import count
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 
 from factaudit.audit.core.rows import Row
-from factaudit.audit.core.words import UNDEFINED, count
+from factaudit.audit.core.words import UNDEFINED
 from factaudit.report.content import Document, Section
 from factaudit.report.pictures import Picture
 from factaudit.report.summary import evidence
 from factaudit.report.tables import Cell, Table
+from factaudit.text.printable import count
 
 #: A Markdown table shows so many rows; its CSV has all.
 MAX_ROWS = 50

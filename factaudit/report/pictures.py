@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from factaudit.audit.core.declare import Audit, columns_of
 from factaudit.audit.core.plot import CrossTable, DotPlot, Flips, Forest, Grid, HeatMap, Lines, Plot, Scatter
 from factaudit.audit.core.rows import Row, is_total
-from factaudit.audit.core.words import count
 from factaudit.report.plots.groups import group_columns, group_label, without_all, without_floors
 from factaudit.signature import digest
+from factaudit.text.printable import count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,8 +13,9 @@ from factaudit.audit import declared
 from factaudit.audit.core.decisions import limits_of
 from factaudit.audit.core.declare import Audited, Column
 from factaudit.audit.core.rows import ALL, MACRO, Row
-from factaudit.audit.core.words import UNDEFINED, count, figure, heading, percent, points, span
+from factaudit.audit.core.words import UNDEFINED, figure, heading, percent, round_points, span
 from factaudit.report.tables import Cell, Table, beside
+from factaudit.text.printable import count
 
 #: From the gravest to the least.
 SEVERITIES = ("fail", "warn", "ok")
@@ -103,7 +104,7 @@ def decisions(results: Mapping[str, Any]) -> Table | None:
     limits = limits_of(audited)
     caption = (
         f"May it be used to …? By these limits, which can be set: TPR and TNR over {percent(limits.min_rate)} for "
-        f"single errors, every system's error rate within {points(limits.max_bias)} points, at most "
+        f"single errors, every system's error rate within {round_points(limits.max_bias)} points, at most "
         f"{percent(limits.max_misordered)} of the pairs of systems misordered where the labels order at least "
         f"{percent(limits.min_orderable)}. “Cannot tell”: these labels do not say."
     )

@@ -13,6 +13,7 @@ from factaudit.signature import digest
 from factaudit.sql.prepare import prepare
 from factaudit.sql.source import Tables
 from factaudit.sql.stored import Stored
+from factaudit.text.printable import count
 from factaudit.unchanged import finish, kept_rows
 
 #: What the lock file records of the environment.
@@ -31,8 +32,8 @@ def run(settings: RunSettings, tables: Tables, out: str | Path, say: Callable[[s
         try:
             prepared = prepare(engine, tables, _columns(options))
             stored = Stored(engine, prepared)
-            say(f"claims    {prepared.n_claims:>11,} in {len(stored.dataset_names)} datasets")
-            say(f"verdicts  {prepared.n_verdicts:>11,} of {len(stored.evaluators)} evaluators")
+            say(f"claims    {prepared.n_claims:>11,} in {count(len(stored.dataset_names), 'dataset')}")
+            say(f"verdicts  {prepared.n_verdicts:>11,} of {count(len(stored.evaluators), 'evaluator')}")
             inputs = checksums(tables.files)
             with kept_rows(work / "audits") as reuse:
                 results = compare_stored(
@@ -51,7 +52,7 @@ def run(settings: RunSettings, tables: Tables, out: str | Path, say: Callable[[s
         finally:
             engine.close()
             shutil.rmtree(spill, ignore_errors=True)
-        say(f"audits    {sum(map(len, results.audits.values())):>11,} rows in {len(results.audits)} audits")
+        say(f"audits    {sum(map(len, results.audits.values())):>11,} rows in {count(len(results.audits), 'audit')}")
         write_lock(folder, settings, results, packages=_PACKAGES)
         finish(folder, results)
         say(f"report    {folder / 'report.html'}")

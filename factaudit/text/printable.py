@@ -34,3 +34,8 @@ def without_secrets(text: str) -> str:
     for secret in _SECRETS:
         text = secret.sub(r"\1***", text)
     return text
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 claim``, ``1,200 claims``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from factaudit.audit.core.checks import MAX_GAP, by_evaluator, evidence_of, names, of_datasets
 from factaudit.audit.core.declare import Audited, Check, Column, Finding
-from factaudit.audit.core.rows import ALL, Row, counted
-from factaudit.audit.core.words import points
+from factaudit.audit.core.rows import ALL, Row
+from factaudit.audit.core.words import round_points
+from factaudit.text.printable import count
 
 #: A bootstrap of fewer clusters gives intervals that are too narrow (Cameron, Gelbach & Miller 2008).
 MIN_CLUSTERS = 10
@@ -44,13 +45,13 @@ def _unscored(audited: Audited) -> Iterator[Finding]:
                 "warn",
                 evaluator,
                 worst["dataset"],
-                f"{counted(lost, 'claim')} on {worst['dataset']} that {evaluator} did not score, or that were guessed, "
+                f"{count(lost, 'claim')} on {worst['dataset']} that {evaluator} did not score, or that were guessed, "
                 f"could change {' and '.join(open_questions[worst['dataset']])}: judge them again before you conclude."
                 f"{more}",
                 evidence_of(worst, "n", "n_unscored", "gap", "gap_min", "gap_max", "bacc", "bacc_min", "bacc_max"),
             )
         elif mine:
-            said = f"{counted(total, 'unscored claim')} of {evaluator} cannot change any of these conclusions."
+            said = f"{count(total, 'unscored claim')} of {evaluator} cannot change any of these conclusions."
             yield Finding(
                 "ok",
                 evaluator,
@@ -73,7 +74,7 @@ def _questions(row: Row, every: Sequence[Row], biases: _ByPair, orders: _ByPair)
     dataset, evaluator = row["dataset"], row["evaluator"]
     found = []
     if row["gap"] is not None and not _settled(row, "gap", -MAX_GAP, MAX_GAP):
-        found.append(f"whether its TPR and TNR are over {points(MAX_GAP)} points apart")
+        found.append(f"whether its TPR and TNR are over {round_points(MAX_GAP)} points apart")
     bias = biases.get((dataset, evaluator))
     if bias is not None and not _settled(bias, "bias", 0):
         found.append("whether its error rate is too low or too high")

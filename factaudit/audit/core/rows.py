@@ -29,11 +29,6 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
     return np.divide(numerator, below, out=out, where=(below != 0) & ~np.isnan(below))
 
 
-def counted(n: int, noun: str) -> str:
-    """``1 claim``, ``2 claims``."""
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
-
-
 def without_interval(row: Row) -> str:
     """Says which figures of a row are defined and yet have no interval; "" where there are none."""
     keys = [key.removesuffix("_low") for key, value in row.items() if key.endswith("_low") and value is None]

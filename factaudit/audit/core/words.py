@@ -61,12 +61,10 @@ def percent(rate: float) -> str:
 
 
 def points(difference: float, sign: bool = False) -> str:
-    """Percentage points, without a needless decimal."""
-    text = f"{100 * difference:{'+' if sign else ''}.1f}".removesuffix(".0")
-    # A rounded zero has no sign, and a minus is no hyphen.
-    return "0" if float(text) == 0 else text.replace("-", "−")
+    """A measured difference of shares in percentage points, with one decimal."""
+    return figure(Column("", "points", signed=sign), difference)
 
 
-def count(number: int, noun: str, plural: str | None = None) -> str:
-    """``1 claim``, ``1,200 claims``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+def round_points(limit: float) -> str:
+    """A limit in percentage points, without a needless decimal."""
+    return f"{100 * limit:.1f}".removesuffix(".0")

@@ -10,7 +10,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from factaudit.datasets.sources import count
 from factaudit.engines.records import Candidate, Found, Record
 from factaudit.engines.responses import Fact, Response
 from factaudit.errors import UsageError
@@ -21,6 +20,7 @@ from factaudit.knowledge.names import likest, read_name, words_of
 from factaudit.knowledge.search import MAX_PAGES, Passages
 from factaudit.knowledge.topics import Knowledge
 from factaudit.signature import digest
+from factaudit.text.printable import count
 from factaudit.version import __version__
 
 #: How candidates may be looked for, where it is to be one way only.

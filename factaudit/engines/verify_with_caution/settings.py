@@ -17,6 +17,7 @@ from factaudit.engines.verify_with_caution.text import statements
 from factaudit.results import Results, compare_counts
 from factaudit.runfolder import RunSettings, checksums, opened, write_lock
 from factaudit.tables import write_table
+from factaudit.text.printable import count
 from factaudit.unchanged import finish
 
 _PACKAGES = ("numpy", "pandas", "scipy")
@@ -93,7 +94,7 @@ def run(
             }
         )
         results.findings.extend(rates.findings)
-        say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {len(results.audits)} audits")
+        say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {count(len(results.audits), 'audit')}")
         say(f"{sum(compared):,} of {len(compared):,} published cells agree")
         write_lock(folder, experiment, results, packages=_PACKAGES)
         finish(folder, results)
