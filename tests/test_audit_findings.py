@@ -131,7 +131,7 @@ def test_responses_are_further_off_than_their_claims():
     found = findings({"quantification": quantification(judged(rows, "e"), intervals=INTERVALS)})
     assert told(found, "level") == [("warn", "e", "d")]
     assert (
-        "is surely larger for responses than for claims: on d +80 points against +22.5"
+        "is surely larger for responses than for claims: on d +80.0 points against +22.5"
         in (find(found, id="level")["statement"])
     )
     alone = [row | {"response_id": str(at)} for at, row in enumerate(rows)]
@@ -304,7 +304,7 @@ def test_what_a_calibration_does_to_the_others():
     found = find(findings({"adjusted_bias": before + helped + harmed}), id="adjustment")
     assert (found["severity"], found["evaluator"]) == ("warn", "e")
     assert (
-        "a zero-bias threshold 0 of 3 systems stay surely wrong (3 before; mean |bias| 2 points, 12 before)"
+        "a zero-bias threshold 0 of 3 systems stay surely wrong (3 before; mean |bias| 2.0 points, 12.0 before)"
         in (found["statement"])
     )
     assert found["statement"].endswith("Of these a zero-bias threshold leaves the least.")
@@ -322,7 +322,7 @@ def test_what_a_calibration_does_to_the_others():
 
 
 def test_a_rounded_zero_has_no_sign_and_a_minus_is_no_hyphen():
-    assert [points(value, sign=True) for value in (-0.0004, 0.0004, -0.052, 0.1)] == ["0", "0", "−5.2", "+10"]
+    assert [points(value, sign=True) for value in (-0.0004, 0.0004, -0.052, 0.1)] == ["0.0", "0.0", "−5.2", "+10.0"]
 
 
 def test_too_few_documents_for_an_interval():

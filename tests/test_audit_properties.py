@@ -121,6 +121,7 @@ def check_labels(table: Judged, audits: dict[str, list[Row]]) -> None:
             assert row["labelled_error_rate"] == (pytest.approx((of == 0).mean()) if len(of) else None)
 
 
+@pytest.mark.slow
 @settings(QUICK, max_examples=25)
 @given(ROWS)
 def test_labelled_figures_are_of_all_labels(rows):
@@ -134,6 +135,7 @@ def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure(
     check_rows(run(judged(rows, *EVALUATORS)))
 
 
+@pytest.mark.slow
 @settings(QUICK, max_examples=15)
 @given(ROWS, st.randoms(use_true_random=False))
 def test_any_permutation_of_rows_gives_the_same_results(rows, random):
@@ -177,6 +179,7 @@ def test_iou_and_kappa_are_symmetric(rows):
         assert row["iou"] is None or 0 <= row["iou"] <= 1
 
 
+@pytest.mark.slow
 @settings(QUICK, max_examples=30)
 @given(ROWS, ROW)
 def test_an_unscored_claim_changes_only_n_unscored_and_bounds(rows, extra):

@@ -183,6 +183,7 @@ def test_both_rates_0_or_1_are_equal_and_no_claim_is_undefined():
     assert p[0] == 1.0
 
 
+@pytest.mark.slow
 def test_holm_agrees_with_statsmodels():
     p = np.random.default_rng(2).random((20, 9)) ** 4
     expected = [multipletests(row, method="holm")[1] for row in p]

@@ -12,6 +12,7 @@ from factaudit.engines.dfactscore.settings import load, run
 from factaudit.errors import InputError
 
 
+@pytest.mark.slow
 def test_the_experiment_rebuilds_the_table(shared: Path, root: Path, tmp_path: Path) -> None:
     settings = {"data": str(shared), "replicates": 50}
     results = run(root / "experiments/dfactscore_published.yaml", tmp_path, settings=settings)

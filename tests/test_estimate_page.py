@@ -206,6 +206,7 @@ def thirty(tmp_path: Path) -> tuple[pd.DataFrame, pd.DataFrame, Any, Path, dict[
     return claims, verdicts, sample, path, keys
 
 
+@pytest.mark.slow
 @browser_test
 def test_thirty_claims_by_key_with_a_crash_between(tmp_path: Path, browser: Callable[[], Page]) -> None:
     claims, verdicts, sample, path, keys = thirty(tmp_path)

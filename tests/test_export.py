@@ -187,6 +187,7 @@ def test_a_leaderboard_of_two_runs(run_dir, tmp_path):
     assert text.count('<th scope="row">') == 4
 
 
+@pytest.mark.slow
 def test_figures_are_as_wide_as_a_column_and_as_a_page(tmp_path: Path) -> None:
     found = make_results(2, 2)
     for name in ("rates", "quantification", "surface_bias"):

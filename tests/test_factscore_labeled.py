@@ -51,6 +51,7 @@ def test_the_generic_detector_finds_the_annotated_abstentions(shared: Path) -> N
     assert [is_abstained(one.output) for one in responses] == [one.abstained for one in responses]
 
 
+@pytest.mark.slow
 def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Path) -> None:
     build(shared / "factscore/knowledge/passages_157_entities.jsonl", tmp_path / "wiki.db")
     scorer = FactScorer(tmp_path / "wiki.db", verifiers=["rouge2", "unigram"], replicates=100)

@@ -75,6 +75,7 @@ def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_serv
     asyncio.run(ask())
 
 
+@pytest.mark.slow
 @pytest.mark.local
 def test_forty_claims_of_minibench_from_the_command_line_to_the_audit(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch

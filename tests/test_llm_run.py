@@ -158,6 +158,7 @@ def test_a_killed_run_repeats_at_most_what_was_in_flight(tmp_path: Path, number:
         assert Counter(verdict.status for verdict in verdicts) == {"ok": 200}
 
 
+@pytest.mark.slow
 def test_a_money_limit_holds_over_runs_that_are_stopped_killed_and_resumed(tmp_path: Path) -> None:
     """The command line in processes of its own, a model with slashes in its name, a price table of the user's."""
     rows = [{"dataset": "d", "claim": f"number {i} 是", "doc": f"doc {i % 7}", "label": i % 2} for i in range(100)]

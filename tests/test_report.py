@@ -86,6 +86,7 @@ def page(folder: Path) -> Page:
     return Page((folder / "report.html").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_render_returns_what_it_wrote(tmp_path: Path, example: dict[str, Any]) -> None:
     (tmp_path / "results.json").write_text(json.dumps(example), encoding="utf-8")
     (tmp_path / "tables").mkdir()
@@ -100,6 +101,7 @@ def test_render_returns_what_it_wrote(tmp_path: Path, example: dict[str, Any]) -
     assert all(path.stat().st_size > 0 for path in written)
 
 
+@pytest.mark.slow
 def test_rendering_again_gives_the_same_bytes(folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     render(folder)

@@ -62,6 +62,7 @@ def test_init_of_claims_alone_names_evaluators_that_run(tmp_path):
         invoke("init", claims, "--out", out)
 
 
+@pytest.mark.slow
 def test_init_without_files_writes_a_blank_that_runs_and_whose_comments_are_valid(answers):
     out = answers.parent / "blank.yaml"
     assert "name your files in it" in invoke("init", "--out", out)
@@ -92,6 +93,7 @@ def test_init_of_a_table_of_counts(tmp_path):
     assert load(tmp_path / "mine.yaml").counts == str(counts.resolve())
 
 
+@pytest.mark.slow
 def test_the_schema_takes_every_experiment_that_ships(root):
     schema = json.loads(invoke("schema"))
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -23,7 +23,7 @@ from factaudit.errors import InputError
 from factaudit.results import Results
 
 #: What they share takes long: one process makes it.
-pytestmark = pytest.mark.xdist_group("verify_with_caution")
+pytestmark = [pytest.mark.xdist_group("verify_with_caution"), pytest.mark.slow]
 ROOT = Path(__file__).parents[1]
 YAML = ROOT / "experiments" / "verify_with_caution.yaml"
 TABLES, TEXT = (ROOT / "data" / "published" / name for name in ("vc_tables.csv", "vc_text.csv"))
