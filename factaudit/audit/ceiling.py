@@ -38,13 +38,14 @@ def ceiling(judged: Judged, *, intervals: Intervals | None = None) -> list[Row]:
     confidence = None if intervals is None else intervals.confidence
     figures = {(row["dataset"], row["evaluator"]): row for row in rates(left_out, intervals=intervals)}
     agreed, datasets = _agreement(judged), left_out.group("claim")
+    places = [left_out.evaluators.index(evaluator) for evaluator in judged.evaluators]
+    contrasts = [Contrast.of(left_out, datasets, 0, place, confidence) for place in places]
     rows = []
     for at, name in enumerate(left_out.datasets[1]):
         people = figures[name, _PEOPLE]
         shared_keys = {f"ceiling{end}": people[f"bacc{end}"] for end in _ENDS if f"bacc{end}" in people}
-        for evaluator in judged.evaluators:
+        for evaluator, contrast in zip(judged.evaluators, contrasts, strict=True):
             mine = figures[name, evaluator]
-            contrast = Contrast.of(left_out, datasets, 0, left_out.evaluators.index(evaluator), confidence)
             row: Row = {"dataset": name, "evaluator": evaluator, **agreed[name]}
             row |= {"n": mine["n"], "n_unscored": mine["n_unscored"], **shared_keys}
             row |= {f"bacc{end}": mine[f"bacc{end}"] for end in _ENDS if f"bacc{end}" in mine}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -34,10 +35,10 @@ def label_rules(judged: Judged, *, rules: Sequence[str] | None = None, intervals
     """The rates of each evaluator under each rule, and how far it is behind the best one under that rule.
 
     rules: of `factaudit.tables.annotations.labels_by`, also the name of an annotator; by default those that the run
-    names, else `RULES`. A row per dataset, rule and
-    evaluator, over the claims that the rule labels: bacc, tpr, tnr as in `rates`; best, the evaluator with the highest
-    BAcc there; behind = its BAcc - this one's, paired; correlation = Pearson's r of the scores (of the predictions,
-    where there are none) with the labels. ``mean`` makes soft labels, of which only the correlation is known.
+    names, else `RULES`. A row per dataset, rule and evaluator, over the claims that the rule labels: bacc, tpr, tnr as
+    in `rates`; best, the evaluator with the highest BAcc there; behind = its BAcc - this one's, paired; correlation =
+    Pearson's r of the scores (of the predictions, where there are none) with the labels. ``mean`` makes soft labels, of
+    which only the correlation is known.
     """
     if judged.annotations is None:
         return []
@@ -55,6 +56,12 @@ def label_rules(judged: Judged, *, rules: Sequence[str] | None = None, intervals
 
 def _rows(judged: Judged, soft: np.ndarray, rule: str, intervals: Intervals | None) -> Iterator[Row]:
     dataset, names = judged.datasets
+    confidence = None if intervals is None else intervals.confidence
+
+    @cache  # it is of all data sets
+    def contrast(first: int, second: int) -> Contrast:
+        return Contrast.of(judged, judged.group("claim"), first, second, confidence)
+
     place = {name: at for at, name in enumerate(names)}
     figures = [row for row in rates(judged, intervals=intervals) if row["dataset"] != MACRO]
     for (name,), group in by_keys(figures, "dataset"):
@@ -71,19 +78,16 @@ def _rows(judged: Judged, soft: np.ndarray, rule: str, intervals: Intervals | No
                 made["n"], made["n_unscored"] = _sizes(judged, at, soft, inside)
             else:
                 made |= {key: row[key] for key in _FIGURES if key in row}
-            made |= {"best": best, **_behind(judged, best, at, place[name], intervals)}
+            made["best"] = best
+            if best is None or row["evaluator"] == best:
+                ends = ("", "_min", "_max", *(("_low", "_high") if intervals is not None else ()))
+                made |= {f"behind{end}": None if best is None else 0.0 for end in ends}
+            else:
+                made |= contrast(judged.evaluators.index(best), at).row(place[name], "bacc", "behind")
             made["correlation"] = _correlation(judged, at, soft, inside)
             told = "a soft label is neither right nor wrong: rates need 1 or 0" if rule == "mean" else row["reason"]
             alone = "" if made["correlation"] is not None else "no correlation: scores or labels do not vary"
             yield made | {"reason": reasons([told or "", alone])}
-
-
-def _behind(judged: Judged, best: str | None, at: int, place: int, intervals: Intervals | None) -> Row:
-    ends = ("", "_min", "_max", *(("_low", "_high") if intervals is not None else ()))
-    if best is None or judged.evaluators[at] == best:
-        return {f"behind{end}": None if best is None else 0.0 for end in ends}
-    first, confidence = judged.evaluators.index(best), None if intervals is None else intervals.confidence
-    return Contrast.of(judged, judged.group("claim"), first, at, confidence).row(place, "bacc", "behind")
 
 
 def _sizes(judged: Judged, at: int, soft: np.ndarray, inside: np.ndarray) -> tuple[int, int]:

@@ -19,10 +19,9 @@ from factaudit.audit.core.tallies import LABEL, Tallies, says, states
 class Contrast:
     """Figure of a - figure of b for the keys ``bacc`` and ``bias``, arrays over the D data sets of the claims.
 
-    counts: int64 (D, 2, 2, 2), the labelled claims that both scored, by label, a's and b's prediction;
-    labelled: int64 (D,), all labelled ones. figures: float64
-    (D,), each over what its evaluator scored; bounds: what they could be, whatever the missing predictions; clusters
-    and limits (paired intervals): None and {} without intervals.
+    counts: int64 (D, 2, 2, 2), the labelled claims that both scored, by label, a's and b's prediction; labelled: int64
+    (D,), all labelled ones. figures: float64 (D,), each over what its evaluator scored; bounds: what they could be,
+    whatever the missing predictions; clusters and limits (paired intervals): None and {} without intervals.
     """
 
     counts: np.ndarray
