@@ -174,12 +174,7 @@ def run(
             results = compare(
                 claims,
                 verdicts,
-                audits=experiment.audits,
-                title=experiment.title,
-                seed=experiment.seed,
-                replicates=experiment.replicates,
-                confidence=experiment.confidence,
-                decisions=experiment.decisions,
+                **experiment.asked,
                 signatures={one.name: one.signature for one in evaluators},
                 inputs=read.inputs,
                 reuse=reuse,
@@ -223,16 +218,7 @@ def _run_counts(experiment: Experiment, path: str, folder: Path, say: Callable[[
     with opened(folder, [path]):
         counts = read_counts(path)
         say(f"counts    {len(counts):>9,} rows in {count(counts['dataset'].nunique(), 'dataset')}")
-        results = compare_counts(
-            counts,
-            audits=experiment.audits,
-            title=experiment.title,
-            seed=experiment.seed,
-            replicates=experiment.replicates,
-            confidence=experiment.confidence,
-            decisions=experiment.decisions,
-            inputs=checksums([Path(path)]),
-        )
+        results = compare_counts(counts, **experiment.asked, inputs=checksums([Path(path)]))
         write_table(counts, folder / "counts.parquet")
         say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {count(len(results.audits), 'audit')}")
         write_lock(folder, experiment, results, packages=_PACKAGES)

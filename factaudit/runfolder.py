@@ -50,6 +50,12 @@ class RunSettings(BaseModel):
     decisions: dict[str, float] = Field(default_factory=dict)
     max_cost: float | None = Field(default=None, gt=0)
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What `factaudit.results.compare` and those like it take of these."""
+        names = ("audits", "title", "seed", "replicates", "confidence", "decisions")
+        return {name: getattr(self, name) for name in names}
+
 
 def check_audits(file: YamlFile, problems: list[Problem], audits: Sequence[str | dict[str, Any]] | None) -> None:
     """Find misspelt audits before an hour of judging, not after."""

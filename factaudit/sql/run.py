@@ -40,12 +40,7 @@ def run(settings: RunSettings, tables: Tables, out: str | Path, say: Callable[[s
                     stored,
                     stored.about(),
                     digest(tables.claims, tables.verdicts, *(row["checksum"] for row in inputs)),
-                    audits=settings.audits,
-                    title=settings.title,
-                    seed=settings.seed,
-                    replicates=settings.replicates,
-                    confidence=settings.confidence,
-                    decisions=settings.decisions,
+                    **settings.asked,
                     inputs=inputs,
                     reuse=reuse,
                 )
