@@ -15,7 +15,7 @@ from factaudit.audit import computable
 from factaudit.files import write_json
 from factaudit.report import render
 from factaudit.results import Results, Row
-from factaudit.runfolder import written_by_runs
+from factaudit.runfolder import opened, written_by_runs
 from factaudit.signature import digest, file_checksum
 
 
@@ -49,6 +49,12 @@ def refresh(folder: Path, *, png: bool = False, anew: bool = False) -> list[Path
     kept = {name: key for name, key in drawn.items() if name in now}
     write_json(manifest, {"of": _rendered_of(folder, now), "files": now, "drawn": kept})
     return paths
+
+
+def add_pngs(folder: Path) -> None:
+    """PNGs of the figures of a run that is done."""
+    with opened(folder):
+        refresh(folder, png=True)
 
 
 @contextmanager

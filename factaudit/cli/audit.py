@@ -79,9 +79,8 @@ def audit(
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
     from factaudit.intake.anyfile import read_any
-    from factaudit.runfolder import opened
     from factaudit.tables.counts import is_counts
-    from factaudit.unchanged import refresh
+    from factaudit.unchanged import add_pngs
 
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates, "where": where}
     given["decisions"] = dict(_limit(text) for text in limits)
@@ -97,8 +96,7 @@ def audit(
     experiment = Experiment(**given)
     results = run_experiment(experiment, out, say=say)
     if png:
-        with opened(out):
-            refresh(out, png=True)
+        add_pngs(out)
     show_results(results, out)
 
 

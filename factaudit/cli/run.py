@@ -30,15 +30,13 @@ if TYPE_CHECKING:
 def run(experiment: Path, out: Path | None, settings: Sequence[str], png: bool) -> None:
     """Run an experiment YAML and write its run folder; a second run reuses what is unchanged."""
     from factaudit.experiment import run as run_experiment
-    from factaudit.runfolder import opened
-    from factaudit.unchanged import refresh
+    from factaudit.unchanged import add_pngs
     from factaudit.yamlfile import parse_settings
 
     out = out or Path("runs") / experiment.stem
     results = run_experiment(experiment, out, settings=parse_settings(settings), progress=True, say=say)
     if png:
-        with opened(out):
-            refresh(out, png=True)
+        add_pngs(out)
     show_results(results, out)
 
 
