@@ -7,15 +7,20 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Extras for the tests, e.g. `make test EXTRAS=hf,local`: see pyproject.toml.
 EXTRAS ?=
-# What is imported is compiled then: compiling all that is installed takes longer than to install it.
-export PIP_NO_COMPILE ?= 1
 comma := ,
 DEV := dev$(if $(EXTRAS),$(comma)$(EXTRAS))
+
+# uv installs in seconds what pip takes minutes for; where it cannot (an index that only pip's files name), pip does.
+# What is imported is compiled then: compiling all that is installed takes longer than to install it.
+export PIP_NO_COMPILE ?= 1
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+UV := UV_FIND_LINKS="$$PIP_FIND_LINKS" UV_DEFAULT_INDEX="$$PIP_INDEX_URL" $(BIN)/uv --quiet
+install = { $(PIP) install uv && $(UV) pip install --python $(BIN)/python $(1); } || $(PIP) install $(1)
 
 # What pytest runs besides; .ci/run leaves nothing out.
 TESTS ?= -m "not slow"
 
-.PHONY: audit test check bench docs notebooks clean
+.PHONY: audit test bench docs notebooks install clean
 
 audit: $(VENV)/.installed
 	$(BIN)/factaudit demo --out runs/ragtruth
@@ -39,20 +44,24 @@ docs: $(VENV)/.installed-docs
 notebooks: $(VENV)/.installed-$(DEV)
 	$(BIN)/python notebooks/execute.py
 
+# E.g. `make install WHAT=torch==2.13.0`, into the same .venv.
+install: | $(BIN)/python
+	$(call install,$(WHAT))
+
 $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "factaudit needs Python 3.11 or later: make PYTHON=/path/to/python3"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(call install,-e .)
 	@touch $@
 
 $(VENV)/.installed-docs: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(call install,-e '.[docs]')
 	@touch $@
 
 $(VENV)/.installed-$(DEV): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[$(DEV)]'
+	$(call install,-e '.[$(DEV)]')
 	@touch $@ $(VENV)/.installed
 
 clean:
