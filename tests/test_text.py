@@ -14,11 +14,12 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
 from factaudit.errors import UsageError
+from factaudit.text import overlap
 from factaudit.text.chunks import chunk, words
-from factaudit.text.overlap import r2_diff, rouge2_precision
+from factaudit.text.overlap import r2_diff, r2_diffs, rouge2_precision
 from factaudit.text.printable import without_secrets
 from factaudit.text.sentences import sentence_spans, split_sentences
-from factaudit.text.tokens import rouge_tokens
+from factaudit.text.tokens import rouge_text
 
 SCORER = RougeScorer(["rouge2"], use_stemmer=False)
 TOKENIZER = DefaultTokenizer(use_stemmer=False)
@@ -76,13 +77,13 @@ def test_sentences_lose_only_white_space(text: str) -> None:
 @given(TEXT)
 @example("\u212aelvin \u0130stanbul ΣΑΣ \ud800 ﬁ ½ ²")
 def test_tokens_are_those_of_rouge_score(text: str) -> None:
-    assert [token.decode() for token in rouge_tokens(text)] == TOKENIZER.tokenize(text)
+    assert [token.decode() for token in rouge_text(text).split()] == TOKENIZER.tokenize(text)
 
 
 def test_tokens_of_every_character() -> None:
     # Each between two letters, so that it shows whether it separates them.
     text = " ".join(f"a{chr(code)}b" for code in range(sys.maxunicode + 1))
-    assert [token.decode() for token in rouge_tokens(text)] == TOKENIZER.tokenize(text)
+    assert [token.decode() for token in rouge_text(text).split()] == TOKENIZER.tokenize(text)
 
 
 # --------------------------------------------------------------------------------------------------------- chunks
@@ -125,13 +126,13 @@ def test_a_chunk_holds_at_least_one_token() -> None:
         chunk("a", 0)
 
 
-@given(TEXT, SIZE, st.sampled_from([words, len, lambda text: len(rouge_tokens(text)) + text.count("."), None]))
+@given(TEXT, SIZE, st.sampled_from([words, len, lambda text: len(rouge_text(text).split()) + text.count("."), None]))
 def test_chunks_hold_the_document_and_keep_their_size(text: str, size: int, count: object) -> None:
     counter = count if callable(count) else lambda part: sum(1 + len(word) // 3 for word in part.split())
     chunks = chunk(text, size, counter)
     assert all(part.strip() for part in chunks)
     assert "".join("".join(part.split()) for part in chunks) == "".join(text.split())
-    assert [token for part in chunks for token in rouge_tokens(part)] == rouge_tokens(text)
+    assert [token for part in chunks for token in rouge_text(part).split()] == rouge_text(text).split()
     for part in chunks:
         assert counter(part) <= size or part.isalnum()
 
@@ -184,6 +185,35 @@ def test_diff_by_hand() -> None:
 def test_each_claim_has_a_document() -> None:
     with pytest.raises(ValueError, match="2 claims and 1 documents"):
         rouge2_precision(["a b", "b c"], ["a b"])
+
+
+@pytest.mark.parametrize("length", [7, 8, 9, 15, 16, 17, 40])
+def test_long_tokens_are_the_same_where_all_their_letters_are(length: int) -> None:
+    words = ["a" * length, "a" * (length + 1), "a" * (length - 1) + "b", "b" + "a" * (length - 1)]
+    claims = [f"{one} {other} {one}" for one in words for other in words]
+    docs = [f"{words[0]} {words[1]} x {words[2]} {words[0]} {words[3]}", f"{words[3]} {words[3]} {words[2]} {words[1]}"]
+    for doc in docs:
+        expected = [expected_precision(claim, doc) for claim in claims]
+        np.testing.assert_allclose(rouge2_precision(claims, [doc] * len(claims)), expected, rtol=0, atol=1e-15)
+
+
+def test_however_texts_are_read_together_and_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(0)
+    docs = [" ".join(random.choice([*"abc", "a. "], 60)) for _ in range(12)] * 3
+    claims = [" ".join(random.choice([*"abcd"], 9)) for _ in docs]
+    precision, differences = rouge2_precision(claims, docs), r2_diffs(claims, docs, (5, 20))
+    np.testing.assert_array_equal(differences, [r2_diff(claims, docs, size) for size in (5, 20)])
+    assert len(set(precision)) > 5
+    assert (differences[0] > differences[1]).any()
+    for block in (1, 500):
+        monkeypatch.setattr(overlap, "BLOCK", block)
+        np.testing.assert_array_equal(rouge2_precision(claims, docs), precision)
+        np.testing.assert_array_equal(r2_diffs(claims, docs, (5, 20)), differences)
+    # Where two bigrams of claims have the same code, others are tried; where one of a document has, it isn't taken.
+    codes = overlap._codes
+    few = lambda words, doc, seed: codes(words, doc, seed) >> np.uint64((60, 40)[min(seed, 1)])  # noqa: E731
+    monkeypatch.setattr(overlap, "_codes", few)
+    np.testing.assert_array_equal(rouge2_precision(claims, docs), precision)
 
 
 @given(st.lists(st.tuples(TEXT, st.none() | TEXT), max_size=4), TEXT)

@@ -23,7 +23,7 @@ from factaudit.audit.core.words import percent
 from factaudit.audit.rates import COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import rates
 from factaudit.text.chunks import words
-from factaudit.text.overlap import r2_diff
+from factaudit.text.overlap import r2_diffs
 from factaudit.text.printable import count
 
 #: Whether one chunk has all of the claim's bigrams that the document has.
@@ -61,7 +61,8 @@ def chunking(
     groups = group_by(judged.claims, by)
     docs = shared_texts(judged.claims["doc"])
     lengths = _lengths(docs)
-    differences = {at: r2_diff(judged.claims["claim"].tolist(), docs, at) for at in {at for *_, at in chosen}}
+    every = sorted({at for *_, at in chosen})
+    differences = dict(zip(every, r2_diffs(judged.claims["claim"].tolist(), docs, every), strict=True))
     n_codes = len(groups.keys) * len(_KINDS)
     rows: list[tuple[int, Row]] = []
     for plain, chunked, at in chosen:

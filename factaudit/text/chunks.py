@@ -37,19 +37,24 @@ def chunk(text: str, size: int = 500, count: Callable[[str], int] = words) -> li
     ``count`` gives at least 1 for a word and should leave out special tokens, which a chunk has but once.
     Raises `UsageError` where ``size`` is under 1.
     """
+    return [text[start:end] for start, end in chunk_spans(text, size, count)]
+
+
+def chunk_spans(text: str, size: int = 500, count: Callable[[str], int] = words) -> list[tuple[int, int]]:
+    """Where each `chunk` starts and ends, in characters."""
     if size < 1:
         raise UsageError(f"a chunk holds at least 1 token, found size {size}")
-    if count is not words and count(text) <= size:
-        return [text.strip()] if _WORD.search(text) else []
     chunks = []
     start = _next_word(text, 0)
+    if count is not words and count(text) <= size:
+        return [(start, len(text.rstrip()))] if start < len(text) else []
     while start < len(text):
         end = _farthest(text, start, size, count)
         if end == start:
             end = _within_word(text, start, size, count)
         elif _next_word(text, end) < len(text):
             end = _last_break(text, start, end)
-        chunks.append(text[start:end])
+        chunks.append((start, end))
         # Sentences and pieces may end within a word: the next chunk then begins there.
         start = _next_word(text, end)
     return chunks

@@ -1,17 +1,22 @@
-"""How much of a claim's wording the document has: ROUGE-2 precision (Lin 2004) and R2-diff (VC §4)."""
+"""How much of a claim's wording the document has: ROUGE-2 precision (Lin 2004) and R2-diff (VC §4).
+
+Many documents and the claims on them are read together, as arrays: a claim's bigrams are looked up among those of its
+document, and a chunk is a range of the document's.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count as count_up
 
 import numpy as np
 
-from factaudit.text.chunks import chunk, words
-from factaudit.text.tokens import rouge_tokens
+from factaudit.text.chunks import chunk_spans, words
+from factaudit.text.tokens import Tokens, places, rouge_text
 
-Bigram = tuple[bytes, bytes]
+#: So many characters of documents and claims are read together, or one document with its claims.
+BLOCK = 1 << 20
 
 
 def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.ndarray:
@@ -23,11 +28,9 @@ def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.nd
     tokens or the document is None.
     """
     result = np.full(len(claims), np.nan)
-    for doc, wanted in _by_document(claims, docs):
-        tokens = rouge_tokens(doc)
-        found = _Found(wanted, wanted.bigrams.intersection(pairwise(tokens)), [tokens])
-        for row, pairs, distinct in wanted.claims:
-            result[row] = found.hits(pairs, distinct) / len(pairs)
+    for block in _blocks(claims, docs):
+        found = _Found(block, block.docs, claims)
+        result[block.rows] = found.share(found.hits(found.bigram))
     return result
 
 
@@ -39,62 +42,141 @@ def r2_diff(
     claims, docs: n texts each, row by row; size, count: as in `factaudit.text.chunks.chunk`. Returns float64 (n,),
     never negative; NaN where ROUGE-2 precision is.
     """
-    result = np.full(len(claims), np.nan)
-    for doc, wanted in _by_document(claims, docs):
-        texts = chunk(doc, size, count)
-        if len(texts) < 2:
-            # The only chunk is the document.
-            result[[row for row, _, _ in wanted.claims]] = 0.0
-            continue
-        # Chunks cut no token, so the document's tokens are theirs in turn: it has their bigrams and those between them.
-        chunks = [tokens for text in texts if (tokens := rouge_tokens(text))]
-        parts = [_Found(wanted, wanted.bigrams.intersection(pairwise(tokens)), [tokens]) for tokens in chunks]
-        between = {(one[-1], other[0]) for one, other in pairwise(chunks)}
-        whole = _Found(wanted, wanted.bigrams.intersection(between).union(*(part.bigrams for part in parts)), chunks)
-        for row, pairs, distinct in wanted.claims:
-            best = max((part.hits(pairs, distinct) for part in parts), default=0)
-            result[row] = (whole.hits(pairs, distinct) - best) / len(pairs)
+    return r2_diffs(claims, docs, (size,), count)[0]
+
+
+def r2_diffs(
+    claims: Sequence[str], docs: Sequence[str | None], sizes: Sequence[int], count: Callable[[str], int] = words
+) -> np.ndarray:
+    """`r2_diff` for several sizes of chunks: float64 (sizes, n). The texts are read once for all."""
+    result = np.full((len(sizes), len(claims)), np.nan)
+    for block in _blocks(claims, docs):
+        cuts = [[[start for start, _ in chunk_spans(doc, size, count)] for doc in block.docs] for size in sizes]
+        # What is nowhere cut has one chunk, the document: nothing to look up.
+        cut = [any(len(starts) > 1 for starts in of_sizes) for of_sizes in zip(*cuts, strict=True)]
+        found = _Found(block, [doc if some else "" for doc, some in zip(block.docs, cut, strict=True)], claims)
+        whole = found.hits(found.bigram)
+        for at, starts in enumerate(cuts):
+            best = np.zeros_like(whole)
+            for bigram in found.by_chunk(starts):
+                np.maximum(best, found.hits(bigram), out=best)
+            result[at, block.rows] = found.share(whole - best)
     return result
 
 
-class _Wanted:
-    """The bigrams of all claims on one document: by claim, those of any, and those that a claim has more than once."""
+@dataclass
+class _Block:
+    """Some documents and the rows of the claims on them, with which document (its number here) each is on."""
 
-    def __init__(self, rows: Sequence[int], claims: Sequence[str]) -> None:
-        every = ((row, list(pairwise(rouge_tokens(claims[row])))) for row in rows)
-        self.claims = [(row, pairs, set(pairs)) for row, pairs in every if pairs]
-        self.bigrams: set[Bigram] = set().union(*(distinct for _, _, distinct in self.claims))
-        self.repeated: set[Bigram] = set()
-        for _, pairs, distinct in self.claims:
-            if len(distinct) < len(pairs):
-                self.repeated.update(pair for pair, times in Counter(pairs).items() if times > 1)
+    docs: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    of: list[int] = field(default_factory=list)
 
 
-class _Found:
-    """Which of the wanted ``bigrams`` a text has, of which ``parts`` are the tokens in turn."""
-
-    def __init__(self, wanted: _Wanted, bigrams: set[Bigram], parts: Sequence[Sequence[bytes]]) -> None:
-        self.bigrams = bigrams
-        # How often is asked only where a claim has a bigram more than once.
-        repeated = wanted.repeated & bigrams
-        every = pairwise(chain.from_iterable(parts)) if repeated else ()
-        self._times = Counter(filter(repeated.__contains__, every))
-
-    def hits(self, pairs: Sequence[Bigram], distinct: Set[Bigram]) -> int:
-        """How many of a claim's bigrams are found; a repeated one as often as it is, at most (ROUGE's clipping)."""
-        if len(distinct) == len(pairs):
-            return len(self.bigrams.intersection(distinct))
-        times = Counter(pairs)
-        return sum(min(times[pair], self._times.get(pair, 1)) for pair in self.bigrams.intersection(distinct))
-
-
-def _by_document(claims: Sequence[str], docs: Sequence[str | None]) -> Iterator[tuple[str, _Wanted]]:
-    """Each distinct document with its claims' bigrams; only one document's are held at a time."""
+def _blocks(claims: Sequence[str], docs: Sequence[str | None]) -> Iterator[_Block]:
+    """Each distinct document once, with all its claims."""
     if len(claims) != len(docs):
         raise ValueError(f"expected one document per claim, found {len(claims)} claims and {len(docs)} documents")
     rows_of: dict[str, list[int]] = {}
     for row, doc in enumerate(docs):
         if isinstance(doc, str):
             rows_of.setdefault(doc, []).append(row)
+    block, size = _Block(), 0
     for doc, rows in rows_of.items():
-        yield doc, _Wanted(rows, claims)
+        block.of.extend([len(block.docs)] * len(rows))
+        block.docs.append(doc)
+        block.rows.extend(rows)
+        size += len(doc) + sum(len(claims[row]) for row in rows)
+        if size >= BLOCK:
+            yield block
+            block, size = _Block(), 0
+    if block.docs:
+        yield block
+
+
+class _Found:
+    """Where a block's documents have bigrams of their claims.
+
+    The bigrams of each document's claims are numbered. Attributes: bigram, at: int64 (found,): the number of each that
+    a document has, as often as it has it, and the number of its first token.
+    """
+
+    def __init__(self, block: _Block, docs: Sequence[str], claims: Sequence[str]) -> None:
+        """docs: what is read of the block's documents."""
+        texts = [*map(rouge_text, docs), *(rouge_text(claims[row]) for row in block.rows)]
+        self._docs, self._tokens = docs, Tokens(texts)
+        ends = self._tokens.texts
+        self._n = np.maximum(np.diff(ends[len(docs) :]) - 1, 0)
+        # Of each token: the document that it is of, or that its claim is on; and whether the next is of the same text.
+        doc = np.repeat(np.array([*range(len(docs)), *block.of]), np.diff(ends))
+        follows = np.ones(len(doc), dtype=bool)
+        follows[ends[1:][np.diff(ends) > 0] - 1] = False
+        first = np.flatnonzero(follows)
+        split = first.searchsorted(ends[len(docs)])
+        asked, there = first[split:], first[:split]
+        for seed in count_up():
+            code = _codes(self._tokens.words, doc, seed)
+            # Stable, so that those of one claim stay side by side among equals.
+            order = asked[np.argsort(code[asked], kind="stable")]
+            new = np.diff(code[order], prepend=~code[order[:1]]) != 0
+            if (new[1:] | self._same(doc, order[1:], order[:-1])).all():
+                break
+        starts = np.flatnonzero(new)
+        codes = code[order[starts]]
+        maybe = np.zeros(1 << 20, dtype=bool)
+        maybe[codes >> np.uint64(44)] = True
+        at = there[maybe[code[there] >> np.uint64(44)]]
+        place = codes.searchsorted(code[at])
+        place[place == len(codes)] = 0
+        held = self._same(doc, at, order[starts[place]])
+        self.at, self.bigram = at[held], place[held]
+        self._size = len(starts)
+        # Of each bigram of each claim: its number, the claim, and how many times the claim has had it before.
+        self._asked = np.cumsum(new) - 1
+        self._claim = np.repeat(np.arange(len(block.rows)), np.diff(ends[len(docs) :]))[order - ends[len(docs)]]
+        run = new | (np.diff(self._claim, prepend=-1) != 0)
+        since = np.flatnonzero(run)
+        self._before = np.arange(len(order)) - since[np.cumsum(run) - 1]
+
+    def _same(self, doc: np.ndarray, some: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """bool (n,): whether bigrams, by the number of their first token, are the same and of the same document."""
+        same = self._tokens.same
+        return same(some, others) & same(some + 1, others + 1) & (doc[some] == doc[others])
+
+    def hits(self, bigram: np.ndarray) -> np.ndarray:
+        """int64 (claims,): how many bigrams of each claim are among those; one that it has twice, twice at most."""
+        times = np.bincount(bigram, minlength=self._size)
+        return np.bincount(self._claim[self._before < times[self._asked]], minlength=len(self._n))
+
+    def share(self, hits: np.ndarray) -> np.ndarray:
+        """float64 (claims,): of each claim's bigrams; NaN where it has none."""
+        return np.divide(hits, self._n, out=np.full(len(hits), np.nan), where=self._n > 0)
+
+    def by_chunk(self, starts: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
+        """The bigrams that are found in each document's first chunk, in its second, and so on.
+
+        starts: where each document's chunks begin. A bigram across two chunks is in none.
+        """
+        chunks = [self._tokens.at(text, places(doc, starts[text])) for text, doc in enumerate(self._docs) if doc]
+        if not chunks:
+            return
+        numbers = np.concatenate([np.arange(len(each)) for each in chunks])
+        every = np.concatenate(chunks)
+        chunk = every.searchsorted(self.at, side="right") - 1
+        inside = chunk == every.searchsorted(self.at + 1, side="right") - 1
+        number, bigram = numbers[chunk[inside]], self.bigram[inside]
+        order = np.argsort(number, kind="stable")
+        yield from np.split(bigram[order], np.flatnonzero(np.diff(number[order])) + 1)
+
+
+def _codes(words: np.ndarray, doc: np.ndarray, seed: int) -> np.ndarray:
+    """uint64 (tokens,): of the bigram that begins with each token, in its document; hardly two have the same."""
+    random = np.random.default_rng(seed).integers(1 << 63, size=4, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    code = words[0] * random[0]
+    code ^= code >> np.uint64(32)
+    code += words[1]
+    code *= random[1]
+    code ^= code >> np.uint64(32)
+    code[:-1] += code[1:] * random[2]
+    code += doc.astype(np.uint64) * random[3]
+    return code
