@@ -11,9 +11,10 @@ from audit_tables import find, judged, tables
 from factaudit.audit.adjusted_bias import adjusted_bias
 from factaudit.audit.adjustment import CV, adjustment
 from factaudit.audit.core.adjust import adjust
-from factaudit.audit.core.calibration import METHODS, adjusted_counts, candidates
+from factaudit.audit.core.calibration import adjusted_counts, candidates
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.scores import METHODS
 from factaudit.audit.transfer import transfer
 from factaudit.errors import UsageError
 

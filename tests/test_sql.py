@@ -91,7 +91,7 @@ def both(request, tmp_path):
     judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
     tables = written(tmp_path, claims, verdicts)
     engine = tables.engine(tmp_path)
-    yield judged, Stored(engine, prepare(engine, tables, ("task", "topic")))
+    yield judged, Stored(engine, prepare(engine, tables, ("task", "topic"), scores=True))
     engine.close()
 
 
@@ -105,6 +105,25 @@ def test_queries_give_what_arrays_give_to_the_last_digit(both, name):
             expected = compute(judged, **options, intervals=intervals)
             assert compute(stored, **options, intervals=intervals) == expected
             assert len(expected) > 2
+
+
+def test_tables_are_joined_and_claims_read_in_parts_with_the_same_result(tmp_path, monkeypatch):
+    claims, verdicts = messy(6)
+    known = validate_claims(claims)
+    judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
+    tables = written(tmp_path, claims, verdicts)
+    monkeypatch.setattr("factaudit.sql.engine._AT_ONCE", 300)
+    monkeypatch.setattr("factaudit.sql.stored._ROWS", 20)
+    engine = tables.engine(tmp_path)
+    assert len(engine.cuts(tables.claims, "claim_id", 1600)) == 5
+    stored = Stored(engine, prepare(engine, tables, scores=True))
+    for name in ("rates", "adjusted_bias"):
+        compute = computable()[name].compute
+        assert compute(stored, intervals=Intervals(50)) == compute(judged, intervals=Intervals(50))
+    monkeypatch.setattr("factaudit.sql.stored._KINDS", 20)
+    with pytest.raises(FactauditError, match="e1 has more than 20 different scores on the claims of a: too many to"):
+        computable()["adjustment"].compute(stored)
+    engine.close()
 
 
 def test_what_is_said_of_the_tables_is_the_same(both):

@@ -8,7 +8,6 @@ import numpy as np
 
 from factaudit.audit.adjustment import CV, METHOD, cases
 from factaudit.audit.core.calibration import (
-    METHODS,
     ends_of,
     mean_of,
     observed,
@@ -19,15 +18,17 @@ from factaudit.audit.core.calibration import (
 from factaudit.audit.core.checks import by_keys
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import Row, number, reasons, without_interval
+from factaudit.audit.core.scores import METHODS
+from factaudit.audit.core.tallies import Tallies
 from factaudit.audit.core.words import points
 from factaudit.text.printable import count
 
 
 def adjusted_bias(
-    judged: Judged,
+    judged: Tallies,
     *,
     levels: Sequence[str] = LEVELS,
     methods: Sequence[str] = METHODS,
@@ -173,6 +174,7 @@ AUDIT = Audit(
     },
     options={"levels": "`claim`, `response`", "methods": "some of " + ", ".join(f"`{method}`" for method in METHODS)},
     compute=adjusted_bias,
+    tallies=True,
     readable=_readable,
     plots=(
         DotPlot(

@@ -7,9 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from factaudit.audit.core.calibration import (
-    METHODS,
-    Case,
-    labelled_claims,
     mean_of,
     no_threshold,
     observed,
@@ -19,9 +16,11 @@ from factaudit.audit.core.calibration import (
 from factaudit.audit.core.checks import names, of_datasets
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS, Judged
+from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import Row, number, reasons
+from factaudit.audit.core.scores import METHODS, Case
+from factaudit.audit.core.tallies import Tallies
 from factaudit.errors import UsageError, hint
 from factaudit.text.printable import count
 
@@ -30,7 +29,7 @@ CV = "__cv__"
 
 
 def adjustment(
-    judged: Judged,
+    judged: Tallies,
     *,
     levels: Sequence[str] = LEVELS,
     methods: Sequence[str] = METHODS,
@@ -73,20 +72,19 @@ def adjustment(
 
 
 def cases(
-    judged: Judged, levels: Sequence[str], methods: Sequence[str]
+    judged: Tallies, levels: Sequence[str], methods: Sequence[str]
 ) -> Iterator[tuple[Row, Case, list[str], list[str]]]:
     """Per dataset, level and evaluator: what rows are about, the labelled claims, the systems, the usable methods."""
     for method in methods:
         if method not in METHODS:
             raise UsageError(f"adjustment: unknown method {method!r}{hint(method, METHODS)}")
     for level in dict.fromkeys(levels):
-        units, systems = judged.at(level), judged.group(level, systems=True)
-        for dataset in judged.datasets[1]:
+        systems = judged.group(level, systems=True)
+        for dataset in judged.dataset_names:
             places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
             names = [systems.keys[at]["system"] for at in places]
-            inside, of = labelled_claims(units, systems.codes, places)
             for at, evaluator in enumerate(judged.evaluators):
-                case = Case.of(units, at, inside, of, len(places))
+                case = judged.scored(systems, places, at)
                 used = [m for m in METHODS if m in methods and (m in METHODS[:2] or case.has_scores)]
                 yield {"dataset": dataset, "level": level, "evaluator": evaluator}, case, names, used
 
@@ -230,6 +228,7 @@ AUDIT = Audit(
     options={"levels": "`claim`, `response`", "methods": "some of " + ", ".join(f"`{method}`" for method in METHODS)},
     compute=adjustment,
     counts="joint",
+    tallies=True,
     readable=_readable,
     plots=(
         DotPlot(

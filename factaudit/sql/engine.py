@@ -16,19 +16,27 @@ Kind = Literal["text", "whole", "number", "truth", "other"]
 
 #: What DuckDB may hold of the tables; with Python and what it imports a run stays under 2 GB.
 MEMORY = "1GB"
+#: So many rows are joined within that.
+_AT_ONCE = 10_000_000
 
 
 class Engine(Protocol):
-    """Runs SQL that DuckDB, Spark and BigQuery share, but for ``numbering``."""
-
-    #: An expression that gives each row of a query a whole number of its own.
-    numbering: str
+    """Runs SQL that DuckDB, Spark and BigQuery share."""
 
     def query(self, sql: str) -> dict[str, np.ndarray]:
         """The columns of a small result, in their order; text is of objects, null is None or NaN."""
 
-    def keep(self, name: str, sql: str, order: Sequence[str] = ()) -> None:
-        """Store a query's result as the table ``name``; ``order``: columns that a store may sort by to read faster."""
+    def keep(self, name: str, *queries: str, order: Sequence[str] = ()) -> None:
+        """Store queries' results, one under the other, as the table ``name``.
+
+        order: columns that a store may sort each result by, to read it faster.
+        """
+
+    def drop(self, name: str) -> None:
+        """Let go of one table."""
+
+    def cuts(self, relation: str, column: str, rows: int) -> list[Any]:
+        """Ascending values of a column between which rows are to be joined part by part; none: all at once."""
 
     def columns(self, relation: str) -> dict[str, Kind]:
         """The columns of a table. Raises `InputError` where it cannot be read."""
@@ -42,8 +50,6 @@ class Duck:
 
     attach: a database file that is read, as the schema ``source``.
     """
-
-    numbering = "ROW_NUMBER() OVER ()"
 
     def __init__(self, folder: Path, attach: Path | None = None, memory: str = MEMORY, threads: int = 2) -> None:
         try:
@@ -68,9 +74,22 @@ class Duck:
         found = self._connection.execute(sql).fetchnumpy().items()
         return {name: np.ma.filled(np.ma.asarray(each), None if each.dtype == object else 0) for name, each in found}
 
-    def keep(self, name: str, sql: str, order: Sequence[str] = ()) -> None:
+    def keep(self, name: str, *queries: str, order: Sequence[str] = ()) -> None:
         sorting = f" ORDER BY {', '.join(order)}" if order else ""
-        self._connection.execute(f"CREATE OR REPLACE TABLE {name} AS {sql}{sorting}")
+        for at, sql in enumerate(queries):
+            into = f"INSERT INTO {name}" if at else f"CREATE OR REPLACE TABLE {name} AS"
+            self._connection.execute(f"{into} SELECT * FROM ({sql}) AS q{sorting}")
+
+    def drop(self, name: str) -> None:
+        self._connection.execute(f"DROP TABLE {name}")
+
+    def cuts(self, relation: str, column: str, rows: int) -> list[Any]:
+        parts = -(-rows // _AT_ONCE)
+        if parts < 2:
+            return []
+        sample = f"SELECT {column} FROM {relation} AS t USING SAMPLE reservoir({1000 * parts} ROWS)"
+        found = [value for (value,) in self._connection.execute(f"SELECT * FROM ({sample}) AS s ORDER BY 1").fetchall()]
+        return list(dict.fromkeys(found[len(found) * at // parts] for at in range(1, parts)))
 
     def columns(self, relation: str) -> dict[str, Kind]:
         try:

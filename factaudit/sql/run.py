@@ -16,6 +16,8 @@ from factaudit.sql.stored import Stored
 from factaudit.text.printable import count
 from factaudit.unchanged import finish, kept_rows
 
+#: Audits that read scores.
+_BY_SCORE = {"adjustment", "adjusted_bias"}
 #: What the lock file records of the environment.
 _PACKAGES = ("duckdb", "numpy", "pandas", "pyarrow", "scipy")
 
@@ -30,7 +32,7 @@ def run(settings: RunSettings, tables: Tables, out: str | Path, say: Callable[[s
         spill.mkdir()
         engine = tables.engine(spill)
         try:
-            prepared = prepare(engine, tables, _columns(options))
+            prepared = prepare(engine, tables, _columns(options), scores=bool(_BY_SCORE & set(options)))
             stored = Stored(engine, prepared)
             say(f"claims    {prepared.n_claims:>11,} in {count(len(stored.dataset_names), 'dataset')}")
             say(f"verdicts  {prepared.n_verdicts:>11,} of {count(len(stored.evaluators), 'evaluator')}")

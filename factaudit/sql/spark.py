@@ -20,8 +20,6 @@ from factaudit.sql.engine import Kind, kind_of
 class Spark:
     """A Spark session as an `Engine`; what is kept is written as Parquet under ``folder``, which all workers reach."""
 
-    numbering = "MONOTONICALLY_INCREASING_ID()"
-
     def __init__(self, session: Any, folder: str | Path) -> None:
         self._session, self._folder = session, str(folder)
         self._kept: list[str] = []
@@ -38,11 +36,18 @@ class Spark:
             for name, each in values.items()
         }
 
-    def keep(self, name: str, sql: str, order: Sequence[str] = ()) -> None:
+    def keep(self, name: str, *queries: str, order: Sequence[str] = ()) -> None:
         path = f"{self._folder}/{name}"
-        self._session.sql(sql).write.mode("overwrite").parquet(path)
+        for at, sql in enumerate(queries):
+            self._session.sql(sql).write.mode("append" if at else "overwrite").parquet(path)
         self._session.read.parquet(path).createOrReplaceTempView(name)
         self._kept.append(name)
+
+    def drop(self, name: str) -> None:
+        self._session.catalog.dropTempView(name)
+
+    def cuts(self, relation: str, column: str, rows: int) -> list[Any]:
+        return []  # the cluster parts it
 
     def columns(self, relation: str) -> dict[str, Kind]:
         try:

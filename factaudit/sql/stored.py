@@ -16,8 +16,9 @@ from factaudit.audit.core.groups import Groups
 from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.kinds import distinct
 from factaudit.audit.core.rows import ALL
+from factaudit.audit.core.scores import Case, Claims, Kinds
 from factaudit.audit.core.shares import Clusters
-from factaudit.audit.core.tallies import Field
+from factaudit.audit.core.tallies import LABEL, Field, says
 from factaudit.errors import FactauditError, UsageError, hint
 from factaudit.sql.engine import Engine
 from factaudit.sql.prepare import Prepared
@@ -26,6 +27,9 @@ from factaudit.sql.prepare import Prepared
 _BITS = 62
 #: The most numbers (of 8 bytes) that the clusters of one dataset may come to.
 _LARGEST = 1 << 26
+#: The most kinds of claims (by score, label and prediction) of one dataset that are held, and claims read at a time.
+_KINDS = 1 << 22
+_ROWS = 1 << 21
 _NONE = np.zeros(0, dtype=np.int64)
 
 
@@ -158,6 +162,49 @@ class Stored:
                 kinds, times = kinds[::-1], times[::-1]
             yield name, codes[used], kinds, times
 
+    def scored(self, groups: StoredGroups, places: Sequence[int], evaluator: int) -> Case:
+        name = f"{groups.level}s of {groups.keys[places[0]]['dataset']}" if places else ""
+        table, where = self._table(groups.level), f"({groups.where(places)}) AND label < 2"
+        score = f"s{evaluator}" if self.prepared.scored[evaluator] else "2"
+        columns = ["label", f"p{evaluator} AS said", f"{score} AS score"]
+        system = np.full(len(groups.keys) + 1, -1, dtype=np.int64)
+        system[list(places)] = np.arange(len(places))
+
+        def read(found: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+            """The system, label, prediction and score of each row."""
+            label, said = (np.where(found[one] > 1, -1, found[one]).astype(np.int8) for one in ("label", "said"))
+            return system[groups.places(found)], label, said, np.where(found["score"] > 1, np.nan, found["score"])
+
+        # What is told apart, and no row more than can be held.
+        every = f"SELECT {_listed(groups.columns)}{', '.join(columns)} FROM {table} WHERE {where}"
+        kinds = [*groups.columns, "label", "said", "score"]
+        sql = f"SELECT {_listed(kinds)}COUNT(*) AS n FROM ({every}) AS c{_by(kinds)} LIMIT {_KINDS + 1}"
+        found = self.engine.query(sql)
+        if len(found["n"]) > _KINDS:
+            raise FactauditError(
+                f"{self.evaluators[evaluator]} has more than {_KINDS:,} different scores on the {name}: too many to "
+                "calibrate by in memory. Round its scores (to 4 digits, say), or leave adjustment and adjusted_bias out"
+            )
+        total = int(found["n"].sum())
+
+        def rows() -> Iterator[Claims]:
+            parts = -(-total // _ROWS)
+            for part in range(parts):
+                some = f"SELECT {_listed(groups.columns)}{', '.join(columns)}, cluster FROM {table} WHERE {where}"
+                some += f" AND MOD(cluster, {parts}) = {part}" if parts > 1 else ""
+                claims = self.engine.query(some)
+                yield Claims(*read(claims), claims["cluster"])
+
+        def right() -> Clusters:
+            key = ("right", groups.level, groups.columns, evaluator)
+            if key not in self._kept:
+                self._kept[key] = self.clusters_of(groups, LABEL, says(evaluator), known=True)
+            found: Clusters = self._kept[key]
+            inside = system[found.group] >= 0
+            return Clusters(system[found.group[inside]], found.times[inside], found.counts[inside], len(places))
+
+        return Case(Kinds.of(*read(found), len(places), found["n"]), right, rows)
+
     def n_clusters(self, groups: StoredGroups) -> np.ndarray:
         table = self._table(groups.level)
         sql = f"SELECT {_listed(groups.columns)}COUNT(DISTINCT cluster) AS n FROM {table} WHERE {groups.inside}"
@@ -234,6 +281,9 @@ class Stored:
         sizes = f"SELECT COUNT(*) AS n FROM {self._table(level)} GROUP BY cluster"
         return int(self._ask(f"SELECT MAX(n) AS n FROM ({sizes}) AS c")["n"][0] or 1).bit_length()
 
+    def _scores(self) -> list[str]:
+        return [f"s{at}" for at, scored in enumerate(self.prepared.scored) if scored]
+
     def _value(self, one: Field) -> str:
         """The column of a field."""
         if one.kind == "label":
@@ -255,6 +305,8 @@ class Stored:
             if guessed:
                 same = f"MIN(MOD(2 * q{at}, 3)) = MIN(MOD(2 * p{at}, 3))"
                 made.append(f"CASE WHEN {same} THEN MOD(2 * MIN(MOD(2 * p{at}, 3)), 3) ELSE 2 END AS q{at}")
+        # A response's score is the least of its claims', which all have one.
+        made += [f"CASE WHEN MAX({one}) > 1 THEN 2 ELSE MIN({one}) END AS {one}" for one in self._scores()]
         told = ", ".join(f"MIN({one}) AS {one}" for one in [*grouping, "cluster"])
         sql = f"SELECT response, {told}, {', '.join(made)} FROM claims WHERE response >= 0 GROUP BY response"
         self.engine.keep("responses", sql)

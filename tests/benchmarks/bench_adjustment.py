@@ -15,28 +15,23 @@ import sys
 import numpy as np
 from table import Cost, clocked, report
 
-from factaudit.audit.core.calibration import (
-    METHODS,
-    Case,
-    adjusted_counts,
-    candidates,
-    resampled,
-)
+from factaudit.audit.core.calibration import adjusted_counts, candidates, resampled
 from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.scores import METHODS, Case, Claims
 
 SYSTEMS, DATASET = 6, "bench"
 
 
-def make(n: int, seed: int = 0) -> Case:
+def make(n: int, seed: int = 0) -> Claims:
     """n labelled claims of 6 systems, a document for every 30; scores of three digits at most."""
     random = np.random.default_rng(seed)
     label = (random.random(n) < 0.7).astype(np.int8)
     score = np.clip(random.normal(0.3 + 0.4 * label, 0.25), 0, 1).round(2)
     at = np.arange(n)
-    return Case(at // 5 % SYSTEMS, label, (score > 0.5).astype(np.int8), score, at // 30, SYSTEMS)
+    return Claims(at // 5 % SYSTEMS, label, (score > 0.5).astype(np.int8), score, at // 30)
 
 
-def replicate(case: Case, times: np.ndarray, tried: list[np.ndarray]) -> dict[str, np.ndarray]:
+def replicate(case: Claims, times: np.ndarray, tried: list[np.ndarray]) -> dict[str, np.ndarray]:
     """Per method the rates (calibration, system) of claims of which each is taken so often."""
     rows = np.repeat(np.arange(len(times)), times)
     system, label, said, score = case.system[rows], case.label[rows], case.prediction[rows], case.score[rows]
@@ -59,11 +54,11 @@ def replicate(case: Case, times: np.ndarray, tried: list[np.ndarray]) -> dict[st
 def measure(n: int, replicates: int, timed: int) -> tuple[Cost, Cost, float]:
     """What ours takes, what the plain way would take, and the greatest difference of a rate on the same draws."""
     case = make(n)
-    ours = clocked(lambda: resampled(case, METHODS, DATASET, Intervals(replicates)))
+    ours = clocked(lambda: resampled(Case.of(case, SYSTEMS), METHODS, DATASET, Intervals(replicates)))
     tried = [candidates(np.unique(case.score[case.system == at])) for at in range(SYSTEMS)]
     (drawn,) = Intervals(timed).draws(int(case.cluster.max()) + 1, DATASET)
     slow = clocked(lambda: [replicate(case, times[case.cluster], tried) for times in drawn])
-    some = resampled(case, METHODS, DATASET, Intervals(timed))
+    some = resampled(Case.of(case, SYSTEMS), METHODS, DATASET, Intervals(timed))
     worst = max(
         float(np.nanmax(np.abs(some.estimates.rates[method][..., at] - figures[method])))
         for at, figures in enumerate(slow.result)

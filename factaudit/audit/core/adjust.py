@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 
 from factaudit.audit.core.calibration import (
-    METHODS,
-    Case,
     ends_of,
     no_threshold,
     observed,
@@ -20,6 +18,7 @@ from factaudit.audit.core.calibration import (
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.rows import Row, number, reasons, without_interval
+from factaudit.audit.core.scores import METHODS, Case
 from factaudit.audit.transfer import transfer
 from factaudit.errors import UsageError, hint
 
@@ -86,7 +85,7 @@ def _case(units: Judged, codes: np.ndarray, evaluator: int, calibration: int, ot
     labelled = rest[units.label[rest] >= 0]
     rest = labelled if len(labelled) else rest
     system = np.repeat([0, 1], [len(mine), len(rest)])
-    return Case.of(units, evaluator, np.concatenate([mine, rest]), system, 2)
+    return Case.of(units.claims_of(evaluator, np.concatenate([mine, rest]), system), 2)
 
 
 def _corrected(case: Case, methods: Sequence[str], dataset: str, intervals: Intervals | None) -> list[Row]:

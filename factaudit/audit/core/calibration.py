@@ -4,110 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from factaudit.audit.core.groups import pair_codes
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.mover import combine_shares
 from factaudit.audit.core.rows import Row, ratio
-from factaudit.audit.core.shares import Clusters, shares
+from factaudit.audit.core.scores import METHODS, Case, Kinds, adding
+from factaudit.audit.core.shares import shares
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-#: Predictions counted, plainly or corrected; then thresholds on the score.
-METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
 #: A replicate tunes thresholds between so many bins of scores; distinct scores up to this number have a bin each.
 SCORE_BINS = 256
-
-
-@dataclass(frozen=True)
-class Case:
-    """m claims (or responses) of S systems of one dataset, under one evaluator.
-
-    system: int (m,), 0..n_systems-1; label, prediction, score: (m,), as in `Judged`; cluster: int (m,).
-    """
-
-    system: np.ndarray
-    label: np.ndarray
-    prediction: np.ndarray
-    score: np.ndarray
-    cluster: np.ndarray
-    n_systems: int
-
-    @classmethod
-    def of(cls, units: Judged, evaluator: int, rows: np.ndarray, system: np.ndarray, n_systems: int) -> Case:
-        return cls(
-            system=system,
-            label=units.label[rows],
-            prediction=units.prediction[evaluator, rows],
-            score=units.score[evaluator, rows],
-            cluster=units.clusters[rows],
-            n_systems=n_systems,
-        )
-
-    @cached_property
-    def has_scores(self) -> bool:
-        return not np.isnan(self.score).all()
-
-    def usable(self, method: str) -> np.ndarray:
-        """bool (m,): the claims that a method can use, those with a prediction or those with a score."""
-        return ~np.isnan(self.score) if method in METHODS[2:] else self.prediction >= 0
-
-    def sizes(self, method: str) -> np.ndarray:
-        """int (S, 3, 2): numbers of claims by label (0, 1, none), of which the method can not use, and can."""
-        codes = (self.system.astype(np.int64) * 3 + self.label) * 2 + self.usable(method)
-        codes[self.label < 0] += 6  # none is the last label
-        return np.bincount(codes, minlength=self.n_systems * 6).reshape(-1, 3, 2)
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """The K kinds of claims of a case that the methods can tell apart, sorted by system, score, label and prediction.
-
-    system, label, prediction, score: (K,), as in `Case`, systems without a score last; of: int (m,), each claim's kind.
-    """
-
-    system: np.ndarray
-    label: np.ndarray
-    prediction: np.ndarray
-    score: np.ndarray
-    of: np.ndarray
-    n_systems: int
-
-    @classmethod
-    def distinct(cls, case: Case, most: int | None = None) -> Kinds:
-        """By the scores as they are, or by at most so many bins of them, a bin being called by its greatest."""
-        values, score, times = np.unique(case.score, return_inverse=True, return_counts=True)
-        scored = times[~np.isnan(values)]
-        if most is not None and len(scored) > most:
-            bins = (np.cumsum(scored) - scored) * most // scored.sum()
-            last = np.flatnonzero(np.diff(bins, append=most))
-            bins = np.append(np.searchsorted(bins[last], bins), len(last))  # NaN, if any, comes last
-            values, score = np.append(values[last], np.nan), bins[score]
-        codes = ((case.system * len(values) + score) * 3 + case.label + 1) * 3 + case.prediction + 1
-        found, kind = pair_codes(np.zeros(len(codes), dtype=np.int64), codes, 1)
-        rest, prediction = np.divmod(found, 3)
-        rest, label = np.divmod(rest, 3)
-        system, score = np.divmod(rest, max(len(values), 1))
-        return cls(system, label - 1, prediction - 1, values[score], kind, case.n_systems)
-
-    def tables(self, weights: np.ndarray) -> np.ndarray:
-        """int (S, 3, 3, b): the weights (K, b) of the kinds by label and prediction, each 0, 1 or missing."""
-        cells = self.system * 9 + self.label % 3 * 3 + self.prediction % 3
-        found = _adding(cells, self.n_systems * 9, np.int32) @ weights
-        return found.reshape(self.n_systems, 3, 3, weights.shape[1])
-
-
-def _adding(codes: np.ndarray, n_codes: int, dtype: type) -> csr_array:
-    """The matrix (n_codes, K) that sums the rows of each code."""
-    from scipy.sparse import csr_array  # slow to import
-
-    return csr_array((np.ones(len(codes), dtype=dtype), (codes, np.arange(len(codes)))), shape=(n_codes, len(codes)))
 
 
 def adjusted_counts(predicted: np.ndarray, table: np.ndarray, *, refuse: bool = True) -> np.ndarray:
@@ -147,7 +54,7 @@ class Ranked:
         # Products of two sums of weights must not overflow.
         whole = np.int32 if largest < 1 << 16 else np.int64
         cells = label % 3 * (len(scores) + 1) + place + 1
-        below = (_adding(cells, 3 * (len(scores) + 1), whole) @ weights[rows]).reshape(3, len(scores) + 1, -1)
+        below = (adding(cells, 3 * (len(scores) + 1), whole) @ weights[rows]).reshape(3, len(scores) + 1, -1)
         for each in below[: 3 if (label < 0).any() else 2]:
             if each.shape[1] < 32:
                 np.cumsum(each, axis=0, out=each)
@@ -242,8 +149,7 @@ def estimates_of(kinds: Kinds, weights: np.ndarray, methods: Sequence[str]) -> E
 
 def observed(case: Case, methods: Sequence[str]) -> Estimates:
     """`estimates_of` the claims as they are: b = 1."""
-    kinds = Kinds.distinct(case)
-    return estimates_of(kinds, np.bincount(kinds.of, minlength=len(kinds.system))[:, None], methods)
+    return estimates_of(case.kinds, case.kinds.times[:, None], methods)
 
 
 def unidentifiable(case: Case, method: str) -> list[str | None]:
@@ -271,12 +177,8 @@ def unidentifiable(case: Case, method: str) -> list[str | None]:
 
 def _better_than_chance(case: Case) -> tuple[np.ndarray, np.ndarray]:
     """TNR - FNR of each system, and the low end of its interval: (S,) each."""
-    known = np.flatnonzero((case.label >= 0) & (case.prediction >= 0))
-    cell = case.label[known].astype(np.int64) * 2 + case.prediction[known]
-    size = int(case.cluster.max(initial=-1)) + 1
-    pairs, place = pair_codes(case.system[known].astype(np.int64), case.cluster[known], max(size, 1))
-    counts = np.bincount(place * 4 + cell, minlength=len(pairs) * 4).reshape(-1, 4)
-    clusters = Clusters(pairs // max(size, 1), np.ones(len(pairs), dtype=np.int64), counts, case.n_systems)
+    clusters = case.right()
+    counts = clusters.counts
     hits = np.stack([counts[:, 0], counts[:, 2]], 1)  # of errors TNR, of others FNR
     rates = shares(clusters, hits, np.stack([counts[:, :2].sum(1), counts[:, 2:].sum(1)], 1))
     # The test is that of a correction's denominator, at 95 % whatever the confidence of a run's intervals.
@@ -286,14 +188,6 @@ def _better_than_chance(case: Case) -> tuple[np.ndarray, np.ndarray]:
 
 def no_threshold(method: str) -> str:
     return "" if method in METHODS[2:] else "the method has no threshold"
-
-
-def labelled_claims(units: Judged, codes: np.ndarray, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The labelled claims (or responses) of the systems at ``places``: their rows (m,), and each one's place (m,)."""
-    place = np.full(int(codes.max(initial=-1)) + 2, -1, dtype=np.int64)  # the last one is that of code -1
-    place[list(places)] = np.arange(len(places))
-    rows = np.flatnonzero((place[codes] >= 0) & (units.label >= 0))
-    return rows, place[codes[rows]]
 
 
 @dataclass(frozen=True)
@@ -306,20 +200,20 @@ class Resampled:
 
 def resampled(case: Case, methods: Sequence[str], dataset: str, intervals: Intervals | None) -> Resampled | None:
     """Resample whole clusters, calibrate and correct again; None where there is nothing to resample."""
-    from scipy.sparse import csr_array  # slow to import
-
-    names, cluster = np.unique(case.cluster, return_inverse=True)
-    if intervals is None or len(names) < 2:
+    if intervals is None:
         return None
-    kinds = Kinds.distinct(case, SCORE_BINS)
+    kinds = case.kinds.binned(SCORE_BINS)
     size = len(kinds.system)
     # How many claims of each kind a cluster has: what a draw of clusters makes of the kinds is a product of whole
     # numbers, in the narrowest type that holds them.
-    members = csr_array((np.ones(len(kinds.of), dtype=np.int64), (kinds.of, cluster)), shape=(size, len(names)))
+    members = case.members(kinds)
+    n_clusters = members.shape[1]
+    if n_clusters < 2:
+        return None
     most = int(members.sum(1).max())
     blocks = []
     # Blocks that stay in the processor's cache take half the time.
-    for drawn in intervals.draws(len(names), dataset, width=2 * size):
+    for drawn in intervals.draws(n_clusters, dataset, width=2 * size):
         narrow = np.int16 if most * int(drawn.max()) < 1 << 15 else np.int64
         weights = members.astype(narrow) @ np.ascontiguousarray(drawn.T).astype(narrow)
         blocks.append(estimates_of(kinds, weights, methods))
@@ -329,7 +223,7 @@ def resampled(case: Case, methods: Sequence[str], dataset: str, intervals: Inter
             {method: np.concatenate([block.rates[method] for block in blocks], axis=-1) for method in methods},
             {},
         ),
-        len(names),
+        n_clusters,
     )
 
 

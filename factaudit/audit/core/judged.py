@@ -13,6 +13,7 @@ import pandas as pd
 from factaudit.audit.core import counts as nine
 from factaudit.audit.core.groups import Groups, column_codes, group_by, pair_codes, split
 from factaudit.audit.core.kinds import tally
+from factaudit.audit.core.scores import Case, Claims
 from factaudit.audit.core.shares import Clusters, Places
 from factaudit.audit.core.tallies import Field
 from factaudit.errors import UsageError, hint
@@ -206,6 +207,18 @@ class Judged:
 
     def n_clusters(self, groups: Groups) -> np.ndarray:
         return np.bincount(self._places(groups).group, minlength=len(groups.keys))
+
+    def scored(self, groups: Groups, places: Sequence[int], evaluator: int) -> Case:
+        units = self.at(groups.level)
+        place = np.full(len(groups.keys) + 1, -1, dtype=np.int64)  # the last one is that of code -1
+        place[list(places)] = np.arange(len(places))
+        rows = np.flatnonzero((place[groups.codes] >= 0) & (units.label >= 0))
+        return Case.of(units.claims_of(evaluator, rows, place[groups.codes[rows]]), len(places))
+
+    def claims_of(self, evaluator: int, rows: np.ndarray, system: np.ndarray) -> Claims:
+        """Some claims, each with its system's place, as one evaluator sees them."""
+        said, score = self.prediction[evaluator, rows], self.score[evaluator, rows]
+        return Claims(system, self.label[rows], said, score, self.clusters[rows])
 
     def _places(self, groups: Groups) -> Places:
         """Of groups that are kept (`group`), found once."""

@@ -18,6 +18,7 @@ from factaudit.audit.core.groups import Groups
 from factaudit.errors import UsageError, hint
 
 if TYPE_CHECKING:
+    from factaudit.audit.core.scores import Case
     from factaudit.audit.core.shares import Clusters
 
 #: Groups as whoever answers has them: nobody else reads more of them than `Groups` has.
@@ -88,6 +89,9 @@ class Tallies(Protocol[G]):
         Gives the name, codes int (K,), each a group's place times the number of cells, plus the cell (-1: in no group),
         counts (U, K) and times (U,).
         """
+
+    def scored(self, groups: G, places: Sequence[int], evaluator: int) -> Case:
+        """The labelled claims of some groups, which are systems of one dataset, by what an evaluator scored them."""
 
     def n_clusters(self, groups: G) -> np.ndarray:
         """int (G,): in how many clusters each group has a claim."""
