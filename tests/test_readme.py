@@ -26,10 +26,9 @@ def block(readme: str, holds: str) -> str:
     return found
 
 
-def test_the_third_party_evaluator_runs_as_shown(readme, root, tmp_path, monkeypatch):
-    code = block(readme, "class Numbers")
-    lines = [line for line in code.splitlines() if line.strip() and not line.startswith("#")]
-    assert len(lines) <= 15
+def test_the_function_and_the_class_of_ones_own_run_as_shown_and_agree(readme, root, tmp_path, monkeypatch):
+    page = (root / "docs" / "evaluators.md").read_text(encoding="utf-8")
+    code = block(page, "class Numbers") + block(readme, "def numbers")
     (tmp_path / "my_metric.py").write_text(code, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(
@@ -41,6 +40,8 @@ def test_the_third_party_evaluator_runs_as_shown(readme, root, tmp_path, monkeyp
         assert isinstance(registry.make_evaluator("numbers"), Evaluator)
         claims = factaudit.read_claims(root / "data" / "minibench" / "claims.jsonl.gz")
         verdicts = factaudit.judge(claims, ["numbers", "always-yes"])
+        assert "my_metric:numbers" in readme
+        of_function = factaudit.judge(claims, ["my_metric:numbers"])
     finally:
         sys.modules.pop("my_metric", None)
     (rates,) = [
@@ -48,6 +49,7 @@ def test_the_third_party_evaluator_runs_as_shown(readme, root, tmp_path, monkeyp
         for row in factaudit.compare(claims, verdicts, audits=["rates"], replicates=0).audits["rates"]
         if row["evaluator"] == "numbers" and row["dataset"] == "__macro__"
     ]
+    assert list(of_function["score"]) == list(verdicts.loc[verdicts["evaluator"] == "numbers", "score"])
     assert rates["n_unscored"] == 0
     assert 0.5 < rates["bacc"] < 1  # a swapped number is found out, the rest is not
 
