@@ -12,7 +12,7 @@ from factaudit.audit import computable
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.kinds import distinct, tally
-from factaudit.audit.core.permutation import _halves, studentised_p
+from factaudit.audit.core.permutation import _plus, studentised_p
 from factaudit.audit.core.tallies import LABEL, says
 from factaudit.audit.differences import differences
 from factaudit.audit.quantification import quantification
@@ -154,18 +154,20 @@ def test_percentiles_are_numpys_to_the_last_digit(n_clusters):
         np.testing.assert_array_equal([low[place], high[place]], ends)
 
 
-@pytest.mark.parametrize("most", [1, 2, 7, 60, 61])
-def test_halves_are_numpys_binomial_numbers(most):
+@pytest.mark.parametrize("most", [1, 2, 7, 16, 17])
+def test_coins_are_numpys_binomial_numbers(most):
     times = np.random.default_rng(0).integers(1, most + 1, 40)
     times[0] = most
-    mine = _halves(times, 300, np.random.default_rng(3))
-    np.testing.assert_array_equal(mine, np.random.default_rng(3).binomial(times, 0.5, (300, 40)))
+    mine = _plus(times, 300, [3, most], np.eye(40))
+    np.testing.assert_array_equal(mine, np.random.default_rng([3, most]).binomial(times, 0.5, (300, 40)))
+    fewer = _plus(times[:30], 20, [3, most], np.eye(30))
+    np.testing.assert_array_equal(fewer, np.random.default_rng([3, most]).binomial(times[:30], 0.5, (20, 30)))
 
 
 def test_no_difference_on_paper_is_never_significant():
     # 0.1 + 0.2 - 0.3 in the place of 0: of three clusters a gains one and two claims, and loses three.
     gains, sizes = np.array([[1], [2], [-3], [0]]), np.full((4, 1), 10)
-    assert studentised_p(gains, sizes, np.array([0.1]), np.random.default_rng(0), 500) == 1.0
+    assert studentised_p(gains, sizes, np.array([0.1]), [0], 500) == 1.0
 
 
 def test_all_who_resample_as_many_clusters_of_a_dataset_share_the_draws():

@@ -66,8 +66,8 @@ def _permutation(clusters: Clusters, at: int, key: str, dataset: str, intervals:
     weights = np.array([-0.5, 0.5])
     if key == "bias":
         gains, sizes, weights = gains.sum(1, keepdims=True), sizes.sum(1, keepdims=True), np.array([-1.0])
-    random = np.random.default_rng([intervals.seed, int(digest(dataset, key, "permutation"), 16)])
-    return studentised_p(gains, sizes, weights, random, intervals.replicates, times)
+    seed = (intervals.seed, int(digest(dataset, key, "permutation"), 16))
+    return studentised_p(gains, sizes, weights, seed, intervals.replicates, times)
 
 
 def _macro(pair: Row, key: str, rows: list[Row]) -> Row:

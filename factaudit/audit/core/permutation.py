@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import comb
 
 import numpy as np
@@ -10,8 +11,11 @@ from factaudit.audit.core.kinds import distinct
 
 #: So many signs at a time: they stay in the processor's cache.
 _BLOCK = 1 << 18
-#: Up to so many trials numpy draws a binomial number by inverting one uniform number.
-_INVERTED = 60
+#: Up to so many trials a binomial number is made of the first 16 bits of one uniform number, as numpy makes it.
+_INVERTED = 16
+#: So many bytes of uniform numbers are kept for those who toss with the same seed.
+_KEPT = 1 << 28
+_kept: dict[tuple[int, ...], np.ndarray] = {}
 #: Of the greatest that a sum of squares could be: less is a 0 on paper and rounding. A variance that is 0 on paper
 #: (every cluster gains the same) is taken for this, so that all such replicates are equal.
 _ROUNDING = 1e-9
@@ -21,23 +25,24 @@ def studentised_p(
     gains: np.ndarray,
     sizes: np.ndarray,
     weights: np.ndarray,
-    random: np.random.Generator,
+    seed: Sequence[int],
     replicates: int,
     times: np.ndarray | None = None,
 ) -> float | None:
     """Two-sided p-value of "the sum over j of weights_j * (sum of gains_j / sum of sizes_j) is 0".
 
-    gains: (C, J), of each cluster what a is right more often than b, per class; sizes: (C, J), its claims per class;
-    times: (C,), how many clusters each stands for (None: one). None where a class is empty, or there are fewer than two
-    clusters.
+    gains: whole (C, J), of each cluster what a is right more often than b, per class; sizes: whole (C, J), its claims
+    per class; times: (C,), how many clusters each stands for (None: one). None where a class is empty, or there are
+    fewer than two clusters.
 
     To swap the two evaluators' predictions in a cluster turns the sign of its gains. That the *difference* of BAcc
     exceeds those of random swaps is a test of "the two say the same", and rejects or not because of TPR and TNR apart,
     even where BAcc is equal. Divided by its linearised standard error in each permutation the difference tests equal
     rates (Chung & Romano 2013; for pairs Konietschke & Pauly 2014).
     """
-    kinds, times = distinct(np.concatenate([gains, sizes], axis=1), times)
-    gain, size = kinds[:, : gains.shape[1]], kinds[:, gains.shape[1] :]
+    kinds, times = distinct(np.concatenate([gains, sizes], axis=1).astype(np.int64), times)
+    width = gains.shape[1]
+    gain, size = kinds[:, :width], kinds[:, width:]
     total = times @ size
     if times.sum() < 2 or (total == 0).any():
         return None
@@ -49,35 +54,73 @@ def studentised_p(
         return 1.0  # no difference on paper: no replicate has less
     square = times @ scaled**2  # a sign leaves a cluster's square as it is
     products = (size * times[:, None]).T @ size
+    # What signs are summed with: gains, and each class's gains times each class's claims, all whole numbers.
+    stacked = np.concatenate([gain, (gain[:, :, None] * size[:, None, :]).reshape(len(gain), -1)], axis=1)
+    whole = stacked.T @ times
+    # In the narrower type sums of whole numbers are exact, too, where they are small enough.
+    exact = np.float32 if (np.abs(stacked).T @ times).max() < 1 << 24 else np.float64
 
-    stacked = np.column_stack([scaled, gain, scaled[:, None] * size])
-
-    def statistic(signs: np.ndarray) -> np.ndarray:
-        """(b, kinds) sums of the signs of each kind's clusters -> (b,)."""
-        difference, gained, sized = np.split(signs @ stacked, [1, 1 + len(total)], axis=1)
+    def statistic(sums: np.ndarray) -> np.ndarray:
+        """(b, J + J * J) sums of the signed clusters -> (b,)."""
+        gained, sized = sums[:, :width], per_claim @ sums[:, width:].reshape(-1, width, width)
         fitted = gained / total * per_claim  # what each claim of a class would add
         variance = square - 2 * (sized * fitted).sum(1) + np.einsum("bj,jk,bk->b", fitted, products, fitted)
         with np.errstate(divide="ignore"):
-            return np.abs(difference[:, 0]) / np.sqrt(np.maximum(variance, _ROUNDING * square))
+            return np.abs(gained @ per_claim) / np.sqrt(np.maximum(variance, _ROUNDING * square))
 
-    observed = statistic(times[None, :].astype(np.float64))[0]
-    extreme = 0
-    block = max(1, _BLOCK // len(times))
-    for start in range(0, replicates, block):
-        kept = _halves(times, min(block, replicates - start), random)
-        # Sums in another order differ in the last bits: what is equal on paper must count as equal.
-        extreme += int((statistic(2 * kept - times) >= observed * (1 - 1e-9)).sum())
+    observed = statistic(whole[None, :].astype(np.float64))[0]
+    # Of each kind's clusters those with a plus; the others have a minus.
+    plus = _plus(times, replicates, seed, stacked.astype(exact))
+    # Sums in another order differ in the last bits: what is equal on paper must count as equal.
+    extreme = int((statistic(2 * plus - whole) >= observed * (1 - 1e-9)).sum())
     return float((1 + extreme) / (1 + replicates))
 
 
-def _halves(times: np.ndarray, rows: int, random: np.random.Generator) -> np.ndarray:
-    """What ``random.binomial(times, 0.5, (rows, K))`` gives, as float64, in half the time where times are small."""
-    if times.max() > _INVERTED:
-        return random.binomial(times, 0.5, size=(rows, len(times))).astype(np.float64)
-    uniform = random.random((rows, len(times)))
-    kept = (uniform > 0.5).astype(np.float64)  # of one trial, which is most clusters
-    for trials in np.unique(times[times > 1]).tolist():
-        below = np.cumsum([comb(trials, hits) for hits in range(trials)]) / 2.0**trials
-        at = np.flatnonzero(times == trials)
-        kept[:, at] = np.searchsorted(below, uniform[:, at])
-    return kept
+def _plus(times: np.ndarray, rows: int, seed: Sequence[int], added: np.ndarray) -> np.ndarray:
+    """Fair coins, one for each cluster of K kinds, times what each adds (K, J): (rows, J).
+
+    The coins are what ``np.random.default_rng(seed).binomial(times, 0.5, (rows, K))`` gives. Where times are small, all
+    who have the same seed share one stream of uniform numbers, which is drawn once.
+    """
+    size, found = len(times), np.empty((rows, added.shape[1]))
+    random, shared = np.random.default_rng(seed), None
+    if times.max() <= _INVERTED:
+        shared = _uniform(seed, rows * size)
+    several = [(trials, np.flatnonzero(times == trials)) for trials in np.unique(times).tolist() if trials > 1]
+    once = np.where(times[:, None] == 1, added, 0)
+    block = max(1, _BLOCK // size)
+    for start in range(0, rows, block):
+        part = slice(start, min(start + block, rows))
+        if shared is None:
+            found[part] = random.binomial(times, 0.5, size=(part.stop - start, size)).astype(added.dtype) @ added
+            continue
+        uniform = shared[start * size : part.stop * size].reshape(-1, size)
+        found[part] = (uniform >> 15).astype(added.dtype) @ once
+        for trials, at in several:
+            found[part] += _heads(uniform[:, at], trials).astype(added.dtype) @ added[at]
+    return found
+
+
+def _heads(uniform: np.ndarray, trials: int) -> np.ndarray:
+    """How many of so many fair coins show heads, by the first 16 bits of uniform numbers: int8."""
+    heads = np.zeros(uniform.shape, dtype=np.int8)
+    for below in np.cumsum([comb(trials, hits) for hits in range(trials)]) << (16 - trials):
+        heads += uniform >= below
+    return heads
+
+
+def _uniform(seed: Sequence[int], n: int) -> np.ndarray:
+    """uint16 (n,): the first 16 bits of each of n uniform numbers; as many as fit are kept."""
+    key = tuple(seed)
+    if key in _kept and len(_kept[key]) >= n:
+        return _kept[key][:n]
+    random, found = np.random.default_rng(seed), np.empty(n, dtype=np.uint16)
+    for start in range(0, n, _BLOCK):
+        part = found[start : start + _BLOCK]
+        part[:] = random.random(len(part)) * (1 << 16)
+    _kept.pop(key, None)
+    while _kept and sum(each.nbytes for each in _kept.values()) + found.nbytes > _KEPT:
+        del _kept[next(iter(_kept))]
+    if found.nbytes <= _KEPT // 4:
+        _kept[key] = found
+    return found
