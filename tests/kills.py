@@ -1,6 +1,6 @@
 """Commands that are killed at any moment and started again, against a server that fails: what is left, what was paid.
 
-`trial` does it for one command and tells how it went; `bench_kills.py` prints the table, `test_kills.py` has a few.
+`trial` does it for one command and tells how it went; `bench_kills.py` has a hundred kills, `test_kills.py` a few.
 """
 
 from __future__ import annotations
@@ -214,7 +214,6 @@ class Told:
     """
 
     command: str
-    calls: int = 0
     kills: int = 0
     lives: int = 0
     lost: int = 0
@@ -251,7 +250,6 @@ def trial(command: str, kills: int, folder: Path, start: Starter, seed: int = 0,
                     seconds *= 0.8
             start.start(given)
             assert start.wait() == 0, start.output.read_text()
-            told.calls += sum(server.seen.values())
         told.lives += 1
         found = contents(life / "out")
         told.different += sorted(name for name in whole.keys() | found.keys() if whole.get(name) != found.get(name))
@@ -314,19 +312,3 @@ def cost_of(out: Path) -> float | None:
     """What a run folder says that its calls have cost, at the most; None without one."""
     path = out / "results.json"
     return sum(row["cost"] for row in json.loads(path.read_text())["calls"]) if path.exists() else None
-
-
-def table(rows: list[Told]) -> str:
-    """The trials as lines of text."""
-    lines = [
-        f"{'command':<9}{'kills':>6}{'runs':>6}{'sends':>8}{'lost':>6}{'twice':>7}{'at most':>9}{'billed':>12}"
-        f"{'told':>12}{'files':>8}{'left':>6}"
-    ]
-    for row in rows:
-        cost = "–" if row.told is None else f"{row.told:,.0f}"
-        differ = len(row.different or ())
-        lines.append(
-            f"{row.command:<9}{row.kills:>6}{row.lives:>6}{row.calls:>8,}{row.lost:>6}{row.twice:>7}"
-            f"{CONCURRENCY * row.kills:>9}{row.billed:>12,.0f}{cost:>12}{differ:>8}{row.left:>6}"
-        )
-    return "\n".join(lines)

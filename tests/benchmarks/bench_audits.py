@@ -1,48 +1,46 @@
-"""Time and peak memory of loading claims and verdicts and of three audits, at 10k, 100k and 1M claims x 5 evaluators.
+"""What audits, runs and reports take: 10,000 to 1,000,000 claims x 5 evaluators, the shipped runs, start-up.
 
-Each step runs in a process of its own, which reads the tables from Parquet; peak memory is that process's. Costs are
-compared in CPU seconds (of all threads), which other work on the machine disturbs less than the clock's.
+Each line is of processes of their own, from the files on; CPU is of all that they start, peak memory of the largest.
+Reading and three audits without intervals are timed within theirs.
 
-    python tests/benchmarks/bench_audits.py [--claims 10000 100000 1000000]
-
-With --intervals: every audit once, with 2,000 bootstrap replicates, at 100k claims or what --claims says.
-
-    python tests/benchmarks/bench_audits.py --intervals [--claims 100000]
+    python tests/benchmarks/bench_audits.py [--claims 10000 100000 1000000] [--words 60] [--each]
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import platform
-import resource
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pandas as pd
+from table import Cost, clocked, report, spawned
 
-from factaudit.audit import computable
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
+if TYPE_CHECKING:
+    import pandas as pd
 
-EVALUATORS = 5
-STEPS = ("load", "rates", "consistency", "quantification")
-#: A step is run at least so often and so long; the least time counts.
-RUNS, SECONDS = 3, 2.0
+    from factaudit.audit.core.judged import Judged
+
+EVALUATORS, PARTS = 5, ("rates", "consistency", "quantification")
+#: A run of all audits with its report: seconds of the CPU and MB, at 1,000,000 claims.
+SECONDS, MEGABYTES = 60, 1500
+FACTAUDIT = ("-m", "factaudit")
 
 
-def make(n: int, folder: Path) -> None:
-    """10 datasets, 6 systems, 5 claims in a response, a document of 60 words for every 30 claims, 2 % unscored."""
+def make(n: int, folder: Path, length: int) -> None:
+    """10 datasets, 6 systems, 5 claims in a response, a document of so many words for 30 claims, 2 % unscored."""
+    import numpy as np
+    import pandas as pd
+
+    from factaudit.tables import validate_claims, validate_verdicts, write_table
+
     random = np.random.default_rng(0)
     at = np.arange(n)
     words = np.array([f"word{i}" for i in range(2000)])
-    documents = np.array([" ".join(words[random.integers(0, 2000, 60)]) for _ in range(n // 30 + 1)], dtype=object)
+    documents = np.array([" ".join(words[random.integers(0, 2000, length)]) for _ in range(n // 30 + 1)], dtype=object)
     label = (random.random(n) < 0.7).astype(int)
     claims = pd.DataFrame(
         {
@@ -72,98 +70,144 @@ def make(n: int, folder: Path) -> None:
 
 
 def load(folder: Path) -> Judged:
+    from factaudit.audit.core.judged import Judged
+    from factaudit.tables import read_claims, read_verdicts
+
     claims = read_claims(folder / "claims.parquet")
     return Judged.join(claims, read_verdicts(*sorted(folder.glob("verdicts-*.parquet")), claims=claims))
 
 
-def step(name: str, folder: Path) -> dict[str, float]:
-    """Seconds by the clock and of the CPU that one step takes, and this process's peak memory in MB."""
-    if name == "load":
-        seconds, cpu = timed(lambda: load(folder))
-    else:
-        judged = load(folder)
-        # A new Judged each time: it keeps what audits have in common (the responses, say), and that is work too.
-        parts = (judged.claims, judged.evaluators, judged.label, judged.prediction, judged.score, judged.status)
-        seconds, cpu = timed(lambda: computable()[name].compute(Judged(*parts)))
-    # Linux counts kilobytes, macOS bytes.
-    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    return {"seconds": seconds, "cpu": cpu, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}
+def merge(folder: Path) -> pd.DataFrame:
+    """The same by pandas, which checks nothing."""
+    import pandas as pd
+
+    verdicts = pd.concat(map(pd.read_parquet, sorted(folder.glob("verdicts-*.parquet"))))
+    scores = verdicts.pivot(index="claim_id", columns="evaluator", values="score")
+    return pd.read_parquet(folder / "claims.parquet").merge(scores, on="claim_id")
 
 
-def with_intervals(n: int) -> None:
-    """Print what every audit takes with 2,000 replicates, one after the other in this process."""
-    with tempfile.TemporaryDirectory() as folder:
-        make(n, Path(folder))
-        judged = load(Path(folder))
-    intervals = Intervals(replicates=2000)
-    print(f"{n:,} claims, {EVALUATORS} evaluators, {intervals.replicates:,} replicates")
-    print()
-    print("| audit | rows | seconds | CPU seconds |")
-    print("|---|---:|---:|---:|")
-    total, total_cpu = 0.0, 0.0
+def step(name: str, folder: Path) -> Cost:
+    """Reading and joining, by us or by pandas, or an audit of what was read."""
+    from factaudit.audit import computable
+    from factaudit.audit.core.judged import Judged
+
+    if name in ("load", "merge"):
+        return clocked(partial({"load": load, "merge": merge}[name], folder), 3)
+    judged = load(folder)
+    # A new Judged each time: it keeps what audits have in common (the responses, say), and that is work too.
+    parts = (judged.claims, judged.evaluators, judged.label, judged.prediction, judged.score, judged.status)
+    return clocked(lambda: computable()[name].compute(Judged(*parts)), 5)
+
+
+def each(n: int, folder: Path) -> None:
+    """A line for every audit with 2,000 replicates, one after the other in one process, as a run computes them."""
+    from factaudit.audit import computable
+    from factaudit.audit.core.intervals import Intervals
+
+    judged = load(folder)
     for name, audit in computable().items():
-        if audit.applies is not None and not audit.applies(judged):
-            continue
-        start, start_cpu = time.perf_counter(), time.process_time()
-        rows = audit.compute(judged, intervals=intervals)
-        seconds, cpu = time.perf_counter() - start, time.process_time() - start_cpu
-        total, total_cpu = total + seconds, total_cpu + cpu
-        print(f"| {name} | {len(rows):,} | {seconds:.1f} | {cpu:.1f} |", flush=True)
-    print(f"| all | | {total:.1f} | {total_cpu:.1f} |")
+        if audit.applies is None or audit.applies(judged):
+            cost = clocked(partial(audit.compute, judged, intervals=Intervals(2000)))
+            report(f"`{name}`, {n:,} claims × {EVALUATORS} evaluators", cost)
 
 
-def timed(run: Callable[[], object]) -> tuple[float, float]:
-    """The least time of a few runs, by the clock and of the CPU."""
-    clock: list[float] = []
-    cpu: list[float] = []
-    while len(clock) < RUNS or sum(clock) < SECONDS:
-        start, start_cpu = time.perf_counter(), time.process_time()
-        run()
-        clock.append(time.perf_counter() - start)
-        cpu.append(time.process_time() - start_cpu)
-    return min(clock), min(cpu)
+def stepped(name: str, folder: Path) -> Cost:
+    """A step in a process of its own, with that one's peak memory."""
+    process = spawned(__file__, "--step", name, "--folder", folder)
+    return Cost(**json.loads(process.result), megabytes=process.megabytes)
 
 
-def main() -> None:
+def tables(sizes: list[int], words: int) -> Iterator[bool]:
+    """Lines of growth: each part, and everything by the command; and of a run in which nothing has changed."""
+    found: dict[str, dict[int, Cost]] = {}
+    for n in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            spawned(__file__, "--step", "make", "--folder", folder, "--claims", str(n), "--words", str(words))
+            for part in ("load", "merge", *PARTS):
+                found.setdefault(part, {})[n] = stepped(part, folder)
+            audit = (*FACTAUDIT, "audit", folder / "claims.parquet", *sorted(folder.glob("verdicts-*.parquet")))
+            for times in ("audit", "again"):
+                found.setdefault(times, {})[n] = spawned(*audit, "--out", folder / "run")
+    of = f"{{:,}} claims × {EVALUATORS} evaluators".format
+    merged = ("pandas, merge unchecked", found["merge"][n])
+    yield report(f"read, check and join, {of(n)}", found["load"][n], peer=merged, growth=found["load"])
+    for part in PARTS:
+        yield report(f"`{part}` without intervals, {of(n)}", found[part][n], growth=found[part])
+    every = f"`factaudit audit`, all audits with 2,000 replicates and the report, {of(n)}"
+    yield report(every, found["audit"][n], at_most=SECONDS, growth=found["audit"])
+    memory = {size: cost.megabytes or 0.0 for size, cost in found["audit"].items()}
+    yield report(f"{every}: peak memory", memory[n], "MB", at_most=MEGABYTES, growth=memory)
+    for size, limit in ((sizes[0], 2), (n, None)):
+        yield report(f"the same with nothing changed, {of(size)}", found["again"][size], at_most=limit)
+
+
+def shipped() -> Iterator[bool]:
+    """What `make audit` runs, the size of the quickstart's report, and start-up."""
+    with tempfile.TemporaryDirectory() as name:
+        demo = (*FACTAUDIT, "demo", "--out", f"{name}/demo")
+        yield report("`make audit`, after set-up", spawned(*demo), at_most=8)
+        yield report("`make audit` with nothing changed", spawned(*demo))
+        spawned(*FACTAUDIT, "run", "experiments/quickstart.yaml", "--out", f"{name}/quickstart")
+        size = Path(name, "quickstart", "report.html").stat().st_size / 1e6
+        yield report("report.html of the quickstart", size, "MB", at_most=1)
+    bare = spawned("-c", "pass", runs=5)
+    for work, command, limit in (
+        ("`factaudit --help`", (*FACTAUDIT, "--help"), 0.25),
+        ("`import factaudit`", ("-c", "import factaudit"), 0.1),
+    ):
+        yield report(work, spawned(*command, runs=5), peer=("Python alone", bare), at_most=limit)
+
+
+def many(systems: int = 200, evaluators: int = 20) -> Iterator[bool]:
+    """The report of results with a row of every system and evaluator."""
+    with tempfile.TemporaryDirectory() as name:
+        spawned(__file__, "--step", "results", "--folder", name, "--claims", str(systems), str(evaluators))
+        cost = spawned(__file__, "--step", "render", "--folder", name)
+        size = Path(name, "report.html").stat().st_size / 1e6
+    work = f"the report of {systems} systems × {evaluators} evaluators"
+    yield report(work, cost, at_most=60)
+    yield report(f"{work}: report.html", size, "MB")
+
+
+def results(folder: Path, systems: int, evaluators: int) -> None:
+    """Rows of all audits but of pairs of systems, of which there would be 400,000."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from report_results import make_results
+
+    names = tuple(f"evaluator-{at}" for at in range(evaluators)), tuple(f"system-{at}" for at in range(systems))
+    made = make_results(1, evaluators, systems, evaluators=names[0], systems=names[1])
+    del made["audits"]["ranking_pairs"]
+    (folder / "results.json").write_text(json.dumps(made), encoding="utf-8")
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--claims", type=int, nargs="+")
-    parser.add_argument("--intervals", action="store_true")
-    parser.add_argument("--step", choices=STEPS, help=argparse.SUPPRESS)
+    parser.add_argument("--claims", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--words", type=int, default=60, help="in a document, of which 30 claims are (default 60)")
+    parser.add_argument("--each", action="store_true", help="a line for each audit at the most claims, and no others")
+    parser.add_argument("--step", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.step:
-        print(json.dumps(step(args.step, args.folder)))
-        return
-    if args.intervals:
-        for n in args.claims or [100_000]:
-            with_intervals(n)
-        return
-    found: dict[tuple[str, int], dict[str, float]] = {}
-    sizes = args.claims or [10_000, 100_000, 1_000_000]
-    for n in sizes:
+    if args.step == "make":
+        make(args.claims[0], args.folder, args.words)
+    elif args.step == "results":
+        results(args.folder, *args.claims)
+    elif args.step == "render":
+        from factaudit.report import render
+
+        render(args.folder)
+    elif args.each:
         with tempfile.TemporaryDirectory() as folder:
-            make(n, Path(folder))
-            for name in STEPS:
-                command = [sys.executable, __file__, "--step", name, "--folder", folder]
-                found[name, n] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    print(f"{EVALUATORS} evaluators, without intervals; Python {platform.python_version()}, {platform.machine()}")
-    print()
-    print("| step | claims | seconds | CPU seconds | CPU microseconds per claim | peak memory (MB) |")
-    print("|---|---:|---:|---:|---:|---:|")
-    for name in STEPS:
-        for n in sizes:
-            row = found[name, n]
-            each = row["cpu"] / n * 1e6
-            print(
-                f"| {name} | {n:,} | {row['seconds']:.3f} | {row['cpu']:.3f} | {each:.2f} | {row['megabytes']:,.0f} |"
-            )
-    if len(sizes) > 1:
-        small, large = sizes[-2:]
-        print()
-        for name in STEPS:
-            ratio = found[name, large]["cpu"] / large / (found[name, small]["cpu"] / small)
-            print(f"{name}: cost per claim at {large:,} is {ratio:.2f} x that at {small:,}")
+            make(max(args.claims), Path(folder), args.words)
+            each(max(args.claims), Path(folder))
+    elif args.step:
+        cost = step(args.step, args.folder)
+        print(json.dumps({"cpu": cost.cpu, "wall": cost.wall}))
+    else:
+        return not all([*shipped(), *many(), *tables(sorted(args.claims), args.words)])
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

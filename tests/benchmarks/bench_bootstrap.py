@@ -1,8 +1,9 @@
-"""Cluster bootstrap from sufficient statistics against re-indexing a DataFrame, side by side, on the same draws.
+"""Cluster bootstrap from sufficient statistics against re-indexing arrays and a DataFrame, on the same draws.
 
 All rates of 5 evaluators over 29,320 claims in 11 datasets (the sizes of LLM-AggreFact's test set), 2,000 replicates.
-The slow way takes the drawn rows out of a DataFrame and counts them again in each replicate; it is timed on some of the
-replicates. Both get the same draws, and their figures are compared.
+The slow ways take the drawn rows out of arrays, or of a DataFrame, and count them again in each replicate; they are
+timed on some of the replicates and scaled. All get the same draws (drawing is part of our time alone), and their
+figures are compared.
 
     python tests/benchmarks/bench_bootstrap.py [--replicates 2000] [--slow-replicates 40]
 """
@@ -10,10 +11,11 @@ replicates. Both get the same draws, and their figures are compared.
 from __future__ import annotations
 
 import argparse
-import time
+import sys
 
 import numpy as np
 import pandas as pd
+from table import Cost, clocked, report
 
 from factaudit.audit.core import counts as nine
 from factaudit.audit.core.intervals import Intervals
@@ -92,44 +94,48 @@ def reindexed(frame: pd.DataFrame, taken: np.ndarray) -> pd.DataFrame:
     return pd.concat(figures, axis=1)
 
 
+def counted(codes: np.ndarray, taken: np.ndarray, datasets: int) -> dict[str, np.ndarray]:
+    """The same by arrays: take the rows' cells (dataset, label and prediction as one number), count, divide."""
+    table = np.bincount(codes[taken], minlength=datasets * CELLS).reshape(datasets, 3, 3)
+    return nine.rates(table, np.zeros(datasets, dtype=bool))
+
+
+def measure(judged: Judged, replicates: int, timed: int) -> tuple[Cost, Cost, Cost]:
+    """What the audit takes, and re-indexing arrays and a DataFrame would; exits where a figure differs."""
+    ours = clocked(lambda: rates(judged, intervals=Intervals(replicates=replicates, seed=1)))
+    frame = pd.DataFrame({"dataset": judged.claims["dataset"].astype("category"), "label": judged.label})
+    stratum, names = judged.datasets
+    slow = {"arrays": [0.0, 0.0], "frames": [0.0, 0.0]}
+    # The first replicates of many are the replicates of few: blocks don't change the draws.
+    few = Intervals(replicates=timed, seed=1)
+    for at, name in enumerate(judged.evaluators):
+        counts, taken = draws(judged, at, few)
+        codes = stratum * CELLS + nine.cells(judged.label, judged.prediction[at])
+        columns = frame.assign(**{name: judged.prediction[at]})
+        arrays = clocked(lambda: [counted(codes, rows, len(names)) for rows in taken])  # noqa: B023
+        frames = clocked(lambda: [reindexed(columns, rows)[name] for rows in taken])  # noqa: B023
+        for key, cost in (("arrays", arrays), ("frames", frames)):
+            slow[key][0] += cost.cpu * replicates / timed
+            slow[key][1] += cost.wall * replicates / timed
+        for replicate, table in enumerate(counts.reshape(timed, -1, 3, 3)):
+            for key, values in nine.rates(table, np.zeros(len(table), dtype=bool)).items():
+                for found in (arrays.result[replicate][key], frames.result[replicate][key].to_numpy()):
+                    if np.abs(values - found).max() > 1e-12:
+                        sys.exit(f"{key} of replicate {replicate} differs")
+    return ours, Cost(*slow["arrays"]), Cost(*slow["frames"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replicates", type=int, default=2000)
     parser.add_argument("--slow-replicates", type=int, default=40)
     args = parser.parse_args()
-    print(f"{args.replicates:,} replicates of all rates, {EVALUATORS} evaluators, {sum(SIZES):,} claims, 11 datasets:")
-    print(f"seconds; re-indexing is timed on {args.slow_replicates} replicates and scaled.")
-    print()
-    print("| claims in a cluster | re-indexing a DataFrame | sufficient statistics | ratio | greatest difference |")
-    print("|---:|---:|---:|---:|---:|")
     for cluster_size in (1, 5):
-        judged = make(cluster_size)
-        fast, slow, worst = measure(judged, args.replicates, args.slow_replicates)
-        print(f"| {cluster_size} | {slow:.1f} | {fast:.3f} | {slow / fast:,.0f} | {worst:.0e} |")
-
-
-def measure(judged: Judged, replicates: int, timed: int) -> tuple[float, float, float]:
-    """Seconds of the audit, seconds of the plain way, and the greatest difference of a figure on the same draws."""
-    intervals = Intervals(replicates=replicates, seed=1)
-    start = time.perf_counter()
-    rates(judged, intervals=intervals)
-    fast = time.perf_counter() - start
-    frame = pd.DataFrame({"dataset": judged.claims["dataset"].astype("category"), "label": judged.label})
-    for at, name in enumerate(judged.evaluators):
-        frame[name] = judged.prediction[at]
-    slow = worst = 0.0
-    # The first replicates of many are the replicates of few: blocks don't change the draws.
-    few = Intervals(replicates=timed, seed=1)
-    for at, name in enumerate(judged.evaluators):
-        counts, taken = draws(judged, at, few)
-        for replicate in range(timed):
-            start = time.perf_counter()
-            figures = reindexed(frame[["dataset", "label", name]], taken[replicate])[name]
-            slow += time.perf_counter() - start
-            table = counts[replicate].reshape(-1, 3, 3)
-            for key, values in nine.rates(table, np.zeros(len(table), dtype=bool)).items():
-                worst = max(worst, float(np.abs(values - figures[key].to_numpy()).max()))
-    return fast, slow * replicates / timed, worst
+        ours, arrays, frames = measure(make(cluster_size), args.replicates, args.slow_replicates)
+        work = f"{args.replicates:,} replicates of all rates, {sum(SIZES):,} claims × {EVALUATORS} evaluators"
+        work += f", clusters of {cluster_size}"
+        report(work, ours, peer=("re-indexing arrays in numpy", arrays))
+        report(work, ours, peer=("re-indexing a DataFrame", frames))
 
 
 if __name__ == "__main__":

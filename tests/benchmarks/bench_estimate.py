@@ -1,25 +1,24 @@
-"""Error rates of 50 systems from 1,000,000 claims, 5 evaluators and 2,000 labels: processor seconds and memory.
+"""Error rates of 50 systems from 10,000 to 1,000,000 claims, 5 evaluators and 2,000 labels: CPU seconds and memory.
 
-    python tests/benchmarks/bench_estimate.py [claims]
+    python tests/benchmarks/bench_estimate.py [--claims 10000 1000000]
 
 The tables are written as Parquet first; what is measured begins with reading them, in a process of its own.
 """
 
 from __future__ import annotations
 
-import resource
-import subprocess
+import argparse
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from table import report, spawned
 
 SYSTEMS, EVALUATORS, LABELS = 50, 5, 2000
 #: What is aimed at for 1,000,000 claims.
-SECONDS, GIGABYTES = 20, 3
+SECONDS, MEGABYTES = 20, 3000
 
 
 def write(folder: Path, size: int) -> None:
@@ -58,38 +57,42 @@ def write(folder: Path, size: int) -> None:
     labels.to_parquet(folder / "labels.parquet")
 
 
-def measure(folder: Path) -> None:
+def estimate(folder: Path) -> None:
     from factaudit.estimate.run import estimate_rates
     from factaudit.estimate.sample import read_sample
     from factaudit.tables import read_claims, read_verdicts
     from factaudit.tables.annotations import read_annotations
 
-    parts = [("import", time.process_time())]
     claims = read_claims(folder / "claims.parquet")
-    verdicts = read_verdicts(folder / "verdicts.parquet", claims=claims)
-    parts.append(("read", time.process_time()))
     found = estimate_rates(
         claims,
-        verdicts,
+        read_verdicts(folder / "verdicts.parquet", claims=claims),
         annotations=read_annotations(folder / "labels.parquet", claims=claims),
         sample=read_sample(folder / "sample.parquet"),
         levels=["claim"],
     )
-    parts.append(("estimate", time.process_time()))
-    before = 0.0
-    for name, at in parts:
-        print(f"{name:<10}{at - before:8.1f} s")
-        before = at
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"{'all':<10}{before:8.1f} s (aim: {SECONDS}), {peak:.2f} GB (aim: {GIGABYTES}), {len(found.rates)} rates")
+    assert {row["system"] for row in found.rates} >= {f"system-{at:02d}" for at in range(SYSTEMS)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--claims", type=int, nargs="+", default=[10_000, 1_000_000])
+    parser.add_argument("--step", choices=("write", "estimate"), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.step:
+        write(args.folder, args.claims[0]) if args.step == "write" else estimate(args.folder)
+        return 0
+    costs = {}
+    for n in sorted(args.claims):
+        with tempfile.TemporaryDirectory() as folder:
+            spawned(__file__, "--step", "write", "--folder", folder, "--claims", str(n))
+            costs[n] = spawned(__file__, "--step", "estimate", "--folder", folder)
+    work = f"error rates of {SYSTEMS} systems from {LABELS:,} labels, {n:,} claims × {EVALUATORS} evaluators"
+    met = report(work, costs[n], at_most=SECONDS, growth=costs)
+    memory = {size: cost.megabytes or 0.0 for size, cost in costs.items()}
+    return not (report(f"{work}: peak memory", memory[n], "MB", at_most=MEGABYTES, growth=memory) and met)
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["measure"]:
-        measure(Path(sys.argv[2]))
-    else:
-        claims = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-        with tempfile.TemporaryDirectory() as name:
-            write(Path(name), claims)
-            print(f"{claims:,} claims, {EVALUATORS} evaluators, {SYSTEMS} systems, {LABELS:,} labels")
-            subprocess.run([sys.executable, __file__, "measure", name], check=True)
+    sys.exit(main())

@@ -30,11 +30,12 @@ _HEAD = "| work | ours | peer | limit | ratio | growth |\n|---|--:|--:|--:|--:|-
 
 @dataclass(frozen=True)
 class Cost:
-    """What some work took: seconds of the CPU (all threads of this process), seconds by the clock, and its result."""
+    """What some work took: seconds of the CPU (all threads), seconds by the clock, its result, and peak memory."""
 
     cpu: float
     wall: float
     result: Any = None
+    megabytes: float | None = None
 
 
 def clocked(work: Callable[[], Any], runs: int = 1) -> Cost:
@@ -44,6 +45,25 @@ def clocked(work: Callable[[], Any], runs: int = 1) -> Cost:
         wall, cpu = time.perf_counter(), time.process_time()
         result = work()
         costs.append(Cost(time.process_time() - cpu, time.perf_counter() - wall, result))
+    return min(costs, key=lambda cost: cost.cpu)
+
+
+def spawned(*command: str | Path, runs: int = 1) -> Cost:
+    """The run of several of a process, with all that it started, that took the least CPU; the result is its output."""
+    # Linux counts kilobytes, macOS bytes.
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    costs = []
+    for _ in range(runs):
+        wall = time.perf_counter()
+        with subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            said = process.stdout.read()
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise subprocess.CalledProcessError(process.returncode, process.args, said)
+        seconds = time.perf_counter() - wall
+        costs.append(Cost(used.ru_utime + used.ru_stime, seconds, said, used.ru_maxrss / unit))
     return min(costs, key=lambda cost: cost.cpu)
 
 
@@ -67,14 +87,14 @@ def report(
     """
     times = None if peer is None else _number(peer[1]) / _number(ours)
     met = (at_most is None or _number(ours) <= at_most) and (ratio is None or (times is not None and times >= ratio))
-    limits = [] if at_most is None else [f"≤ {at_most:,g} {unit}"]
+    limits = [] if at_most is None else [f"≤ {at_most:,g} {unit}".strip()]
     limits += [] if ratio is None else [f"≥ {ratio:g} ×"]
     cells = (
         work,
         _shown(ours, unit),
         "" if peer is None else f"{_shown(peer[1], unit)} {peer[0]}",
         ", ".join(limits) + (": " + ("met" if met else "MISSED") if limits else ""),
-        "" if times is None else f"{times:.3g} ×",
+        "" if times is None else f"{_figure(times)} ×",
         "" if not growth else _growth(growth, unit),
     )
     line = f"| {' | '.join(cells)} |"
@@ -91,15 +111,19 @@ def _number(value: Cost | float) -> float:
 
 def _shown(value: Cost | float, unit: str) -> str:
     if isinstance(value, Cost):
-        return f"{value.cpu:.3g} {unit} CPU ({value.wall:.3g} by the clock)"
-    return f"{value:,.0f} {unit}" if value >= 1000 else f"{value:.3g} {unit}"
+        return f"{_figure(value.cpu)} {unit} CPU ({_figure(value.wall)} by the clock)"
+    return f"{_figure(value)} {unit}".strip()
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def _growth(growth: Mapping[int, Cost | float], unit: str) -> str:
     sizes = sorted(growth)
     small, large = sizes[0], sizes[-1]
     each = {size: _number(growth[size]) / size for size in (small, large)}
-    steps = " → ".join(f"{_count(size)}: {_number(growth[size]):.3g} {unit}" for size in sizes)
+    steps = " → ".join(f"{_count(size)}: {_figure(_number(growth[size]))} {unit}" for size in sizes)
     return f"{steps}; {each[large] / each[small]:.2f} × a claim"
 
 
