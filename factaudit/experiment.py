@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from factaudit.audit.core.units import Held
 from factaudit.datasets import FORMATS, check_options
 from factaudit.errors import UsageError
 from factaudit.estimate.settings import EstimateSettings
@@ -44,6 +45,7 @@ from factaudit.runfolder import (
     spare_run,
     write_lock,
 )
+from factaudit.sql.run import Further
 from factaudit.sql.run import run as run_held
 from factaudit.sql.source import chosen
 from factaudit.tables import merge_verdicts, write_table
@@ -77,12 +79,17 @@ class Experiment(TableSettings):
             raise ValueError("expected claims (or counts, or tables), found none")
         if self.counts is not None and (self.claims or self.verdicts or self.evaluators or self.tables):
             raise ValueError("expected counts alone: there are no claims to judge, nor verdicts of them")
-        if self.tables is not None and (self.claims or self.verdicts or self.evaluators or self.estimate):
+        if self.tables is not None and (self.claims or self.verdicts or self.evaluators):
             raise ValueError("expected tables alone: they are claims and their verdicts")
         if (self.where == "duckdb" or self.tables is not None) and (self.annotations or self.label_rules):
             raise ValueError("expected labels in the claims: tables past memory are not labelled anew from annotations")
-        if self.where == "duckdb" and (self.evaluators or self.estimate):
-            raise ValueError("where: duckdb judges and estimates nothing")
+        if self.where == "duckdb" and self.evaluators:
+            raise ValueError("where: duckdb judges nothing")
+        held = self.where == "duckdb" or self.tables is not None
+        if held and self.estimate is not None and (self.estimate.sample or self.estimate.budget):
+            raise ValueError(
+                "expected labels: of tables past memory a sample or a budget cannot be checked against all claims"
+            )
         return self
 
 
@@ -125,7 +132,7 @@ def run(
     also = experiment.evaluators or experiment.estimate or experiment.audits or experiment.annotations
     held = chosen(experiment.tables, experiment.claims, experiment.verdicts, experiment.where, bool(also), say)
     if held is not None:
-        return run_held(experiment, held, folder, say)
+        return run_held(experiment, held, folder, say, _further(experiment))
     audit_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
     evaluators = [name_evaluator(spec) for spec in experiment.evaluators]
     check_names(evaluators)
@@ -195,6 +202,19 @@ def run(
         remember_run(folder, None if failed.any() else key, said)  # what failed is asked for again
         say(f"report    {folder / 'report.html'}")
     return results
+
+
+def _further(experiment: Experiment) -> Further | None:
+    """The estimates of a run on tables past memory."""
+    estimate = experiment.estimate
+    if estimate is None:
+        return None
+
+    def rows(held: Held) -> Mapping[str, list[Row]]:
+        return estimate.estimate_held(held, experiment.seed, experiment.confidence).audits()
+
+    files = [Path(path) for path in estimate.files()]
+    return Further(rows, estimate.strata, files, lambda read: f"estimate:{estimate.signature(read)}")
 
 
 def _key(experiment: Experiment, evaluators: Sequence[NamedEvaluator]) -> str | None:

@@ -16,12 +16,14 @@ from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.cli.app import cli
 from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.estimate.run import estimate_held, estimate_rates
 from factaudit.experiment import Experiment, run
 from factaudit.sql import source
 from factaudit.sql.prepare import prepare
 from factaudit.sql.spark import Spark
 from factaudit.sql.stored import Stored
 from factaudit.tables import STATUSES, validate_claims, validate_verdicts
+from factaudit.tables.annotations import validate_annotations
 
 duckdb = pytest.importorskip("duckdb", reason="needs the [duckdb] extra")
 
@@ -126,6 +128,34 @@ def test_tables_are_joined_and_claims_read_in_parts_with_the_same_result(tmp_pat
     engine.close()
 
 
+def test_error_rates_are_estimated_as_from_arrays(tmp_path, monkeypatch):
+    claims, verdicts = messy(7)
+    del claims["task"]  # as a column without values
+    known = validate_claims(claims)
+    random = np.random.default_rng(0)
+    chosen = known.dropna(subset="label")["claim_id"].sample(120, random_state=0)
+    mine = pd.DataFrame({"claim_id": chosen, "annotator": "me", "label": random.integers(0, 2, 120)})
+    options = {"main": "e2", "covariates": ["e3", "e1"], "strata": ["task", "topic"], "seed": 3}
+    tables = written(tmp_path, claims, verdicts)
+    engine = tables.engine(tmp_path)
+    stored = Stored(engine, prepare(engine, tables, ["topic"], scores=True, ids=True))
+    for said in (None, validate_annotations(mine)):
+        standard = validate_verdicts(verdicts, claims=known)
+        expected = estimate_rates(known, standard, annotations=said, **options).audits()
+        found = estimate_held(stored, annotations=said, **options).audits()
+        assert found == expected
+        assert len(found["estimates"]) > 50
+    with pytest.raises(UsageError, match="expected main, one of e1, e2, e3: tables past memory have no first"):
+        estimate_held(stored)
+    mine["claim_id"] = [*chosen[1:], "nobody's"]
+    with pytest.raises(UsageError, match=r"1 annotated claims are not in the claims table \(\"nobody's\"\)"):
+        estimate_held(stored, annotations=validate_annotations(mine), main="e1")
+    monkeypatch.setattr("factaudit.sql.units._LARGEST", 100)
+    with pytest.raises(FactauditError, match=r"claims of a under 3 evaluators are .*more than 5\): name fewer"):
+        estimate_held(stored, main="e1")
+    engine.close()
+
+
 def test_what_is_said_of_the_tables_is_the_same(both):
     from factaudit.audit.core.about import about
 
@@ -205,12 +235,14 @@ def database(folder: Path) -> str:
 def test_an_experiment_reads_a_database_as_it_reads_files(tmp_path):
     written(tmp_path, *messy(2))
     common = "replicates: 0\naudits: [rates, {quantification: {by: [topic]}}]\n"
+    common += "estimate: {main: e1, methods: [raw], levels: [claim]}\n"
     files = "claims: claims.parquet\nverdicts: [verdicts-1.parquet, verdicts-2.parquet]\nwhere: duckdb\n"
     found = []
     for name, text in (("files", files), ("tables", f"tables: duckdb:///{database(tmp_path)}\n")):
         (tmp_path / f"{name}.yaml").write_text(common + text)
         found.append(run(tmp_path / f"{name}.yaml", tmp_path / name))
     assert found[0].audits == found[1].audits
+    assert {row["method"] for row in found[0].audits["estimates"]} == {"raw"}
     assert {row["topic"] for row in found[0].audits["quantification"]} == {f"t{i}" for i in range(5)}
     assert not (tmp_path / "tables" / "claims.parquet").exists()
     assert {path.name for path in (tmp_path / "tables" / ".work").iterdir()} == {"audits", "lock", "rendered.json"}
@@ -235,8 +267,10 @@ def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):
     files = {"claims": [str(tmp_path / "claims.parquet")], "verdicts": [str(tmp_path / "verdicts-1.parquet")]}
     with pytest.raises(UsageError, match="audit 'surface_bias' reads claims one by one: of tables past memory can be"):
         run(Experiment(**files, where="duckdb", audits=["rates", "surface_bias"]), tmp_path / "run")
-    with pytest.raises(ValueError, match="judges and estimates nothing"):
+    with pytest.raises(ValueError, match="judges nothing"):
         Experiment(**files, where="duckdb", evaluators=["tfidf"])
+    with pytest.raises(ValueError, match="a sample or a budget cannot be checked against all claims"):
+        Experiment(**files, where="duckdb", estimate={"budget": 10})
     with pytest.raises(ValueError, match="expected tables alone"):
         Experiment(**files, tables="duckdb:///x.db?claims=a&verdicts=b")
     for address in ("duckdb:///x.db?claims=a", "postgres:///x?claims=a&verdicts=b", "duckdb:///?claims=a&verdicts=b"):

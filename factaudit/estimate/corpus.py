@@ -12,6 +12,7 @@ from factaudit.audit.core.groups import column_codes
 from factaudit.audit.core.judged import MISSING, Judged
 from factaudit.audit.core.rows import ALL
 from factaudit.audit.core.tallies import check_evaluators
+from factaudit.audit.core.units import Held, Units
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,9 @@ class Corpus:
     system: int (N,); score (E, N), support (the prediction where an evaluator gives no score), NaN where missing;
     prediction (E, N), -1 where missing (the first evaluator is the main one); document (N,) and response (N,): codes
     from 0; stratum (N,): codes of the user's columns, or None; unit_of: int (n,), of every claim of the `Judged` its
-    place among the N, -1 where it has none. n_left_out: claims without a system or (among responses) without a
-    response_id. n_partial: responses with labels for only some of their claims, which count as not labelled.
+    place among the N, -1 where it has none (empty where there is no `Judged`). n_left_out: claims without a system or
+    (among responses) without a response_id. n_partial: responses with labels for only some of their claims, which
+    count as not labelled.
     """
 
     dataset: str
@@ -41,6 +43,28 @@ class Corpus:
     stratum: np.ndarray | None
     n_left_out: int
     n_partial: int
+
+    @classmethod
+    def of(
+        cls, units: Units, dataset: str, level: str, evaluators: Sequence[str], unit_of: np.ndarray | None = None
+    ) -> Corpus:
+        score, prediction = units.score, units.prediction
+        return cls(
+            dataset=dataset,
+            level=level,
+            systems=tuple(ALL if name is None else str(name) for name in units.systems),
+            evaluators=tuple(evaluators),
+            system=units.system,
+            score=np.where(np.isnan(score) & (prediction >= 0), prediction, score),
+            prediction=prediction,
+            error=np.where(units.label >= 0, 1.0 - units.label, np.nan),
+            document=pd.factorize(units.cluster)[0],
+            response=_responses(units.response, units.system),
+            unit_of=np.empty(0, dtype=np.int64) if unit_of is None else unit_of,
+            stratum=None if units.stratum is None else pd.factorize(units.stratum, sort=True)[0],
+            n_left_out=units.n_left_out,
+            n_partial=units.n_partial,
+        )
 
     @property
     def labelled(self) -> np.ndarray:
@@ -87,34 +111,39 @@ def corpora(judged: Judged, level: str, evaluators: Sequence[str], strata: Seque
         if level == "response":
             inside = judged.claims["dataset"] == dataset
             left_out = int((inside & judged.claims["response_id"].isna()).sum())
-        score, prediction = units.score[np.ix_(chosen, rows)], units.prediction[np.ix_(chosen, rows)]
         unit_of = np.full(len(label) + 1, -1, dtype=np.int64)
         unit_of[rows] = np.arange(len(rows))
-        yield Corpus(
-            dataset=str(dataset),
-            level=level,
-            systems=tuple(ALL if name is None else str(name) for name in systems),
-            evaluators=tuple(evaluators),
+        found = Units(
+            systems=tuple(systems),
             system=system,
-            score=np.where(np.isnan(score) & (prediction >= 0), prediction, score),
-            prediction=prediction,
-            error=np.where(label[rows] >= 0, 1.0 - label[rows], np.nan),
-            document=pd.factorize(units.clusters[rows])[0],
-            response=_responses(claims, system),
-            unit_of=unit_of[:-1] if level == "claim" else unit_of[judged.response_of],
-            stratum=None if stratum is None else pd.factorize(stratum[rows], sort=True)[0],
+            score=units.score[np.ix_(chosen, rows)],
+            prediction=units.prediction[np.ix_(chosen, rows)],
+            label=label[rows],
+            cluster=units.clusters[rows],
+            response=pd.factorize(claims["response_id"])[0],
+            stratum=None if stratum is None else stratum[rows],
             n_left_out=left_out,
             n_partial=int(partial[rows].sum()),
         )
+        of_claims = unit_of[:-1] if level == "claim" else unit_of[judged.response_of]
+        yield Corpus.of(found, str(dataset), level, evaluators, of_claims)
+
+
+def held_corpora(held: Held, level: str, evaluators: Sequence[str], strata: Sequence[str] = ()) -> Iterator[Corpus]:
+    """`corpora` of claims that are not in memory: one dataset at a time is."""
+    check_evaluators(evaluators, held.evaluators)
+    chosen = [held.evaluators.index(name) for name in evaluators]
+    for dataset in held.dataset_names:
+        yield Corpus.of(held.units(dataset, level, chosen, strata), dataset, level, evaluators)
 
 
 def _order(claims: pd.DataFrame, keys: Sequence[str]) -> np.ndarray:
     return np.lexsort([pd.factorize(claims[key], sort=True)[0] for key in reversed(keys)])
 
 
-def _responses(claims: pd.DataFrame, system: np.ndarray) -> np.ndarray:
-    """A claim without a response_id is a response of its own."""
-    response = pd.factorize(claims["response_id"])[0]
+def _responses(response: np.ndarray, system: np.ndarray) -> np.ndarray:
+    """A claim without a response is a response of its own."""
+    response = response.copy()
     lone = response < 0
     response[lone] = response.max(initial=-1) + 1 + np.arange(lone.sum())
     return pd.factorize(system * (response.max(initial=0) + 1) + response)[0]

@@ -13,10 +13,11 @@ from scipy.special import ndtri
 from factaudit.audit.core.judged import LEVELS, Judged
 from factaudit.audit.core.rows import Row, number, reasons
 from factaudit.audit.core.tallies import check_evaluators
+from factaudit.audit.core.units import Held
 from factaudit.errors import UsageError, hint
 from factaudit.estimate.case import Case, Settings
 from factaudit.estimate.compare import differences, lowest, ranks
-from factaudit.estimate.corpus import Corpus, corpora
+from factaudit.estimate.corpus import Corpus, corpora, held_corpora
 from factaudit.estimate.design import random_draw
 from factaudit.estimate.hierarchical import MIN_EFFECTIVE
 from factaudit.estimate.methods import DEFAULT_METHODS, METHODS, MIN_LABELS, Estimate
@@ -96,13 +97,7 @@ def estimate_rates(
 
     Raises `UsageError` for unknown names, `InputError` for labels that the sample did not draw.
     """
-    for name in methods:
-        if name not in METHODS:
-            raise UsageError(f"unknown method {name!r}{hint(name, list(METHODS))}")
-    if target not in TARGETS:
-        raise UsageError(f"unknown target {target!r}{hint(target, TARGETS)}")
-    if not 0 < confidence < 1:
-        raise UsageError(f"expected a confidence between 0 and 1, found {confidence}")
+    _check(methods, target, confidence)
     judged = labelled(claims, verdicts, annotations, rule, grades)
     if sample is not None:
         check_corpus(sample, judged)
@@ -118,6 +113,56 @@ def estimate_rates(
     return found
 
 
+def estimate_held(
+    held: Held,
+    *,
+    annotations: pd.DataFrame | None = None,
+    rule: str = "majority",
+    grades: Mapping[str, int | None] | None = None,
+    main: str | None = None,
+    covariates: Sequence[str] | None = None,
+    methods: Sequence[str] = DEFAULT_METHODS,
+    levels: Sequence[str] = LEVELS,
+    strata: Sequence[str] = ("task",),
+    target: str = "corpus",
+    confidence: float = 0.95,
+    seed: int = 0,
+    transfer: bool = False,
+) -> Estimates:
+    """`estimate_rates` of claims that are not in memory, dataset by dataset.
+
+    Labels are taken as drawn at random within each system. Tables have no order: of several evaluators ``main`` is
+    named, and covariates are in alphabetical order where they are not.
+    """
+    _check(methods, target, confidence)
+    if main is None and len(held.evaluators) > 1:
+        known = ", ".join(held.evaluators)
+        raise UsageError(f"estimate: expected main, one of {known}: tables past memory have no first evaluator")
+    main = held.evaluators[0] if main is None else main
+    names = list(dict.fromkeys([main, *(held.evaluators if covariates is None else covariates)]))
+    check_evaluators(names, held.evaluators)
+    if annotations is not None:
+        made = _made(annotations, rule, grades)
+        held.relabel({str(name): None if pd.isna(one) else int(one) for name, one in made.items()})
+    settings = Settings(target=target, confidence=confidence, seed=seed, transfer=transfer)
+    found = Estimates([], [], [], [])
+    for level in dict.fromkeys(levels):
+        for corpus in held_corpora(held, level, names, strata):
+            if len(corpus.error):
+                _add(found, corpus, None, None, settings, methods)
+    return found
+
+
+def _check(methods: Sequence[str], target: str, confidence: float) -> None:
+    for name in methods:
+        if name not in METHODS:
+            raise UsageError(f"unknown method {name!r}{hint(name, list(METHODS))}")
+    if target not in TARGETS:
+        raise UsageError(f"unknown target {target!r}{hint(target, TARGETS)}")
+    if not 0 < confidence < 1:
+        raise UsageError(f"expected a confidence between 0 and 1, found {confidence}")
+
+
 def labelled(
     claims: pd.DataFrame,
     verdicts: pd.DataFrame,
@@ -128,15 +173,20 @@ def labelled(
     """Claims and verdicts joined, with the labels that a rule makes of annotations where there are any."""
     if annotations is None:
         return Judged.join(claims, verdicts)
-    if rule == "mean":
-        raise UsageError("the label rule 'mean' gives soft labels, which a rate cannot be estimated from")
-    made = labels_by(rule, judgements(annotations, grades))
+    made = _made(annotations, rule, grades)
     at = claim_positions(claims, pd.Series(made.index))
     if (at < 0).any():
         raise UsageError(f"{(at < 0).sum()} annotated claims are not in the claims table ({made.index[at < 0][0]!r})")
     label = pd.Series(pd.NA, index=claims.index, dtype="Int8")
     label.iloc[at] = made.to_numpy()
     return Judged.join(claims.assign(label=label), verdicts)
+
+
+def _made(annotations: pd.DataFrame, rule: str, grades: Mapping[str, int | None] | None) -> pd.Series:
+    """The labels that a rule makes of annotations, by claim_id."""
+    if rule == "mean":
+        raise UsageError("the label rule 'mean' gives soft labels, which a rate cannot be estimated from")
+    return labels_by(rule, judgements(annotations, grades))
 
 
 def chosen_evaluators(
@@ -154,14 +204,14 @@ def chosen_evaluators(
 def _add(
     found: Estimates,
     corpus: Corpus,
-    judged: Judged,
+    judged: Judged | None,
     sample: Sample | None,
     settings: Settings,
     methods: Sequence[str],
 ) -> None:
     about: Row = {"dataset": corpus.dataset, "level": corpus.level}
     refused = ""
-    if sample is None:
+    if sample is None or judged is None:
         if corpus.n_partial > 0.1 * max(1, corpus.labelled.sum()):
             partial = count(corpus.n_partial, "response")
             refused = f"{partial} with labels for some of their claims only: sample with --level response"

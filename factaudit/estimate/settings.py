@@ -8,10 +8,11 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit.audit.core.judged import LEVELS
+from factaudit.audit.core.units import Held
 from factaudit.errors import UsageError, hint
 from factaudit.estimate.methods import DEFAULT_METHODS, METHODS
 from factaudit.estimate.rehearse import rehearse
-from factaudit.estimate.run import TARGETS, Estimates, estimate_rates
+from factaudit.estimate.run import TARGETS, Estimates, estimate_held, estimate_rates
 from factaudit.estimate.sample import read_sample
 from factaudit.signature import digest, signature
 from factaudit.tables.annotations import read_annotations
@@ -74,6 +75,17 @@ class EstimateSettings(BaseModel):
             verdicts,
             annotations=annotations,
             sample=sample,
+            seed=seed,
+            confidence=confidence,
+            **self.model_dump(exclude={"labels", "sample", "budget"}),
+        )
+
+    def estimate_held(self, held: Held, seed: int, confidence: float) -> Estimates:
+        """The same of claims that are not in memory."""
+        annotations = read_annotations(*self.labels) if self.labels else None
+        return estimate_held(
+            held,
+            annotations=annotations,
             seed=seed,
             confidence=confidence,
             **self.model_dump(exclude={"labels", "sample", "budget"}),

@@ -42,10 +42,13 @@ class Prepared:
     n_verdicts: int
 
 
-def prepare(engine: Engine, tables: Tables, by: Sequence[str] = (), scores: bool = False) -> Prepared:
+def prepare(
+    engine: Engine, tables: Tables, by: Sequence[str] = (), scores: bool = False, ids: bool = False
+) -> Prepared:
     """Check both tables and keep their join as the table ``claims``.
 
-    by: columns of the claims beside `GROUPED`; scores: whether scores are kept.
+    by: columns of the claims beside `GROUPED`; scores: whether scores are kept; ids: whether ``claim_id`` and ``own``,
+    its place in its dataset, are.
 
     Raises `InputError` naming the table, the column and a row.
     """
@@ -72,8 +75,8 @@ def prepare(engine: Engine, tables: Tables, by: Sequence[str] = (), scores: bool
         n_claims=n_claims,
         n_verdicts=sum(each[f"n_{status}"] for each in evaluators.values() for status in STATUSES),
     )
-    _code(engine, claims, names)
-    _join(engine, claims, verdicts, prepared)
+    _code(engine, claims, names, ids)
+    _join(engine, claims, verdicts, prepared, ids)
     return prepared
 
 
@@ -101,7 +104,7 @@ def _names(engine: Engine, claims: Columns, at: int, column: str) -> list[Any]:
     return [name.item() if hasattr(name, "item") else name for name in found]
 
 
-def _code(engine: Engine, claims: Columns, names: dict[str, list[Any]]) -> None:
+def _code(engine: Engine, claims: Columns, names: dict[str, list[Any]], ids: bool) -> None:
     """Keep ``coded``: claims by their ids with numbers in the place of names, response and cluster."""
     real = f"{claims.lacks('abstained')}" if "abstained" in claims.kinds else "TRUE"
     doc, response = claims.text("doc_id"), claims.text("response_id")
@@ -132,6 +135,8 @@ def _code(engine: Engine, claims: Columns, names: dict[str, list[Any]]) -> None:
         "CASE WHEN d.doc IS NOT NULL AND (a.response IS NULL OR (a.low = a.high AND a.n_docs = a.n)) THEN d.doc "
         f"WHEN a.response IS NOT NULL THEN {_KIND} + a.response ELSE {2 * _KIND} + o.own END"
     )
+    if ids:
+        known.append("ROW_NUMBER() OVER (PARTITION BY c.g0 ORDER BY c.claim_id) AS own")
     engine.keep(
         "coded",
         f"SELECT c.claim_id, {', '.join(known)}, CAST(c.label AS SMALLINT) AS label, "
@@ -141,7 +146,7 @@ def _code(engine: Engine, claims: Columns, names: dict[str, list[Any]]) -> None:
     )
 
 
-def _join(engine: Engine, claims: Columns, verdicts: Columns, prepared: Prepared) -> None:
+def _join(engine: Engine, claims: Columns, verdicts: Columns, prepared: Prepared, ids: bool) -> None:
     """Keep ``claims``: what is coded of them with what each evaluator said.
 
     In parts by claim_id, so that what is joined stays in memory: one part reads little of tables that are in the order
@@ -157,7 +162,13 @@ def _join(engine: Engine, claims: Columns, verdicts: Columns, prepared: Prepared
     )
     if any(len(engine.query(f"{twice.format(part)} LIMIT 1")["id"]) for part in parts):
         _claims_twice(engine, claims)
-    known = [*(f"g{at}" for at in range(len(prepared.names))), "label", "response", "cluster"]
+    known = [
+        *(f"g{at}" for at in range(len(prepared.names))),
+        "label",
+        "response",
+        "cluster",
+        *(("claim_id", "own") if ids else ()),
+    ]
     said, joined, there = list[str](), list[str](), list[str]()
     for at, name in enumerate(prepared.evaluators):
         mine = f"SELECT claim_id, v, score FROM said WHERE evaluator = {literal(name)}"

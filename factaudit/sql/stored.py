@@ -6,7 +6,7 @@ clusters by these: millions of clusters come back as the thousands of kinds that
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,9 +19,11 @@ from factaudit.audit.core.rows import ALL
 from factaudit.audit.core.scores import Case, Claims, Kinds
 from factaudit.audit.core.shares import Clusters
 from factaudit.audit.core.tallies import LABEL, Field, says
+from factaudit.audit.core.units import Units
 from factaudit.errors import FactauditError, UsageError, hint
 from factaudit.sql.engine import Engine
 from factaudit.sql.prepare import Prepared
+from factaudit.sql.units import relabel, units
 
 #: Digits that a whole number of 64 bits has room for, one bit being its sign.
 _BITS = 62
@@ -204,6 +206,13 @@ class Stored:
             return Clusters(system[found.group[inside]], found.times[inside], found.counts[inside], len(places))
 
         return Case(Kinds.of(*read(found), len(places), found["n"]), right, rows)
+
+    def relabel(self, labels: Mapping[str, int | None]) -> None:
+        relabel(self.engine, labels)
+        self._kept["labels"] = True
+
+    def units(self, dataset: str, level: str, evaluators: Sequence[int], strata: Sequence[str]) -> Units:
+        return units(self.engine, self.prepared, dataset, level, evaluators, strata, "labels" in self._kept)
 
     def n_clusters(self, groups: StoredGroups) -> np.ndarray:
         table = self._table(groups.level)
