@@ -301,7 +301,7 @@ def test_bins_of_scores_change_only_the_intervals_and_those_by_little(monkeypatc
     scores = table.score[0]
     assert len(np.unique(scores[~np.isnan(scores)])) > 256
     binned = adjusted_bias(table, levels=["claim"], intervals=Intervals(300))
-    monkeypatch.setattr("factaudit.audit.core.calibration.SCORE_BINS", 10**6)
+    monkeypatch.setattr("factaudit.audit.core.recalibration.SCORE_BINS", 10**6)
     exact = adjusted_bias(table, levels=["claim"], intervals=Intervals(300))
     assert binned != exact
     ends = [key for key in exact[0] if key.endswith(("_low", "_high"))]

@@ -124,7 +124,7 @@ def test_tables_are_joined_and_claims_read_in_parts_with_the_same_result(tmp_pat
         assert compute(stored, intervals=Intervals(50)) == compute(judged, intervals=Intervals(50))
     monkeypatch.setattr("factaudit.sql.stored._KINDS", 20)
     with pytest.raises(FactauditError, match="e1 has more than 20 different scores on the claims of a: too many to"):
-        computable()["adjustment"].compute(stored)
+        computable()["adjustment"].compute(Stored(engine, stored.prepared))
     engine.close()
 
 

@@ -6,21 +6,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from factaudit.audit.adjustment import CV, METHOD, cases
-from factaudit.audit.core.calibration import (
-    ends_of,
-    mean_of,
-    observed,
-    resampled,
-    unidentifiable,
-    with_ends,
-)
+from factaudit.audit.adjustment import CV, METHOD, Calibrations, calibrations
+from factaudit.audit.core.calibration import mean_of
 from factaudit.audit.core.checks import by_keys
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.plot import DotPlot
-from factaudit.audit.core.rows import Row, number, reasons, without_interval
+from factaudit.audit.core.recalibration import KEYS, ends_of, resampled
+from factaudit.audit.core.rows import Row, numbers, reasons, without_interval
 from factaudit.audit.core.scores import METHODS
 from factaudit.audit.core.tallies import Tallies
 from factaudit.audit.core.words import points
@@ -44,41 +38,55 @@ def adjusted_bias(
     there alone: with more than `SCORE_BINS` distinct scores a replicate's thresholds lie between that many bins.
     """
     rows: list[Row] = []
-    for about, case, names, used in cases(judged, levels, methods):
-        found = observed(case, used)
-        labelled = found.labelled[:, 0]
-        drawn = resampled(case, used, str(about["dataset"]), intervals)
+    for each in calibrations(judged, levels, methods):
+        used, labelled = each.used(methods), each.found.labelled[:, 0]
+        drawn = None if intervals is None else resampled(each.case(), used, str(each.about["dataset"]), intervals)
         for method in used:
-            n_labelled = case.sizes(method)[:, :2].sum(1)
-            why = unidentifiable(case, method)
-            made = [at for at, reason in enumerate(why) if reason is None]
-            for system, name in enumerate(names):
-                n, n_unscored = int(n_labelled[system, 1]), int(n_labelled[system, 0])
-                others = [at for at in made if at != system]
-                calibrations = [(names[at], [at], why[at]) for at in range(len(names)) if at != system]
-                calibrations.append((CV, others, None))
-                ends = None
-                if intervals is not None and drawn is not None:
-                    ends = ends_of(intervals, drawn, method, [of for _, of, _ in calibrations], system)
-                for at, (calibration, of, reason) in enumerate(calibrations):
-                    row = about | {"method": method, "calibration_system": calibration, "system": name}
-                    row |= {"n": n, "n_unscored": n_unscored, "labelled_error_rate": number(labelled[system])}
-                    estimate = np.nan
-                    if of and not reason:
-                        estimates = found.rates[method][of, system, 0]
-                        estimate = float(estimates[0] if len(of) == 1 else mean_of(estimates))
-                    row |= {"adjusted_error_rate": number(estimate), "bias": number(estimate - labelled[system])}
-                    if intervals is not None:
-                        row |= with_ends(row, ends, at)
-                    left = "" if of else "no calibration could be made"
-                    if of and not reason and np.isnan(estimate):
-                        left = "no claim of the system that the method can use"
-                    unlabelled = "no label" if np.isnan(labelled[system]) else ""
-                    both = row.get("adjusted_error_rate_low") is not None and row.get("bias_low") is not None
-                    lacking = "" if both else without_interval(row)
-                    rows.append(row | {"reason": reasons([reason or "", left, unlabelled, lacking])})
+            made = [at for at, reason in enumerate(each.why[method]) if reason is None]
+            adjusted = _adjusted(each.found.rates[method][..., 0], made)
+            points = np.stack([adjusted, adjusted - labelled])
+            ends = None if intervals is None else ends_of(intervals, drawn, method, made, points)
+            rows += [each.about | row for row in _rows(each, method, made, points, ends)]
     rows.sort(key=lambda row: row["dataset"])
     return rows
+
+
+def _adjusted(rates: np.ndarray, made: Sequence[int]) -> np.ndarray:
+    """Each system's corrected rate by each calibration, and by the mean over those of others: (S + 1, S)."""
+    adjusted = np.full((len(rates) + 1, len(rates)), np.nan)
+    adjusted[made] = rates[made]
+    np.fill_diagonal(adjusted[:-1], np.nan)
+    adjusted[-1] = mean_of(adjusted[:-1])
+    return adjusted
+
+
+def _rows(
+    each: Calibrations, method: str, made: Sequence[int], points: np.ndarray, ends: np.ndarray | None
+) -> Iterator[Row]:
+    """The rows of each system, by each calibration and the mean; points and ends: as in `ends_of`."""
+    names, size = each.systems, len(each.systems)
+    labelled, sizes = numbers(each.found.labelled[:, 0]), each.sizes[method][:, :2].sum(1).tolist()
+    adjusted, bias = numbers(points)
+    limits = None if ends is None else numbers(np.moveaxis(ends, 0, -1))
+    for system, name in enumerate(names):
+        unscored, n = sizes[system]
+        unlabelled = "no label" if labelled[system] is None else ""
+        others = len(made) - (each.why[method][system] is None)
+        for at in [*(place for place in range(size) if place != system), size]:
+            why = "" if at == size else each.why[method][at] or ""
+            row: Row = {"method": method, "calibration_system": CV if at == size else names[at], "system": name}
+            row |= {"n": n, "n_unscored": unscored, "labelled_error_rate": labelled[system]}
+            row |= {"adjusted_error_rate": adjusted[at][system], "bias": bias[at][system]}
+            lacking = ""
+            if limits is not None:
+                for key, of in zip(KEYS, limits, strict=True):
+                    row[f"{key}_low"], row[f"{key}_high"] = of[at][system]
+                if row["adjusted_error_rate_low"] is None or row["bias_low"] is None:
+                    lacking = without_interval(row)
+            left = "" if others or at < size else "no calibration could be made"
+            if not left and not why and row["adjusted_error_rate"] is None:
+                left = "no claim of the system that the method can use"
+            yield row | {"reason": reasons([why, left, unlabelled, lacking])}
 
 
 # ----------------------------------------------------------------------------------------------------------- findings

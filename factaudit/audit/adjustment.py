@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from factaudit.audit.core.calibration import (
+    Estimates,
     mean_of,
     no_threshold,
     observed,
@@ -50,15 +53,13 @@ def adjustment(
     """
     del intervals
     rows: list[Row] = []
-    for about, case, systems, used in cases(judged, levels, methods):
-        found = observed(case, list(dict.fromkeys(["none", *used])))
-        labelled = found.labelled[:, 0]
-        sizes = {method: case.sizes(method) for method in {"none", *used}}
-        without, _ = over_others(found.rates["none"][..., 0], labelled, sizes["none"][..., 1].sum(1) > 0)
-        for method in used:
-            why = unidentifiable(case, method)
+    for each in calibrations(judged, levels, methods):
+        found, labelled = each.found, each.found.labelled[:, 0]
+        without, _ = over_others(found.rates["none"][..., 0], labelled, each.sizes["none"][..., 1].sum(1) > 0)
+        for method in each.used(methods):
+            why, sizes = each.why[method], each.sizes[method]
             refused = np.array([reason is not None for reason in why], dtype=bool)
-            mean, worst = over_others(found.rates[method][..., 0], labelled, sizes[method][..., 1].sum(1) > 0)
+            mean, worst = over_others(found.rates[method][..., 0], labelled, sizes[..., 1].sum(1) > 0)
             figures = {
                 "calibration_error_rate": labelled,
                 "threshold": found.thresholds[method][:, 0],
@@ -66,27 +67,54 @@ def adjustment(
                 "worst_abs_bias": np.where(refused, np.nan, worst),
                 "change": np.where(refused, np.nan, mean - without),
             }
-            rows += [about | row for row in _rows(sizes[method], systems, method, figures, why)]
+            rows += [each.about | row for row in _rows(sizes, each.systems, method, figures, why)]
     rows.sort(key=lambda row: row["dataset"])
     return rows
 
 
-def cases(
-    judged: Tallies, levels: Sequence[str], methods: Sequence[str]
-) -> Iterator[tuple[Row, Case, list[str], list[str]]]:
-    """Per dataset, level and evaluator: what rows are about, the labelled claims, the systems, the usable methods."""
+@dataclass(frozen=True)
+class Calibrations:
+    """What the labels of each system say of one evaluator on a dataset at a level.
+
+    found: by the claims as they are; sizes, why: per method, `Case.sizes` and `unidentifiable`; case: reads the claims.
+    """
+
+    about: Row
+    systems: list[str]
+    found: Estimates
+    sizes: Mapping[str, np.ndarray]
+    why: Mapping[str, list[str | None]]
+    case: Callable[[], Case]
+
+    def used(self, methods: Sequence[str]) -> list[str]:
+        """Those that can be used: without scores no thresholds."""
+        return [method for method in self.why if method in methods]
+
+
+def calibrations(judged: Tallies, levels: Sequence[str], methods: Sequence[str]) -> Iterator[Calibrations]:
+    """Per level, dataset and evaluator; made once for all audits."""
     for method in methods:
         if method not in METHODS:
             raise UsageError(f"adjustment: unknown method {method!r}{hint(method, METHODS)}")
     for level in dict.fromkeys(levels):
-        systems = judged.group(level, systems=True)
-        for dataset in judged.dataset_names:
-            places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
-            names = [systems.keys[at]["system"] for at in places]
-            for at, evaluator in enumerate(judged.evaluators):
-                case = judged.scored(systems, places, at)
-                used = [m for m in METHODS if m in methods and (m in METHODS[:2] or case.has_scores)]
-                yield {"dataset": dataset, "level": level, "evaluator": evaluator}, case, names, used
+        if ("calibrations", level) not in judged.kept:
+            judged.kept["calibrations", level] = list(_calibrations(judged, level))
+        yield from judged.kept["calibrations", level]
+
+
+def _calibrations(judged: Tallies, level: str) -> Iterator[Calibrations]:
+    systems = judged.group(level, systems=True)
+    for dataset in judged.dataset_names:
+        places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
+        names = [systems.keys[at]["system"] for at in places]
+        for at, evaluator in enumerate(judged.evaluators):
+            read = partial(judged.scored, systems, places, at)
+            case = read()
+            used = METHODS if case.has_scores else METHODS[:2]
+            sizes = {method: case.sizes(method) for method in used}
+            why = {method: unidentifiable(case, method) for method in used}
+            about: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
+            yield Calibrations(about, names, observed(case, used), sizes, why, read)
 
 
 def _rows(

@@ -69,7 +69,7 @@ class Stored:
 
     engine: Engine
     prepared: Prepared
-    _kept: dict[Any, Any] = field(default_factory=dict)
+    kept: dict[Any, Any] = field(default_factory=dict)
 
     @property
     def evaluators(self) -> tuple[str, ...]:
@@ -199,9 +199,9 @@ class Stored:
 
         def right() -> Clusters:
             key = ("right", groups.level, groups.columns, evaluator)
-            if key not in self._kept:
-                self._kept[key] = self.clusters_of(groups, LABEL, says(evaluator), known=True)
-            found: Clusters = self._kept[key]
+            if key not in self.kept:
+                self.kept[key] = self.clusters_of(groups, LABEL, says(evaluator), known=True)
+            found: Clusters = self.kept[key]
             inside = system[found.group] >= 0
             return Clusters(system[found.group[inside]], found.times[inside], found.counts[inside], len(places))
 
@@ -251,9 +251,9 @@ class Stored:
 
     def _ask(self, sql: str) -> dict[str, np.ndarray]:
         """A query's result; each is asked once. Those of clusters are not kept: they are large, and read once."""
-        if sql not in self._kept:
-            self._kept[sql] = self.engine.query(sql)
-        return self._kept[sql]
+        if sql not in self.kept:
+            self.kept[sql] = self.engine.query(sql)
+        return self.kept[sql]
 
     def _kinds(
         self, level: str, columns: Sequence[str], parts: Sequence[_Part], where: str
@@ -305,7 +305,7 @@ class Stored:
 
         A response's value is the Kleene AND of its claims': MOD(2 * x, 3) ranks 0 < 2 (missing) < 1, and back.
         """
-        if level == "claim" or "responses" in self._kept:
+        if level == "claim" or "responses" in self.kept:
             return level + "s"
         grouping = [f"g{at}" for at in range(len(self.prepared.names))]
         every = ["label", *(f"p{at}" for at in range(len(self.evaluators)))]
@@ -319,7 +319,7 @@ class Stored:
         told = ", ".join(f"MIN({one}) AS {one}" for one in [*grouping, "cluster"])
         sql = f"SELECT response, {told}, {', '.join(made)} FROM claims WHERE response >= 0 GROUP BY response"
         self.engine.keep("responses", sql)
-        self._kept["responses"] = True
+        self.kept["responses"] = True
         return "responses"
 
     def _check_responses(self, columns: Sequence[str], by: Sequence[str]) -> None:

@@ -15,8 +15,9 @@ import sys
 import numpy as np
 from table import Cost, clocked, report
 
-from factaudit.audit.core.calibration import adjusted_counts, candidates, resampled
+from factaudit.audit.core.calibration import adjusted_counts, candidates
 from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.recalibration import resampled
 from factaudit.audit.core.scores import METHODS, Case, Claims
 
 SYSTEMS, DATASET = 6, "bench"
@@ -60,7 +61,7 @@ def measure(n: int, replicates: int, timed: int) -> tuple[Cost, Cost, float]:
     slow = clocked(lambda: [replicate(case, times[case.cluster], tried) for times in drawn])
     some = resampled(Case.of(case, SYSTEMS), METHODS, DATASET, Intervals(timed))
     worst = max(
-        float(np.nanmax(np.abs(some.estimates.rates[method][..., at] - figures[method])))
+        float(np.nanmax(np.abs(some.rates[method][..., at] - figures[method])))
         for at, figures in enumerate(slow.result)
         for method in METHODS
     )

@@ -8,15 +8,13 @@ import numpy as np
 import pandas as pd
 
 from factaudit.audit.core.calibration import (
-    ends_of,
     no_threshold,
     observed,
-    resampled,
     unidentifiable,
-    with_ends,
 )
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
+from factaudit.audit.core.recalibration import KEYS, ends_of, resampled
 from factaudit.audit.core.rows import Row, number, reasons, without_interval
 from factaudit.audit.core.scores import METHODS, Case
 from factaudit.audit.transfer import transfer
@@ -103,7 +101,14 @@ def _corrected(case: Case, methods: Sequence[str], dataset: str, intervals: Inte
         row |= {"predicted_error_rate": number(found.rates["none"][0, 1, 0]), "adjusted_error_rate": number(adjusted)}
         row |= {"labelled_error_rate": number(labelled), "bias": number(adjusted - labelled)}
         if intervals is not None:
-            row |= with_ends(row, None if drawn is None else ends_of(intervals, drawn, method, [[0]], 1), 0)
+            points = np.full((2, 3, 2), np.nan)
+            points[:, 0, 1] = adjusted, adjusted - labelled
+            ends = ends_of(intervals, drawn, method, [0], points)[:, :, 0, 1]
+            row |= {
+                f"{key}_{end}": number(ends[i, k])
+                for k, key in enumerate(KEYS)
+                for i, end in enumerate(("low", "high"))
+            }
         reason = [
             f"calibration system: {why}" if why else "",
             "" if usable else "no claim that the method can use",

@@ -7,14 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.mover import combine_shares
-from factaudit.audit.core.rows import Row, ratio
-from factaudit.audit.core.scores import METHODS, Case, Kinds, adding
+from factaudit.audit.core.rows import ratio
+from factaudit.audit.core.scores import METHODS, Case
 from factaudit.audit.core.shares import shares
-
-#: A replicate tunes thresholds between so many bins of scores; distinct scores up to this number have a bin each.
-SCORE_BINS = 256
 
 
 def adjusted_counts(predicted: np.ndarray, table: np.ndarray, *, refuse: bool = True) -> np.ndarray:
@@ -34,41 +30,27 @@ def adjusted_counts(predicted: np.ndarray, table: np.ndarray, *, refuse: bool = 
 
 @dataclass(frozen=True)
 class Ranked:
-    """The scored claims of one system in the order of their scores.
+    """The scored claims of one system in the order of their scores, in b weightings.
 
-    scores: (k,), distinct and ascending; below: int (3, k + 1, b), [label, i] the weight of that label (0, 1, none)
-    among the claims with the i lowest scores; all_below: int (k + 1, b), of all labels.
+    scores: (t,), distinct and ascending; below: int (2 or 3, t + 1, b), [label, i] the weight of that label (0, 1,
+    none) among the claims with the i lowest scores; all_below: int (t + 1, b), of all labels. tried: (t + 1,), the
+    thresholds worth trying.
     """
 
     scores: np.ndarray
     below: np.ndarray
     all_below: np.ndarray
+    tried: np.ndarray
 
     @classmethod
-    def of(cls, kinds: Kinds, system: int, weights: np.ndarray, largest: int) -> Ranked:
-        """weights: int (K, b), of which no b have a sum above ``largest``."""
-        start, end = np.searchsorted(kinds.system, [system, system + 1])
-        rows = slice(start, end - int(np.isnan(kinds.score[start:end]).sum()))
-        scores, place = np.unique(kinds.score[rows], return_inverse=True)
-        label = kinds.label[rows]
-        # Products of two sums of weights must not overflow.
-        whole = np.int32 if largest < 1 << 16 else np.int64
-        cells = label % 3 * (len(scores) + 1) + place + 1
-        below = (adding(cells, 3 * (len(scores) + 1), whole) @ weights[rows]).reshape(3, len(scores) + 1, -1)
-        for each in below[: 3 if (label < 0).any() else 2]:
-            if each.shape[1] < 32:
-                np.cumsum(each, axis=0, out=each)
-                continue
-            for i in range(1, len(each)):  # row by row, which is how they lie in memory
-                np.add(each[i - 1], each[i], out=each[i])
-        return cls(scores, below, below[0] + below[1] + below[2] if (label < 0).any() else below[0] + below[1])
+    def of(cls, scores: np.ndarray, below: np.ndarray) -> Ranked:
+        return cls(scores, below, below.sum(0, dtype=below.dtype), candidates(scores))
 
-    def tune(self, method: str) -> tuple[np.ndarray, np.ndarray]:
-        """The thresholds worth trying (T,), and the place of the best by zero bias or BAcc: int (b,), -1 for none.
+    def tune(self, method: str) -> np.ndarray:
+        """The place of the best threshold by zero bias or BAcc among those ``tried``: int (b,), -1 for none.
 
         Ties go to the one nearest 0.5.
         """
-        thresholds = candidates(self.scores)
         errors_below, others_below = self.below[:2]
         errors, others = self.below[:2, -1]
         # Weights are whole numbers, so both losses are exact, and a tie is one.
@@ -77,20 +59,53 @@ class Ranked:
             loss -= errors
             np.abs(loss, out=loss)
         else:
-            loss, defined = others_below * errors, (errors > 0) & (others > 0)
-            loss -= errors_below * others
-        order = np.argsort(np.abs(thresholds - 0.5), kind="stable")
-        rank = np.empty(len(order), dtype=np.int16 if len(order) < 1 << 15 else np.int32)
+            whole = narrowest(int(errors.max(initial=0)) * int(others.max(initial=0)))
+            loss, defined = np.multiply(others_below, errors, dtype=whole), (errors > 0) & (others > 0)
+            loss -= np.multiply(errors_below, others, dtype=whole)
+        order = np.argsort(np.abs(self.tried - 0.5), kind="stable")
+        rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order))
-        nearest = np.where(loss == loss.min(0), rank[:, None], rank.dtype.type(len(order) - 1)).min(0)
-        return thresholds, np.where(defined, order[nearest], -1)
+        # The least rank of the least loss, by additions in place: choosing elements takes ten times as long.
+        loss -= loss.min(0)
+        np.minimum(loss, 1, out=loss)
+        if 2 * len(order) > np.iinfo(loss.dtype).max:
+            loss = loss.astype(np.int64)
+        loss *= len(order)
+        loss += rank.astype(loss.dtype)[:, None]
+        nearest = loss.min(0)
+        return np.where(defined, order[nearest], -1)
 
-    def error_rates(self, tuned: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-        """The share of scores that are not above the thresholds that C calibrations have chosen (`tune`): (C, b)."""
-        cuts = [np.searchsorted(self.scores, tried, side="right")[chosen] for tried, chosen in tuned]
-        rates = ratio(np.take_along_axis(self.all_below, np.stack(cuts), axis=0), self.all_below[-1])
-        rates[np.stack([chosen for _, chosen in tuned]) < 0] = np.nan
+    def error_rates(self, tried: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+        """The share of scores not above the thresholds that calibrations have chosen (places among ``tried``, -1 for
+        none, of any shape (..., b)): (..., b)."""
+        if chosen.size < len(tried):
+            cuts = np.searchsorted(self.scores, tried[chosen], side="right")
+        else:
+            cuts = np.searchsorted(self.scores, tried, side="right")[chosen]
+        taken = np.take_along_axis(self.all_below, cuts.reshape(-1, cuts.shape[-1]), axis=0).reshape(cuts.shape)
+        total = np.where((chosen >= 0) & (self.all_below[-1] > 0), self.all_below[-1], np.nan)
+        rates: np.ndarray = taken / total
         return rates
+
+
+def narrowest(largest: int) -> type[np.signedinteger]:
+    """The narrowest type that holds whole numbers up to ``largest``: the fewer bytes, the more at a time."""
+    return np.int16 if largest < 1 << 15 else np.int32 if largest < 1 << 31 else np.int64
+
+
+def cumulated(weights: np.ndarray, largest: int) -> np.ndarray:
+    """Of each label the weights (labels, t, b) of the scores, summed below each threshold: int (labels, t + 1, b).
+
+    largest: no such sum is above it.
+    """
+    labels, t, b = weights.shape
+    below = np.zeros((labels, t + 1, b), dtype=narrowest(largest))
+    if b < 32:
+        np.cumsum(weights, axis=1, out=below[:, 1:])
+    else:
+        for i in range(t):  # row by row, which is how they lie in memory
+            np.add(below[:, i], weights[:, i], out=below[:, i + 1], casting="unsafe")
+    return below
 
 
 def candidates(scores: np.ndarray) -> np.ndarray:
@@ -119,37 +134,43 @@ class Estimates:
     thresholds: Mapping[str, np.ndarray]
 
 
-def estimates_of(kinds: Kinds, weights: np.ndarray, methods: Sequence[str]) -> Estimates:
-    """Calibrate on each system and correct the others; weights: int (K, b), how many claims there are of each kind.
+def estimates_of(tables: np.ndarray, ranked: Sequence[Ranked], methods: Sequence[str]) -> Estimates:
+    """Calibrate on each of S systems and correct the others, in b weightings of the claims.
 
-    Where `unidentifiable` says so, a calibration's are NaN in all weightings.
+    tables: (S, 3, 3, b), the claims' weights by label and prediction; ranked: of each system. Where `unidentifiable`
+    says so, a calibration's are NaN in all weightings.
     """
-    size, b = kinds.n_systems, weights.shape[1]
-    tables = kinds.tables(weights).astype(np.float64)
+    size, b = len(tables), tables.shape[-1]
+    tables = tables.astype(np.float64)
     labels, told = tables[:, :2].sum(2), tables[:, :, :2].sum(1)
     predicted = ratio(told[:, 0], told.sum(1))
     # Uncorrected, every calibration system gives the others the same estimates.
     plain = np.broadcast_to(predicted, (size, size, b))
-    tuned = set(methods) & set(METHODS[2:])
-    largest = tables.sum((1, 2)).max(-1, initial=0).astype(np.int64).tolist()
-    ranked = [Ranked.of(kinds, at, weights, largest[at]) for at in range(size)] if tuned else []
     rates: dict[str, np.ndarray] = {}
     thresholds: dict[str, np.ndarray] = {}
     for method in methods:
         rates[method], thresholds[method] = plain, np.full((size, b), np.nan)
         if method == "adjusted_counts":
             rates[method] = adjusted_counts(plain, np.moveaxis(tables[:, None, :2, :2], -1, -3))
-        elif method in METHODS[2:] and size:
-            found = [system.tune(method) for system in ranked]
-            for at, (tried, chosen) in enumerate(found):
-                thresholds[method][at] = np.where(chosen < 0, np.nan, tried[chosen])
-            rates[method] = np.stack([system.error_rates(found) for system in ranked], axis=1)
+    tuned = [method for method in methods if method in METHODS[2:]]
+    if tuned and size:
+        chosen = np.array([[system.tune(method) for system in ranked] for method in tuned])
+        tried, starts = (
+            np.concatenate([system.tried for system in ranked]),
+            np.cumsum([0, *(len(r.tried) for r in ranked)]),
+        )
+        chosen = np.where(chosen < 0, -1, chosen + starts[:-1, None])
+        found = np.stack([system.error_rates(tried, chosen) for system in ranked], axis=2)
+        for method, mine, places in zip(tuned, found, chosen, strict=True):
+            rates[method], thresholds[method] = mine, np.where(places < 0, np.nan, tried[places])
     return Estimates(ratio(labels[:, 0], labels.sum(1)), rates, thresholds)
 
 
 def observed(case: Case, methods: Sequence[str]) -> Estimates:
     """`estimates_of` the claims as they are: b = 1."""
-    return estimates_of(case.kinds, case.kinds.times[:, None], methods)
+    histograms, largest = case.kinds.histograms(), int(case.kinds.times.sum())
+    ranked = [Ranked.of(scores, cumulated(counts[..., None], largest)) for scores, counts in histograms]
+    return estimates_of(case.kinds.tables[..., None], ranked, methods)
 
 
 def unidentifiable(case: Case, method: str) -> list[str | None]:
@@ -190,73 +211,12 @@ def no_threshold(method: str) -> str:
     return "" if method in METHODS[2:] else "the method has no threshold"
 
 
-@dataclass(frozen=True)
-class Resampled:
-    """`Estimates` of B bootstrap replicates, from so many clusters."""
-
-    estimates: Estimates
-    n_clusters: int
-
-
-def resampled(case: Case, methods: Sequence[str], dataset: str, intervals: Intervals | None) -> Resampled | None:
-    """Resample whole clusters, calibrate and correct again; None where there is nothing to resample."""
-    if intervals is None:
-        return None
-    kinds = case.kinds.binned(SCORE_BINS)
-    size = len(kinds.system)
-    # How many claims of each kind a cluster has: what a draw of clusters makes of the kinds is a product of whole
-    # numbers, in the narrowest type that holds them.
-    members = case.members(kinds)
-    n_clusters = members.shape[1]
-    if n_clusters < 2:
-        return None
-    most = int(members.sum(1).max())
-    blocks = []
-    # Blocks that stay in the processor's cache take half the time.
-    for drawn in intervals.draws(n_clusters, dataset, width=2 * size):
-        narrow = np.int16 if most * int(drawn.max()) < 1 << 15 else np.int64
-        weights = members.astype(narrow) @ np.ascontiguousarray(drawn.T).astype(narrow)
-        blocks.append(estimates_of(kinds, weights, methods))
-    return Resampled(
-        Estimates(
-            np.concatenate([block.labelled for block in blocks], axis=-1),
-            {method: np.concatenate([block.rates[method] for block in blocks], axis=-1) for method in methods},
-            {},
-        ),
-        n_clusters,
-    )
-
-
 def mean_of(values: np.ndarray) -> np.ndarray:
     """The mean along the first axis of what is defined; NaN where nothing is."""
-    return ratio(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
-
-
-Ends = dict[str, np.ndarray]
-
-
-def ends_of(intervals: Intervals, drawn: Resampled, method: str, sets: Sequence[Sequence[int]], system: int) -> Ends:
-    """The intervals of a system's adjusted rate and of its bias, by the mean over each set of calibrations.
-
-    Gives ``adjusted_error_rate`` and ``bias``: (2, sets) low and high ends; NaN where nothing varied when it was
-    resampled: something might in the next claims.
-    """
-    # As the observed mean is over the calibrations that could be made, so is each replicate's.
-    of = drawn.estimates.rates[method][:, system]
-    rates = np.stack([of[only[0]] if len(only) == 1 else mean_of(of[list(only)]) for only in sets])
-    values = np.concatenate([rates, rates - drawn.estimates.labelled[system]])
-    low, high = intervals.ends(values.T, drawn.n_clusters)
-    found = np.where(low < high, [low, high], np.nan)
-    return {"adjusted_error_rate": found[:, : len(sets)], "bias": found[:, len(sets) :]}
-
-
-def with_ends(row: Row, ends: Ends | None, at: int) -> Row:
-    """``_low`` and ``_high`` of a row's adjusted rate and bias, from `ends_of` of its set of calibrations."""
-    found: Row = {f"{key}_{end}": None for key in ("adjusted_error_rate", "bias") for end in ("low", "high")}
-    for key, (low, high) in (ends or {}).items():
-        if row["adjusted_error_rate"] is not None and row[key] is not None and not np.isnan(low[at]):
-            found |= {f"{key}_low": min(float(low[at]), row[key]), f"{key}_high": max(float(high[at]), row[key])}
-    return found
+    lost = np.isnan(values)
+    if not lost.any():
+        return ratio(values.sum(axis=0), len(values))
+    return ratio(np.where(lost, 0, values).sum(axis=0), (~lost).sum(axis=0))
 
 
 def over_others(estimates: np.ndarray, labelled: np.ndarray, usable: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -22,6 +22,14 @@ def number(value: Any) -> float | None:
     return None if np.isnan(value) else value
 
 
+def numbers(values: np.ndarray) -> list[Any]:
+    """Figures as nested lists of Python floats, None where one is NaN."""
+    found = values.astype(object)
+    found[np.isnan(values)] = None
+    listed: list[Any] = found.tolist()
+    return listed
+
+
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
     """``numerator / denominator`` elementwise, NaN where the denominator is 0."""
     below = np.asarray(denominator)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from factaudit.audit.core.groups import pair_codes
 from factaudit.audit.core.shares import Clusters, by_cluster
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 #: Predictions counted, plainly or corrected; then thresholds on the score.
 METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
@@ -61,14 +57,17 @@ class Kinds:
         times: np.ndarray | None = None,
     ) -> Kinds:
         """Of claims, or of kinds with their ``times``: (m,) each, in any order."""
-        values, place = np.unique(score, return_inverse=True)
-        codes = _codes(system, place, label, prediction, len(values))
-        found, kind = pair_codes(np.zeros(len(codes), dtype=np.int64), codes, 1)
-        total = np.bincount(kind, times, minlength=len(found)).astype(np.int64)
-        rest, said = np.divmod(found, 3)
-        rest, truth = np.divmod(rest, 3)
-        which, place = np.divmod(rest, max(len(values), 1))
-        return cls(which, truth - 1, said - 1, values[place], total, values, n_systems)
+        order = np.argsort(score)
+        # By system as well: of short numbers numpy counts, which is much faster than comparing.
+        order = order[np.argsort(system[order].astype(np.uint16), kind="stable")]
+        which, ranked = system[order].astype(np.int64), score[order]
+        new = np.append(True, (which[1:] != which[:-1]) | (ranked[1:] > ranked[:-1]) | _lost(ranked))[: len(order)]
+        cells = (np.cumsum(new) - 1) * 9 + (label[order] + 1) * 3 + prediction[order] + 1
+        total = np.bincount(cells, None if times is None else times[order], 9 * int(new.sum())).astype(np.int64)
+        found = np.flatnonzero(total)
+        place, said = np.divmod(found, 9)
+        which, ranked = which[new][place], ranked[new][place]
+        return cls(which, said // 3 - 1, said % 3 - 1, ranked, total[found], np.unique(ranked), n_systems)
 
     def binned(self, most: int) -> Kinds:
         """By at most so many bins of scores, a bin being called by its greatest."""
@@ -86,25 +85,53 @@ class Kinds:
         """int64 (m,): the kind of each claim, by the bin that its score is in."""
         size = len(self.values)
         own = _codes(self.system, np.searchsorted(self.values, self.score), self.label, self.prediction, size)
+        found = np.zeros(self.n_systems * size * 9, dtype=np.int64)
+        found[own] = np.arange(len(own))
         score = np.searchsorted(self.values, claims.score)
-        return np.searchsorted(own, _codes(claims.system, score, claims.label, claims.prediction, size))
+        return found[_codes(claims.system, score, claims.label, claims.prediction, size)]
 
-    def tables(self, weights: np.ndarray) -> np.ndarray:
-        """int (S, 3, 3, b): the weights (K, b) of the kinds by label and prediction, each 0, 1 or missing."""
-        cells = self.system * 9 + self.label % 3 * 3 + self.prediction % 3
-        found = adding(cells, self.n_systems * 9, np.int32) @ weights
-        return found.reshape(self.n_systems, 3, 3, weights.shape[1])
+    @property
+    def cells(self) -> np.ndarray:
+        """int (K,): the place of each kind in the flat (S, 3, 3) `tables`."""
+        return self.system * 9 + self.label % 3 * 3 + self.prediction % 3
+
+    @cached_property
+    def tables(self) -> np.ndarray:
+        """int64 (S, 3, 3): the claims of each system by label and prediction, each 0, 1 or missing."""
+        return np.bincount(self.cells, self.times, self.n_systems * 9).astype(np.int64).reshape(-1, 3, 3)
+
+    @cached_property
+    def bars(self) -> tuple[np.ndarray, np.ndarray]:
+        """Each system's distinct scores, and the (system, score) of each kind, -1 where it has none.
+
+        Starts int (S + 1,), of each system's among the T pairs of a system and a score; place int (K,), of each kind
+        among them.
+        """
+        scored = np.flatnonzero(~np.isnan(self.score))
+        system, score = self.system[scored], self.score[scored]
+        new = np.append(True, (np.diff(system) != 0) | (np.diff(score) != 0))[: len(scored)]
+        place = np.full(len(self.score), -1, dtype=np.int64)
+        place[scored] = np.cumsum(new) - 1
+        return np.searchsorted(system[new], np.arange(self.n_systems + 1)), place
+
+    def histograms(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Of each system its distinct scores (t,), ascending, and int (3, t), its claims of each by label."""
+        starts, place = self.bars
+        scored = place >= 0
+        cells, last = self.label[scored] % 3 * starts[-1] + place[scored], place[scored]
+        counts = np.bincount(cells, self.times[scored], 3 * starts[-1]).astype(np.int64).reshape(3, -1)
+        scores = np.empty(starts[-1])
+        scores[last] = self.score[scored]
+        return [(scores[a:b], counts[:, a:b]) for a, b in itertools.pairwise(starts.tolist())]
 
 
 def _codes(system: np.ndarray, score: np.ndarray, label: np.ndarray, prediction: np.ndarray, size: int) -> np.ndarray:
     return ((system.astype(np.int64) * size + score) * 3 + label + 1) * 3 + prediction + 1
 
 
-def adding(codes: np.ndarray, n_codes: int, dtype: type) -> csr_array:
-    """The matrix (n_codes, K) that sums the rows of each code."""
-    from scipy.sparse import csr_array  # slow to import
-
-    return csr_array((np.ones(len(codes), dtype=dtype), (codes, np.arange(len(codes)))), shape=(n_codes, len(codes)))
+def _lost(ranked: np.ndarray) -> np.ndarray:
+    """Where scores end and claims without one begin: bool (m - 1,), of ascending scores, NaN last."""
+    return np.isnan(ranked[1:]) & ~np.isnan(ranked[:-1])
 
 
 @dataclass(frozen=True)
@@ -147,13 +174,3 @@ class Case:
         usable = ~np.isnan(kinds.score) if method in METHODS[2:] else kinds.prediction >= 0
         codes = (kinds.system * 3 + kinds.label % 3) * 2 + usable
         return np.bincount(codes, kinds.times, self.n_systems * 6).astype(np.int64).reshape(-1, 3, 2)
-
-    def members(self, kinds: Kinds) -> csr_array:
-        """int64 (K, C): how many claims of each kind each cluster has; the clusters in the order of their codes."""
-        from scipy.sparse import csr_array  # slow to import
-
-        parts = [(kinds.place(claims), claims.cluster) for claims in self.rows()]
-        kind, cluster = (np.concatenate(each) for each in zip(*parts, strict=True))
-        names, cluster = np.unique(cluster, return_inverse=True)
-        size = (len(kinds.system), len(names))
-        return csr_array((np.ones(len(kind), dtype=np.int64), (kind, cluster)), shape=size)

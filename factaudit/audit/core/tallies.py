@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -51,6 +51,10 @@ def states(evaluator: int) -> Field:
 
 class Tallies(Protocol[G]):
     """Claims and verdicts as numbers. Cells of k fields have k axes of 3: 0, 1 and (last) missing."""
+
+    @property
+    def kept(self) -> dict[Any, Any]:
+        """What several audits make of these numbers, by what it is."""
 
     @property
     def evaluators(self) -> tuple[str, ...]:
