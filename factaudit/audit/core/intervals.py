@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from factaudit.audit.core.groups import Groups
+from factaudit.audit.core.kept import fits, kept
 from factaudit.audit.core.kinds import distinct
 from factaudit.audit.core.tallies import Field, Tallies
 from factaudit.errors import UsageError
@@ -23,9 +24,6 @@ from factaudit.signature import digest
 _BLOCK = 1 << 22
 #: Drawing the number of times of each kind of cluster beats drawing each cluster where kinds are this much fewer.
 _MULTINOMIAL_PAYS = 16
-#: So many bytes of draws are kept for those who ask for the same again.
-_KEPT = 1 << 28
-_kept: dict[tuple[int, str, int, int], np.ndarray] = {}
 
 
 @dataclass(frozen=True)
@@ -104,16 +102,11 @@ class Intervals:
         The same for all who ask, whatever audit, evaluator or level: where it is not too large it is drawn once. Blocks
         are smaller where the caller makes rows of ``width`` numbers of them; the draws don't depend on it.
         """
-        if self.replicates * n_clusters > _KEPT // 4:
+        if not fits(self.replicates * n_clusters):
             yield from _drawn(self._random(stratum), self.replicates, n_clusters, width)
             return
         key = (self.seed, stratum, self.replicates, n_clusters)
-        if key not in _kept:
-            parts = list(_drawn(self._random(stratum), self.replicates, n_clusters))
-            while _kept and sum(map(len, _kept.values())) + self.replicates * n_clusters > _KEPT:
-                del _kept[next(iter(_kept))]
-            _kept[key] = np.concatenate(parts).ravel()
-        whole = _kept[key].reshape(self.replicates, n_clusters)
+        whole = kept(key, lambda: np.concatenate([*_drawn(self._random(stratum), self.replicates, n_clusters)]))
         for part in _blocks(self.replicates, max(n_clusters, width)):
             yield whole[part]
 

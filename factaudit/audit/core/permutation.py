@@ -7,15 +7,13 @@ from math import comb
 
 import numpy as np
 
+from factaudit.audit.core.kept import kept
 from factaudit.audit.core.kinds import distinct
 
 #: So many signs at a time: they stay in the processor's cache.
 _BLOCK = 1 << 18
 #: Up to so many trials a binomial number is made of the first 16 bits of one uniform number, as numpy makes it.
 _INVERTED = 16
-#: So many bytes of uniform numbers are kept for those who toss with the same seed.
-_KEPT = 1 << 28
-_kept: dict[tuple[int, ...], np.ndarray] = {}
 #: Of the greatest that a sum of squares could be: less is a 0 on paper and rounding. A variance that is 0 on paper
 #: (every cluster gains the same) is taken for this, so that all such replicates are equal.
 _ROUNDING = 1e-9
@@ -110,17 +108,13 @@ def _heads(uniform: np.ndarray, trials: int) -> np.ndarray:
 
 
 def _uniform(seed: Sequence[int], n: int) -> np.ndarray:
-    """uint16 (n,): the first 16 bits of each of n uniform numbers; as many as fit are kept."""
-    key = tuple(seed)
-    if key in _kept and len(_kept[key]) >= n:
-        return _kept[key][:n]
-    random, found = np.random.default_rng(seed), np.empty(n, dtype=np.uint16)
-    for start in range(0, n, _BLOCK):
-        part = found[start : start + _BLOCK]
-        part[:] = random.random(len(part)) * (1 << 16)
-    _kept.pop(key, None)
-    while _kept and sum(each.nbytes for each in _kept.values()) + found.nbytes > _KEPT:
-        del _kept[next(iter(_kept))]
-    if found.nbytes <= _KEPT // 4:
-        _kept[key] = found
-    return found
+    """uint16 (n,): the first 16 bits of each of n uniform numbers."""
+
+    def make() -> np.ndarray:
+        random, found = np.random.default_rng(seed), np.empty(n, dtype=np.uint16)
+        for start in range(0, n, _BLOCK):
+            part = found[start : start + _BLOCK]
+            part[:] = random.random(len(part)) * (1 << 16)
+        return found
+
+    return kept(tuple(seed), make, n)[:n]
