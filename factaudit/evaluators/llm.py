@@ -152,8 +152,7 @@ class _Asks(LLMSettings):
         return params
 
     def _verdict(self, claim_id: str, replies: Sequence[Reply]) -> Verdict:
-        limit = reply_limit(self._params())
-        answers = [understood(reply, lambda text: self._prompt.is_whole(text, limit)) for reply in replies]
+        answers = [understood(reply, self._is_whole) for reply in replies]
         shown = [
             reply.text if answer.status == "ok" else answer.error or answer.text
             for reply, answer in zip(replies, answers, strict=True)
@@ -168,6 +167,10 @@ class _Asks(LLMSettings):
             return Verdict(claim_id, score=sum(known) / len(known), raw=raw)
         refused = all(answer.status == "refused" for answer in answers)
         return Verdict(claim_id, status="refused" if refused else "unparsed", raw=raw)
+
+    def _is_whole(self, text: str) -> bool:
+        """Whether what was cut off holds the answer."""
+        return self._prompt.is_whole(text, reply_limit(self._params()))
 
 
 def _now(client: Client, jobs: Sequence[_Job]) -> list[Reply | None]:

@@ -13,18 +13,19 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from factaudit.errors import FactauditError
 from factaudit.files import atomic
 from factaudit.llm.owner import is_gone, this_process
 from factaudit.llm.salvage import is_cache, salvage
 from factaudit.llm.types import Reply, Request, Token
+from factaudit.llm.writes import transaction
 
 _SCHEMA_VERSION = 2
 _SCHEMA = """
@@ -55,6 +56,7 @@ _LEASE = 900.0
 #: Only what is an answer is kept; an error or a prompt that was never sent is asked again.
 KEPT = ("ok", "refused")
 _SELECT_SIZE = 500
+_HEADER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=str)
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 _T = TypeVar("_T")
@@ -67,7 +69,7 @@ def default_path() -> Path:
 
 def request_key(model: str, request: Request, revision: str = "") -> bytes:
     """The 32 bytes under which a reply is kept."""
-    header = json.dumps([model, revision, dict(request.params)], sort_keys=True, separators=(",", ":"), default=str)
+    header = _HEADER.encode([model, revision, dict(request.params)])
     hashed = hashlib.sha256(header.encode("utf-8", "surrogatepass"))
     for message in request.messages:
         for name in sorted(message):
@@ -79,7 +81,7 @@ def request_key(model: str, request: Request, revision: str = "") -> bytes:
 
 
 class Cache:
-    """Replies by key. Every write is its own transaction: what was answered survives a killed process.
+    """Replies by key. A write is its own transaction, or part of `together`: what was answered survives a kill.
 
     A damaged file is renamed to ``NAME.damaged-TIME``, and what can be read of it is put into a new one; that is a
     `FactauditError`, since what is lost would be paid for again: who uses the cache once more agrees to it. Safe to use
@@ -139,13 +141,19 @@ class Cache:
         sql = f"INSERT INTO replies VALUES ({','.join('?' * len(row))}) ON CONFLICT(key) DO NOTHING"
 
         def write(connection: sqlite3.Connection) -> bool:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
+            with transaction(connection):
                 new = connection.execute(sql, row).rowcount == 1
                 connection.execute("DELETE FROM leases WHERE key = ?", (key,))
-            finally:
-                connection.execute("COMMIT")
             return new
+
+        return self._guarded(write)
+
+    def together(self, works: Sequence[Callable[[], _T]]) -> list[_T]:
+        """What each of these gives that use the cache; all that they write is one transaction."""
+
+        def write(connection: sqlite3.Connection) -> list[_T]:
+            with transaction(connection):
+                return [work() for work in works]
 
         return self._guarded(write)
 
@@ -211,7 +219,7 @@ class Cache:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _guarded(self, work: Any) -> Any:
+    def _guarded(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
         """Run ``work(connection)``; where the file proves damaged, mend it and raise `FactauditError` that says so."""
         with self._lock:
             try:
@@ -374,4 +382,4 @@ def _reply(row: tuple[Any, ...]) -> Reply | None:
 
 def _dump(tokens: Sequence[Token]) -> str:
     rows = [[token.text, token.logprob, dict(token.top)] for token in tokens]
-    return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+    return to_json(rows).decode()

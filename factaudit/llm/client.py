@@ -7,8 +7,9 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from factaudit.errors import FactauditError
@@ -17,11 +18,12 @@ from factaudit.llm.completion import read_completion
 from factaudit.llm.cost import Budget, Price, Usage, approximate_tokens, prompt_tokens, reply_limit
 from factaudit.llm.errors import Failure, Hopeless, read_error
 from factaudit.llm.ledger import NOT_BILLED, POSSIBLY
-from factaudit.llm.pacing import Pacing
+from factaudit.llm.pacing import Pacing, Slots
 from factaudit.llm.settings import LLMSettings
 from factaudit.llm.stopping import pause, seconds_left, stopping
 from factaudit.llm.transport import Transport
 from factaudit.llm.types import Reply, Request
+from factaudit.llm.writes import Writes
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -85,9 +87,8 @@ class Client:
         self._transport = Transport(settings, api_key)
         self._pacing = Pacing(settings.requests_per_minute, settings.tokens_per_minute, backoff, max_backoff, seed)
         self._answered = False
-        self._flights: dict[bytes, asyncio.Future[Reply]] = {}
-        self._slots = asyncio.Semaphore(self.concurrency)
         self._others: set[str] = set()
+        self._begin()
 
     @property
     def signature(self) -> str:
@@ -95,11 +96,16 @@ class Client:
         return self.settings.signature
 
     async def __aenter__(self) -> Client:
-        # A client may be opened again in another event loop, and these belong to the one they first waited in.
-        self._slots = asyncio.Semaphore(self.concurrency)
-        self._flights = {}
+        self._begin()
         self._transport.opened()
         return self
+
+    def _begin(self) -> None:
+        """What belongs to an event loop: a client may be opened again in another one."""
+        self._slots = Slots(self.concurrency)
+        self._flights: dict[bytes, asyncio.Future[Reply]] = {}
+        self._in_ledger = Writes(self.budget.ledger)
+        self._in_cache = None if self.cache is None else Writes(self.cache)
 
     async def __aexit__(self, *_: object) -> None:
         # Nobody waits for these any more; after a signal they are given their time all the same.
@@ -126,8 +132,6 @@ class Client:
         """The reply to one request. Equal requests at the same time are sent once, by whatever process."""
         request = self._full(request)
         key = request_key(self.model, request, self.revision)
-        if self.cache is not None and (hit := self.cache.get(key)) is not None:
-            return self._hit(hit)
         if (flight := self._flights.get(key)) is not None:
             reply = await asyncio.shield(flight)
             return self._hit(replace(reply, cached=True)) if reply.status in KEPT else reply
@@ -158,10 +162,13 @@ class Client:
 
     def keep(self, key: bytes, send: int, reply: Reply, discount: float = 1.0) -> None:
         """Put a reply that was paid for into the cache, and settle its send."""
-        price = self.price()
-        cost = None if price is None else discount * price.cost(reply.prompt_tokens, reply.completion_tokens)
         if self.cache is not None:
             self.cache.put(key, self.model, self.revision, reply)
+        self._count(send, reply, discount)
+
+    def _count(self, send: int, reply: Reply, discount: float = 1.0) -> None:
+        price = self.price()
+        cost = None if price is None else discount * price.cost(reply.prompt_tokens, reply.completion_tokens)
         self.budget.ledger.settle(send, reply.status, reply.prompt_tokens, reply.completion_tokens, cost)
         self.usage.paid(reply.prompt_tokens, reply.completion_tokens, cost)
         self._served(reply)
@@ -203,23 +210,21 @@ class Client:
         return Request(request.messages, self.settings.request_params(request.params))
 
     async def _bought(self, key: bytes, request: Request) -> Reply:
-        if self.cache is None:
+        if (cache := self.cache) is None or self._in_cache is None:
             return await self._sent(key, request)
-        while not self.cache.claim(key):
-            # Another process is asking, or has asked since we looked: its reply is ours, too.
-            if (hit := self.cache.get(key)) is not None:
-                return self._hit(hit)
-            if stopping():
-                return _STOPPED
-            await pause(_LOOK)
         kept = False
         try:
-            reply = await self._sent(key, request)
+            # What another process is asking for is awaited: its reply is ours, too.
+            while not (found := await self._in_cache(lambda: cache.get(key) or cache.claim(key))):
+                if stopping():
+                    return _STOPPED
+                await pause(_LOOK)
+            reply = self._hit(found) if isinstance(found, Reply) else await self._sent(key, request)
             kept = reply.status in KEPT
             return reply
         finally:
             if not kept:
-                self.cache.release(key)
+                cache.release(key)
 
     async def _sent(self, key: bytes, request: Request) -> Reply:
         body = self.body(request)
@@ -246,7 +251,7 @@ class Client:
             await self._pacing.before(expected + (reply_limit(request.params) or 0))
             if stopping():
                 return _STOPPED
-            if not (send := await self.budget.open(self.usage.account, expected, most)):
+            if not (send := await self._reserved(expected, most)):
                 return self.over_limit()
             status = "dropped"  # of a send that is cancelled nobody knows what it cost
             try:
@@ -266,9 +271,23 @@ class Client:
                     self.budget.ledger.settle(send, status)
             if isinstance(answer, Failure) and answer.malformed:
                 self._malformed(send, answer, expected, most)
-            elif isinstance(answer, Reply) and answer.status in KEPT:
-                self.keep(key, send, answer)
-            return answer
+            if isinstance(answer, Failure) or answer.status not in KEPT:
+                return answer
+            if self.cache is not None and self._in_cache is not None:
+                await self._in_cache(partial(self.cache.put, key, self.model, self.revision, answer))
+        # It is on disk, and others may be sent.
+        await self._in_ledger(partial(self._count, send, answer))
+        return answer
+
+    async def _reserved(self, expected: int, most: float | None) -> int | Literal[False]:
+        """As `Budget.try_open`, waiting for other sends to settle where that may help; False also at a signal."""
+        opened = partial(self.budget.try_open, self.usage.account, expected, most)
+        while (send := await self._in_ledger(opened)) is None:
+            if stopping():
+                return False
+            # Clients may live on different event loops and in different processes: nothing else can be waited for.
+            await asyncio.sleep(0.02)
+        return send
 
     def _malformed(self, send: int, failure: Failure, expected: int, most: float | None) -> None:
         price = self.price()

@@ -8,6 +8,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pydantic_core import from_json
+
 from factaudit.llm.errors import Failure
 from factaudit.llm.replies import CUT_REASONS
 from factaudit.llm.types import Reply, Token
@@ -24,7 +26,7 @@ _FILTERED = ("content_filter", "safety", "recitation", "prohibited_content", "bl
 def read_completion(text: str) -> Reply | Failure:
     """The reply in the body of an HTTP 200; a body that is no chat completion is a failure that may pass."""
     try:
-        data = json.loads(text)
+        data = _parsed(text)
         choice = data["choices"][0]
         message = choice["message"]
         content, refusal = _text(message.get("content")), message.get("refusal")
@@ -45,6 +47,13 @@ def read_completion(text: str) -> Reply | Failure:
     if len(content) > MAX_TEXT:
         finish, tokens = "length", None
     return Reply("ok", clean(_bounded(content)), finish, tokens, *counts, model=model, fingerprint=fingerprint)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return from_json(text)
+    except ValueError:  # half a surrogate pair, or what no JSON is
+        return json.loads(text)
 
 
 def _bounded(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import csv
 import logging
 import os
@@ -18,7 +17,6 @@ from typing import Any, Literal
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.llm.cache import Cache, request_key
 from factaudit.llm.ledger import Ledger
-from factaudit.llm.stopping import stopping
 from factaudit.llm.types import Reply, Request
 
 #: OpenAI's Batch API costs half (OpenAI help centre, "Batch API FAQ").
@@ -204,15 +202,6 @@ class Budget:
             )
         self.exhausted = True
         return False
-
-    async def open(self, account: str, prompt_tokens: int, most: float | None) -> int | Literal[False]:
-        """As `try_open`, waiting for other sends to settle where that may help; False also where a signal has come."""
-        while (send := self.try_open(account, prompt_tokens, most)) is None:
-            if stopping():
-                return False
-            # Clients may live on different event loops and in different processes: nothing else can be waited for.
-            await asyncio.sleep(0.02)
-        return send
 
 
 def approximate_tokens(text: str) -> int:

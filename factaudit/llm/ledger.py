@@ -10,13 +10,16 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from factaudit.errors import FactauditError
 from factaudit.llm.owner import is_gone, this_process
+from factaudit.llm.writes import transaction
+
+_T = TypeVar("_T")
 
 #: How a send ended, other than with a reply (``ok``, ``refused``) or an answer that is none (``malformed``). Possibly
 #: billed: nobody knows. Not billed: the server said that it did not do the work, or was never reached.
@@ -63,32 +66,29 @@ class Ledger:
         key: bytes | None = None,
     ) -> int | None:
         """Write down a send that may cost ``most``; its number, or None where the limit could then be passed."""
-        with self._used() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                if limit is not None and self._spent(connection) + (most or 0.0) > limit:
-                    return None
-                row = (account, key, self._owner, time.time(), most, prompt_tokens)
-                sql = "INSERT INTO open (account, key, owner, sent, most, prompt_tokens) VALUES (?,?,?,?,?,?)"
-                return connection.execute(sql, row).lastrowid
-            finally:
-                connection.execute("COMMIT")
+        with self._used() as connection, transaction(connection):
+            if limit is not None and self._spent(connection) + (most or 0.0) > limit:
+                return None
+            row = (account, key, self._owner, time.time(), most, prompt_tokens)
+            sql = "INSERT INTO open (account, key, owner, sent, most, prompt_tokens) VALUES (?,?,?,?,?,?)"
+            return connection.execute(sql, row).lastrowid
 
     def settle(
         self, send: int, status: str, prompt_tokens: int = 0, completion_tokens: int = 0, cost: float | None = 0.0
     ) -> None:
         """Write down how a send ended. A possibly billed one is counted at what `open` was told, whatever is given."""
-        with self._used() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                sql = "DELETE FROM open WHERE send = ? RETURNING account, prompt_tokens, most"
-                if (row := connection.execute(sql, (send,)).fetchone()) is not None:
-                    if status in POSSIBLY:
-                        prompt_tokens, completion_tokens, cost = row[1], 0, row[2]
-                    counts = (prompt_tokens, completion_tokens, cost or 0.0, int(cost is None))
-                    connection.execute(_ADD, (row[0], status, *counts))
-            finally:
-                connection.execute("COMMIT")
+        with self._used() as connection, transaction(connection):
+            sql = "DELETE FROM open WHERE send = ? RETURNING account, prompt_tokens, most"
+            if (row := connection.execute(sql, (send,)).fetchone()) is not None:
+                if status in POSSIBLY:
+                    prompt_tokens, completion_tokens, cost = row[1], 0, row[2]
+                counts = (prompt_tokens, completion_tokens, cost or 0.0, int(cost is None))
+                connection.execute(_ADD, (row[0], status, *counts))
+
+    def together(self, works: Sequence[Callable[[], _T]]) -> list[_T]:
+        """What each of these gives that use the ledger; all that they write is one transaction."""
+        with self._used() as connection, transaction(connection):
+            return [work() for work in works]
 
     def answered(self, account: str, name: str) -> None:
         """Write down that a model, as the server names it, has answered."""

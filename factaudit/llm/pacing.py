@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import deque
 
 from factaudit.llm.stopping import pause as wait
 from factaudit.llm.stopping import stopping
@@ -24,6 +25,37 @@ class Pace:
             self._next = start + units * self._interval
             if start > now:
                 await wait(start - now)
+
+
+class Slots:
+    """At most ``n`` at a time; who asks first goes first. Handed on in constant time, however many wait for one."""
+
+    def __init__(self, n: int) -> None:
+        self._free = n
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def __aenter__(self) -> None:
+        if self._free:
+            self._free -= 1
+            return
+        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(mine)
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if not mine.cancelled():  # it was given one all the same
+                self._hand_on()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._hand_on()
+
+    def _hand_on(self) -> None:
+        while self._waiting:
+            if not (next_one := self._waiting.popleft()).done():
+                next_one.set_result(None)
+                return
+        self._free += 1
 
 
 class Pacing:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from factaudit.llm.stopping import drained, seconds_left, stopping
+from factaudit.llm.together import seldom_collected
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -37,7 +38,7 @@ def stream(
     iteration by it or by closing cancels what is under way at once. After SIGINT or SIGTERM no item is started, what
     is under way is awaited for `factaudit.llm.stopping.GRACE` seconds and yielded, and `Interrupted` raised.
     """
-    with drained():
+    with seldom_collected(), drained():
         yield from _streamed(ask, items, in_flight=in_flight, now=now, session=session)
 
 

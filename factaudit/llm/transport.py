@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
+from pydantic_core import to_json
+
 from factaudit.errors import FactauditError
 from factaudit.llm.errors import Failure, redact
 from factaudit.llm.settings import LLMSettings
@@ -77,7 +79,7 @@ class Transport:
                 session = self._session = self._session or await self._connect()
         timeout = self._settings.timeout
         try:
-            data = json.dumps(body).encode()
+            data = _encoded(body)
             async with asyncio.timeout(timeout), session.post(self._url, data=data, proxy=self._proxy) as answer:
                 if (content := await _bounded(answer.content.iter_any())) is None:
                     return Failure(f"an answer of more than {MAX_BODY >> 20} MB", malformed=True)
@@ -158,6 +160,13 @@ class Transport:
             "base_url": self.server(),
             "default_headers": {"Authorization": f"Basic {password}"},
         }
+
+
+def _encoded(body: dict[str, Any]) -> bytes:
+    try:
+        return to_json(body)
+    except ValueError:  # half a surrogate pair, which only an escape can say
+        return json.dumps(body).encode()
 
 
 async def _bounded(pieces: AsyncIterable[bytes]) -> bytes | None:
