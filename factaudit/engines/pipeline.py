@@ -67,7 +67,7 @@ class Engine:
         npm: combine the LLM's verdict with a nonparametric probability.
         logprobs: ask the server for token probabilities, which become scores.
         dataset: the claims' dataset.
-        window: responses in work at the same time; with the Batch API all are.
+        window: responses in work at the same time, enough for 1,000 calls at a time; with the Batch API all are.
         gamma: the length penalty's; 0 turns it off.
         replicates, seed, confidence: of the bootstrap intervals over responses.
     """
@@ -88,7 +88,7 @@ class Engine:
     npm: Npm | None = None
     logprobs: bool = True
     dataset: str = "factscore"
-    window: int = 128
+    window: int = 256
     gamma: float = GAMMA
     replicates: int = 2000
     seed: int = 0

@@ -66,7 +66,6 @@ class DFactScorer(Engine):
     """
 
     dataset: str = "biographies"
-    window: int = 64
     groupers: Sequence[str] = ("llm",)
     group_demos: str | Path | None = None
     candidates: str | None = None
