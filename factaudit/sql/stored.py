@@ -209,10 +209,10 @@ class Stored:
 
     def relabel(self, labels: Mapping[str, int | None]) -> None:
         relabel(self.engine, labels)
-        self._kept["labels"] = True
+        self.kept["labels"] = True
 
     def units(self, dataset: str, level: str, evaluators: Sequence[int], strata: Sequence[str]) -> Units:
-        return units(self.engine, self.prepared, dataset, level, evaluators, strata, "labels" in self._kept)
+        return units(self.engine, self.prepared, dataset, level, evaluators, strata, "labels" in self.kept)
 
     def n_clusters(self, groups: StoredGroups) -> np.ndarray:
         table = self._table(groups.level)
