@@ -8,7 +8,7 @@ import numpy as np
 
 from factaudit.audit.core import counts as nine
 from factaudit.audit.core.checks import by_evaluator, evidence_of, of_datasets
-from factaudit.audit.core.curves import Curve, Scored, best_threshold, tune_threshold
+from factaudit.audit.core.curves import Scored, best_threshold, tune_threshold
 from factaudit.audit.core.decisions import range_of
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.intervals import Intervals
@@ -50,9 +50,11 @@ def discrimination(judged: Judged, *, folds: int = 5, intervals: Intervals | Non
             continue
         lacks = np.isnan(score) | (judged.certain[at] != judged.prediction[at])  # a guess states no score either
         inside, outside = (np.flatnonzero((judged.label >= 0) & which) for which in (~np.isnan(score), lacks))
-        curves = _curves(judged, inside, score[inside], len(names))
+        ranked = inside[np.argsort(score[inside], kind="stable")]
+        scored = _scored(judged, ranked, score[ranked], len(names))
+        curves = {"auc": scored.auc(), "average_precision": scored.average_precision()}
         least, most = (
-            _curves(judged, *_filled(judged, inside, outside, score, kindly), len(names)) if len(outside) else curves
+            _filled(judged, ranked, outside, score, kindly) if len(outside) else scored.points()
             for kindly in (False, True)
         )
         for place, name in enumerate(names):
@@ -62,7 +64,7 @@ def discrimination(judged: Judged, *, folds: int = 5, intervals: Intervals | Non
             row["error_rate"] = float((judged.label[mine] == 0).mean()) if len(mine) else None
             for key, curve in curves.items():
                 row[key] = number(curve.point[place])
-                ends = [float(of[key].point[place]) for of in (least, most)]
+                ends = [float(of[key][place]) for of in (least, most)]
                 # Average precision with more errors can be higher though they all come last.
                 row[f"{key}_min"] = number(np.fmin(ends[0], curve.point[place]))
                 row[f"{key}_max"] = number(np.fmax(ends[1], curve.point[place]))
@@ -77,22 +79,25 @@ def discrimination(judged: Judged, *, folds: int = 5, intervals: Intervals | Non
     return rows + [_macro(evaluator, [row for row in rows if row["evaluator"] == evaluator]) for evaluator in named]
 
 
-def _curves(judged: Judged, rows: np.ndarray, score: np.ndarray, n_datasets: int) -> dict[str, Curve]:
+def _scored(judged: Judged, rows: np.ndarray, score: np.ndarray, n_datasets: int) -> Scored:
+    """Claims by rising score."""
     label = judged.label[rows].astype(np.int64)
-    scored = Scored.of(judged.datasets[0][rows], label, score, judged.clusters[rows], n_datasets)
-    return {"auc": scored.auc(), "average_precision": scored.average_precision()}
+    return Scored.ranked(judged.datasets[0][rows], label, score, judged.clusters[rows], n_datasets)
 
 
 def _filled(
-    judged: Judged, inside: np.ndarray, outside: np.ndarray, score: np.ndarray, kindly: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """All labelled claims and their scores: those ``outside`` get the best there could be, or the worst."""
-    within = np.zeros(len(score), dtype=bool)
-    within[inside] = within[outside] = True
-    rows = np.flatnonzero(within)
-    filled = score.copy()
-    filled[outside] = np.where((judged.label[outside] == 1) == kindly, 2.0, -1.0)  # past every score
-    return rows, filled[rows]
+    judged: Judged, ranked: np.ndarray, outside: np.ndarray, score: np.ndarray, kindly: bool
+) -> dict[str, np.ndarray]:
+    """The figures over all labelled claims: those ``outside`` get the best scores there could be, or the worst.
+
+    ranked: the claims that have a score, by rising score.
+    """
+    out = np.zeros(len(score), dtype=bool)
+    out[outside] = True
+    within, high = ranked[~out[ranked]], (judged.label[outside] == 1) == kindly
+    rows = np.concatenate([outside[~high], within, outside[high]])
+    filled = np.concatenate([np.full((~high).sum(), -1.0), score[within], np.full(high.sum(), 2.0)])  # past every score
+    return _scored(judged, rows, filled, len(judged.datasets[1])).points()
 
 
 def _tuned(
