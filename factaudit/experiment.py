@@ -33,6 +33,7 @@ from factaudit.evaluators.judging import (
 )
 from factaudit.evaluators.unread import unread
 from factaudit.inputs import Source, TableSettings, files_among, is_hub, read_inputs, sources_of
+from factaudit.joined import Joined
 from factaudit.paths import Paths, option_kinds
 from factaudit.results import Results, Row, audit_options, compare, compare_counts
 from factaudit.runfolder import (
@@ -177,29 +178,32 @@ def run(
         if annotations is not None:
             write_table(annotations, folder / "annotations.parquet")
 
+        estimator, estimates = experiment.estimate, None
+        if estimator is not None:
+            estimates = estimator.estimate(claims, verdicts, experiment.seed, experiment.confidence)
+        failed = verdicts["status"].isin(RETRIED) & verdicts["evaluator"].isin([one.name for one in evaluators])
+        again, inputs = bool(failed.any()), read.inputs  # what failed is asked for again
+        joined = Joined.of(claims, verdicts, annotations, experiment.label_rules)
+        del read, claims, verdicts, annotations, failed  # most of the memory: nothing below reads them
         with kept_rows(work / "audits") as reuse:
             results = compare(
-                claims,
-                verdicts,
+                joined,
                 **experiment.asked,
                 signatures={one.name: one.signature for one in evaluators},
-                inputs=read.inputs,
+                inputs=inputs,
                 reuse=reuse,
-                annotations=annotations,
-                label_rules=experiment.label_rules,
             )
-        if experiment.estimate is not None:
-            estimates = experiment.estimate.estimate(claims, verdicts, experiment.seed, experiment.confidence)
+        del joined
+        if estimator is not None and estimates is not None:
             results.audits.update(estimates.audits())
-            files = checksums(map(Path, experiment.estimate.files()))
+            files = checksums(map(Path, estimator.files()))
             results.about["inputs"] += files
-            results = replace(results, signature=f"{results.signature}|estimate:{experiment.estimate.signature(files)}")
+            results = replace(results, signature=f"{results.signature}|estimate:{estimator.signature(files)}")
         results.calls.extend(calls)
         tell(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {count(len(results.audits), 'audit')}")
         write_lock(folder, experiment, results, provenance=provenance, packages=_PACKAGES)
         finish(folder, results)
-        failed = verdicts["status"].isin(RETRIED) & verdicts["evaluator"].isin([one.name for one in evaluators])
-        remember_run(folder, None if failed.any() else key, said)  # what failed is asked for again
+        remember_run(folder, None if again else key, said)
         say(f"report    {folder / 'report.html'}")
     return results
 

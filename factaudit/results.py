@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 from pydantic import ValidationError
 
@@ -25,10 +22,9 @@ from factaudit.audit.core.tallies import Tallies
 from factaudit.audit.findings import findings
 from factaudit.errors import UsageError, hint
 from factaudit.files import write_json
-from factaudit.intake.load import frames
+from factaudit.joined import Joined
 from factaudit.signature import digest, signature
-from factaudit.tables import records
-from factaudit.tables.annotations import judgements, relabelled
+from factaudit.tables.digest import table_digest
 from factaudit.version import __version__
 
 if TYPE_CHECKING:
@@ -152,7 +148,7 @@ def compare(
     """Audit evaluators on claims: every audit by default, else those named (``"rates"`` or ``{"rates": {options}}``).
 
     Args:
-        claims: a validated table (`factaudit.tables`).
+        claims: a validated table (`factaudit.tables`); or `Joined`, which has the verdicts and annotations too.
         verdicts: a validated table, of these claims.
         seed: of the bootstrap, where one is needed.
         replicates: of the bootstrap; 0 gives no intervals at all.
@@ -167,30 +163,18 @@ def compare(
     """
     known = computable()
     chosen = audit_options(audits)
-    loaded = frames(claims, verdicts, mapping)
-    if loaded.claims is None or loaded.verdicts is None:
-        raise UsageError(f"compare: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given")
-    claims, verdicts = loaded.claims, loaded.verdicts
-    annotations = loaded.annotations if annotations is None else annotations
-    if label_rules and annotations is None:
-        raise UsageError("label_rules: there are no annotations that they could be made of")
-    said = None if annotations is None else judgements(annotations)
-    if said is not None and label_rules:
-        claims = relabelled(claims, said, label_rules[0])
-    judged = replace(Judged.join(claims, verdicts, said), label_rules=tuple(label_rules))
+    ready = claims if isinstance(claims, Joined) else Joined.of(claims, verdicts, annotations, label_rules, mapping)
+    judged = ready.judged
     if audits is None:
         applies = {name: known[name].applies for name in chosen}
         chosen = {n: options for n, options in chosen.items() if (asked := applies[n]) is None or asked(judged)}
     for name, options in chosen.items():
         if (complete := known[name].complete) is not None:
             chosen[name] = complete(options, signatures or {})
-    read = [claims, verdicts] if said is None else [claims, verdicts, said]
-    tables = digest(*map(table_digest, read), *label_rules)
-    settings = _Settings(title, seed, replicates, confidence, tables, Limits.of(decisions))
+    settings = _Settings(title, seed, replicates, confidence, ready.tables, Limits.of(decisions))
     found = settings.rows(judged, chosen, reuse)
-    order = verdicts["evaluator"].unique()
-    results = settings.results(about_of(judged, order, signatures or {}), inputs, chosen, found)
-    return results if not label_rules else _with_rules(results, label_rules)
+    results = settings.results(about_of(judged, ready.order, signatures or {}), inputs, chosen, found)
+    return results if not judged.label_rules else _with_rules(results, judged.label_rules)
 
 
 def _with_rules(results: Results, rules: Sequence[str]) -> Results:
@@ -380,18 +364,6 @@ def audit_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str,
             where = ".".join(map(str, first["loc"]))
             raise UsageError(f"audit {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}") from None
     return chosen
-
-
-def table_digest(table: pd.DataFrame) -> str:
-    """A hash of a table's content, rows in order."""
-    plain = table.copy(deep=False)
-    for column in plain.columns:
-        if plain[column].isna().all():
-            plain[column] = np.nan  # most columns of most tables: nothing to hash, whatever its type
-        elif plain[column].dtype == object:
-            plain[column] = [json.dumps(value, default=str) for value in records(plain[[column]])]
-    rows = pd.util.hash_pandas_object(plain, index=False).to_numpy()
-    return hashlib.sha256("\0".join(map(str, plain.columns)).encode() + rows.tobytes()).hexdigest()[:16]
 
 
 def _name(row: Row) -> str:

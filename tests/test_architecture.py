@@ -21,7 +21,7 @@ FLOORS = (
     {"tables"},
     {"intake"},
     {"llm", "knowledge", "datasets", "audit"},
-    {"report"},
+    {"report", "joined"},
     {"results"},
     {"evaluators"},
     {"runfolder"},

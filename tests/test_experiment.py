@@ -23,8 +23,8 @@ from factaudit.errors import FactauditError, InputError
 from factaudit.evaluators.judging import judge
 from factaudit.experiment import run
 from factaudit.files import atomic, held, write_json
-from factaudit.results import table_digest
 from factaudit.tables import read_claims, read_verdicts, write_table
+from factaudit.tables.digest import table_digest
 
 #: Keys that every row of an audit has (DESIGN.md).
 KEYS = {

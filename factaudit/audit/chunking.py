@@ -12,7 +12,7 @@ from factaudit.audit.core import counts as nine
 from factaudit.audit.core.checks import by_evaluator, by_keys, of_datasets
 from factaudit.audit.core.decisions import range_of
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.groups import group_by, shared_texts
+from factaudit.audit.core.groups import group_by
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.plot import DotPlot, Flips
@@ -22,6 +22,7 @@ from factaudit.audit.core.tallies import check_evaluators
 from factaudit.audit.core.words import percent
 from factaudit.audit.rates import COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import rates
+from factaudit.tables.documents import in_blocks
 from factaudit.text.chunks import words
 from factaudit.text.overlap import r2_diffs
 from factaudit.text.printable import count
@@ -59,10 +60,13 @@ def chunking(
     if not chosen:
         return []
     groups = group_by(judged.claims, by)
-    docs = shared_texts(judged.claims["doc"])
-    lengths = _lengths(docs)
     every = sorted({at for *_, at in chosen})
-    differences = dict(zip(every, r2_diffs(judged.claims["claim"].tolist(), docs, every), strict=True))
+    lengths = np.zeros(len(judged.claims), dtype=np.int64)
+    found = np.full((len(every), len(judged.claims)), np.nan)
+    for within, docs in in_blocks(judged.claims["doc"]):
+        lengths[within] = _lengths(docs)
+        found[:, within] = r2_diffs(judged.claims["claim"].iloc[within].tolist(), docs, every)
+    differences = dict(zip(every, found, strict=True))
     n_codes = len(groups.keys) * len(_KINDS)
     rows: list[tuple[int, Row]] = []
     for plain, chunked, at in chosen:
@@ -129,13 +133,15 @@ def chunking_rates(
     asked = _pairs(judged, pairs, size or 0, sizes)
     if not asked:
         return []
-    lengths = _lengths(shared_texts(judged.claims["doc"])) if size is not None else None
+    lengths = np.zeros(len(judged.claims), dtype=np.int64)
+    for within, docs in in_blocks(judged.claims["doc"]) if size is not None else ():
+        lengths[within] = _lengths(docs)
     found: dict[int | None, list[str]] = {}
     for plain, chunked, own in asked:
-        found.setdefault(None if lengths is None else own, []).extend((plain, chunked))
+        found.setdefault(None if size is None else own, []).extend((plain, chunked))
     rows: list[Row] = []
     for at, names in found.items():
-        long = np.arange(len(judged.claims)) if lengths is None else np.flatnonzero(lengths > at)
+        long = np.arange(len(judged.claims)) if at is None else np.flatnonzero(lengths > at)
         if not len(long):
             continue
         chosen = list(dict.fromkeys(names))
@@ -166,16 +172,10 @@ def _pairs(
     return [(plain, chunked, (sizes or {}).get(chunked, size)) for plain, chunked in pairs.items()]
 
 
-def _lengths(docs: Sequence[str | None]) -> np.ndarray:
-    """int64 (n,): words in each document; 0 where there is none. A document shared by many claims is counted once."""
-    known: dict[str, int] = {}
-    lengths = np.zeros(len(docs), dtype=np.int64)
-    for row, doc in enumerate(docs):
-        if isinstance(doc, str):
-            if doc not in known:
-                known[doc] = words(doc)
-            lengths[row] = known[doc]
-    return lengths
+def _lengths(docs: Sequence[str]) -> list[int]:
+    """Words in each document; one shared by many claims is counted once."""
+    known = {doc: words(doc) for doc in set(docs)}
+    return [known[doc] for doc in docs]
 
 
 def _flips(counts: np.ndarray) -> dict[str, np.ndarray]:

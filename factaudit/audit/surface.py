@@ -15,7 +15,7 @@ from factaudit.audit.core import counts as nine
 from factaudit.audit.core.checks import by_evaluator, of_datasets
 from factaudit.audit.core.decisions import surely_above, surely_below
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.groups import column_codes, shared_texts
+from factaudit.audit.core.groups import column_codes
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.jackknife import MIN_CLUSTERS, slope, slope_limits
 from factaudit.audit.core.judged import Judged
@@ -25,6 +25,7 @@ from factaudit.audit.core.shares import by_cluster
 from factaudit.audit.core.slopes import by_document, moments, slope_bounds
 from factaudit.audit.core.words import points
 from factaudit.errors import UsageError
+from factaudit.tables.documents import in_blocks
 from factaudit.text.overlap import rouge2_precision
 
 #: Each rate with the label of its class.
@@ -172,7 +173,8 @@ def _read(judged: Judged) -> _Overlap:
     labelled = np.flatnonzero(judged.label >= 0)
     r2 = np.full(len(judged.claims), np.nan)
     some = judged.claims.iloc[labelled]
-    r2[labelled] = rouge2_precision(some["claim"].tolist(), shared_texts(some["doc"]))
+    for rows, docs in in_blocks(some["doc"]):
+        r2[labelled[rows]] = rouge2_precision(some["claim"].iloc[rows].tolist(), docs)
     return _Overlap(tasks, codes, r2)
 
 

@@ -27,6 +27,8 @@ from factaudit.intake.load import frames
 from factaudit.signature import digest
 from factaudit.spec import parse_spec
 from factaudit.tables import DEFAULT_THRESHOLD, STATUSES, merge_verdicts, validate_verdicts
+from factaudit.tables.columns import is_encoded
+from factaudit.tables.documents import shared_texts
 from factaudit.tables.schema import RESERVED
 from factaudit.text.printable import printable
 
@@ -333,4 +335,4 @@ def _canonical(kind: str, options: Mapping[str, Any]) -> str:
 
 
 def _values(column: pd.Series) -> list[Any]:
-    return column.astype(object).where(column.notna(), None).tolist()
+    return shared_texts(column) if is_encoded(column) else column.astype(object).where(column.notna(), None).tolist()

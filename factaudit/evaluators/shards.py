@@ -8,6 +8,7 @@ import pandas as pd
 
 from factaudit.errors import UsageError
 from factaudit.signature import digest
+from factaudit.tables.documents import blocks, encode
 
 
 def parse_shard(text: str) -> tuple[int, int]:
@@ -36,7 +37,10 @@ def shard(claims: pd.DataFrame, part: int, parts: int) -> pd.DataFrame:
             of_text[text] = int(digest("shard", text), 16) % parts == part - 1
         return of_text[text]
 
-    kept = [mine(text) for text in claims["doc"].where(claims["doc"].notna(), claims["claim_id"])]
+    numbers, texts = encode(claims["doc"])
+    of_document = [mine(text) for start, end in blocks(texts) for text in texts[start:end].to_pylist()]
+    owners = zip(numbers.tolist(), claims["claim_id"], strict=True)
+    kept = [of_document[number] if number >= 0 else mine(claim_id) for number, claim_id in owners]
     if not any(kept):
         raise UsageError(f"shard {part}/{parts}: no document falls to it; take fewer parts than there are documents")
     return claims[kept].reset_index(drop=True)

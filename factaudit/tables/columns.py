@@ -39,6 +39,18 @@ def own_type(values: pd.Series) -> pd.Series:
     return values.astype(TEXT) if pd.api.types.infer_dtype(values, skipna=True) == "string" else values.infer_objects()
 
 
+def is_encoded(values: pd.Series) -> bool:
+    """Whether a column of text is dictionary-encoded, as long documents are (`factaudit.tables.documents`)."""
+    kind = values.dtype.pyarrow_dtype if isinstance(values.dtype, pd.ArrowDtype) else None
+    return kind is not None and pa.types.is_dictionary(kind) and is_text(kind)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether Arrow has a column as text, encoded or not."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
 def no_text(index: pd.Index) -> pd.Series:
     """A column of text that holds none."""
     return pd.Series(None, index=index, dtype=TEXT)

@@ -9,7 +9,7 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factaudit.errors import InputError, Problem
-from factaudit.tables.columns import TEXT
+from factaudit.tables.columns import TEXT, is_text
+from factaudit.tables.documents import Documents, documents_in, shared_texts
 from factaudit.tables.problems import Problems
 from factaudit.tables.schema import POSITIONS, suffix
 from factaudit.tables.validate import (
@@ -33,6 +34,9 @@ from factaudit.tables.validate import (
 )
 from factaudit.text.cells import ESCAPED, unescape_cell
 
+#: Characters of a CSV file that are read at a time, about.
+_BLOCK = 16 << 20
+
 
 def read_claims(*paths: str | Path) -> pd.DataFrame:
     """Read and validate claims from one or several files (concatenated in the order given).
@@ -42,7 +46,7 @@ def read_claims(*paths: str | Path) -> pd.DataFrame:
     """
     tables, made = [], []
     for path in paths:
-        table = read_table(path)
+        table = read_table(path, documents="doc")
         made.append("claim_id" not in table)
         tables.append(validate_claims(table, source=str(path), unit=unit(path)))
     if len(tables) > 1 and any(made):
@@ -72,8 +76,10 @@ def read_run(run_dir: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     return claims, read_verdicts(run_dir / "verdicts.parquet", claims=claims)
 
 
-def read_table(path: str | Path) -> pd.DataFrame:
+def read_table(path: str | Path, documents: str | None = None) -> pd.DataFrame:
     """Read a Parquet, JSONL or CSV file as it is, unchecked; `InputError` where it is no whole, readable file.
+
+    documents: the column of texts that many rows share, which is read as `factaudit.tables.documents` says.
 
     CSV cells are text, null where empty. Where a JSONL file has blank lines, ``attrs["positions"]`` has the line number
     of each row.
@@ -87,27 +93,32 @@ def read_table(path: str | Path) -> pd.DataFrame:
         if path.stat().st_size == 0:
             raise InputError(str(path), [Problem("the file is empty")])
         if kind == ".parquet":
-            return _read_parquet(path)
-        return _read_csv(path, kind) if kind.startswith(".csv") else _read_jsonl(path, kind)
+            return _read_parquet(path, documents)
+        return (_read_csv if kind.startswith(".csv") else _read_jsonl)(path, kind, documents)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(str(path), [Problem(f"not a whole gzip file ({_line(error)})")]) from None
     except OSError as error:
         raise InputError(str(path), [Problem(f"cannot be read ({error.strerror or _line(error)})")]) from None
 
 
-def _read_parquet(path: Path) -> pd.DataFrame:
+def _read_parquet(path: Path, documents: str | None) -> pd.DataFrame:
     try:
         file = pq.ParquetFile(path)
-        _check_header(path, file.schema_arrow.names)
+        names = file.schema_arrow.names
+        _check_header(path, names)
+        apart = documents if documents in names and is_text(file.schema_arrow.field(documents).type) else None
         # Without pandas' metadata an index that has a name ("claim_id") is the column that it is in the file.
-        table = file.read().to_pandas(ignore_metadata=True)
+        table = file.read([name for name in names if name != apart]).to_pandas(ignore_metadata=True)
+        if apart is not None:
+            table.insert(names.index(apart), apart, documents_in(path, apart))
     except pa.ArrowException as error:
         raise InputError(str(path), [Problem(f"not a readable Parquet file ({_line(error)})")]) from None
     return table.drop(columns=[name for name in table.columns if re.fullmatch(r"__index_level_\d+__", name)])
 
 
-def _read_csv(path: Path, kind: str) -> pd.DataFrame:
+def _read_csv(path: Path, kind: str, documents: str | None) -> pd.DataFrame:
     problems = Problems(str(path), "row")
+    texts = Documents()
     blocks: list[list[pa.Array]] = []
     with _open(path, kind) as file, _fields_of_any_size():
         rows = csv.reader(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), strict=True)
@@ -119,13 +130,18 @@ def _read_csv(path: Path, kind: str) -> pd.DataFrame:
             _check_header(path, [name for name in header if name])
             wrong = f"expected {len(header)} columns, as in the header, found "
             number = 0
-            for block in _blocks(filter(None, rows), 50_000):
+            apart = header.index(documents) if documents in header else None
+            for block in _blocks(filter(None, rows)):
                 for row in block:
                     number += 1
                     if len(row) != len(header):
                         problems.add(f"{wrong}{len(row)}", number)
                 if not problems.total:
-                    blocks.append([_cells(column) for column in zip(*block, strict=True)])
+                    cells = [_cells(column) for column in zip(*block, strict=True)]
+                    if apart is not None:
+                        texts.add(cells[apart])
+                        cells[apart] = pa.nulls(0, pa.large_string())
+                    blocks.append(cells)
         except UnicodeDecodeError:
             raise InputError(str(path), [_undecodable(path, kind)]) from None
         except csv.Error as error:
@@ -134,6 +150,9 @@ def _read_csv(path: Path, kind: str) -> pd.DataFrame:
     problems.raise_if_any()
     columns = {}
     for position, name in enumerate(header):
+        if position == apart:
+            columns[name] = texts.column()
+            continue
         values = pa.chunked_array([block[position] for block in blocks], type=pa.large_string())
         # pandas writes its index, and spreadsheets their empty columns, without a name.
         if name or values.null_count < len(values):
@@ -147,9 +166,13 @@ def _cells(column: Sequence[str]) -> pa.Array:
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
 
 
-def _blocks(rows: Iterator[list[str]], size: int) -> Iterator[list[list[str]]]:
+def _blocks(rows: Iterator[list[str]]) -> Iterator[list[list[str]]]:
+    """Some rows at a time: as many as the longest of the block before leaves room for, at most 50,000."""
+    size = 100
     while block := list(islice(rows, size)):
         yield block
+        longest = max(sum(map(len, row)) for row in block)
+        size = min(50_000, max(1, _BLOCK // max(1, longest)), 10 * size)
 
 
 @contextmanager
@@ -168,8 +191,9 @@ def _check_header(path: Path, names: Sequence[str]) -> None:
         raise InputError(str(path), twice)
 
 
-def _read_jsonl(path: Path, kind: str) -> pd.DataFrame:
+def _read_jsonl(path: Path, kind: str, documents: str | None) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
+    read, size = _Rows(documents), 0
     problems = Problems(str(path), "line")
     positions: list[int] = []
     with _open(path, kind) as file:
@@ -195,15 +219,60 @@ def _read_jsonl(path: Path, kind: str) -> pd.DataFrame:
                 if isinstance(row, dict):
                     rows.append(row)
                     positions.append(number)
+                    size += len(line)
+                    if size > _BLOCK:
+                        read.add(rows)
+                        rows, size = [], 0
                 else:
                     problems.add(f"expected a JSON object, found {type(row).__name__}", number)
     problems.raise_if_any()
-    # `object` keeps "007" a text.
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    table = pd.DataFrame({name: pd.Series([row.get(name) for row in rows], dtype="object") for name in names})
-    if rows and positions[-1] != len(rows):
+    read.add(rows)
+    table = read.table()
+    if positions and positions[-1] != len(positions):
         table.attrs[POSITIONS] = positions
     return table
+
+
+class _Rows:
+    """Objects as columns, some rows at a time: as Python's objects, all together take several times the file's size."""
+
+    def __init__(self, documents: str | None) -> None:
+        self._columns: dict[str, list[pa.Array | list[Any]]] = {}
+        self._size = 0
+        self._documents, self._texts = documents, Documents()
+
+    def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        for name in dict.fromkeys(name for row in rows for name in row):
+            if name not in self._columns:
+                self._columns[name] = []
+                self._put(name, [None] * self._size)
+        for name in self._columns:
+            self._put(name, [row.get(name) for row in rows])
+        self._size += len(rows)
+
+    def _put(self, name: str, values: list[Any]) -> None:
+        only_text = all(value is None or isinstance(value, str) for value in values)
+        piece = pa.array(values, pa.large_string()) if only_text else values
+        if name == self._documents:
+            if only_text:
+                self._texts.add(piece)
+                return
+            self._documents = None  # lists of texts, say
+            self._columns[name].append(shared_texts(self._texts.column()))
+        self._columns[name].append(piece)
+
+    def table(self) -> pd.DataFrame:
+        return pd.DataFrame({name: self._column(name, pieces) for name, pieces in self._columns.items()})
+
+    def _column(self, name: str, pieces: list[pa.Array | list[Any]]) -> pd.Series:
+        if name == self._documents:
+            return self._texts.column()
+        texts = [piece for piece in pieces if isinstance(piece, pa.Array)]
+        if len(texts) == len(pieces) and any(len(piece) > piece.null_count for piece in texts):
+            return pd.Series(pa.chunked_array(texts), dtype=TEXT)
+        # `object` keeps "007" a text.
+        values = [value for piece in pieces for value in (piece if isinstance(piece, list) else piece.to_pylist())]
+        return pd.Series(values, dtype="object")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -10,7 +10,19 @@ import pandas as pd
 import pyarrow.compute as pc
 
 from factaudit.signature import digest
-from factaudit.tables.columns import TEXT, arrow, binary, chunk_lists, no_text, own_type, repeats, scores, text
+from factaudit.tables.columns import (
+    TEXT,
+    arrow,
+    binary,
+    chunk_lists,
+    is_encoded,
+    no_text,
+    own_type,
+    repeats,
+    scores,
+    text,
+)
+from factaudit.tables.documents import digests, encode, joined
 from factaudit.tables.problems import Problems, parts
 from factaudit.tables.schema import (
     CLAIM_COLUMNS,
@@ -45,7 +57,9 @@ def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "ro
 
     standard: dict[str, Any] = {}
     for column in _CLAIM_TEXT:
-        if column in table:
+        if column == "doc" and column in table and is_encoded(table[column]):
+            standard[column] = table[column]
+        elif column in table:
             standard[column] = text(table[column], column, problems)
         else:
             standard[column] = no_text(table.index)
@@ -143,10 +157,18 @@ def merge_claims(tables: Sequence[pd.DataFrame], sources: Sequence[str] = ()) ->
     """Put validated claims tables under each other; the same id twice is an `InputError` that names its ``sources``."""
     if len(tables) == 1:
         return tables[0]
-    claims = pd.concat(tables, ignore_index=True)
+    claims = _stacked(tables)
     problems = Problems("claims", parts=parts(tables, sources))
     problems.duplicates(claims["claim_id"], "claim_id", "ids that are unique over all the sources")
     problems.raise_if_any()
+    return claims
+
+
+def _stacked(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    if not any(is_encoded(table["doc"]) for table in tables):
+        return pd.concat(tables, ignore_index=True)
+    claims = pd.concat([table.drop(columns="doc") for table in tables], ignore_index=True)
+    claims.insert(CLAIM_COLUMNS.index("doc"), "doc", joined(table["doc"] for table in tables))
     return claims
 
 
@@ -180,16 +202,15 @@ def claim_positions(claims: pd.DataFrame, ids: pd.Series) -> np.ndarray:
 
 def make_claim_ids(claims: pd.DataFrame) -> pd.Series:
     """Stable ids: a hash of (dataset, system, response_id, doc, claim, position among equals), 16 hex digits."""
-    columns = ["dataset", "system", "response_id", "doc", "claim"]
-    rows = list(zip(*(claims[c].astype(object).where(claims[c].notna(), None) for c in columns), strict=True))
-    documents: dict[str | None, str | None] = {}
+    columns = ["dataset", "system", "response_id", "claim"]
+    rows = zip(*(claims[c].astype(object).where(claims[c].notna(), None) for c in columns), strict=True)
+    # A document is long and shared by many claims: it is hashed once.
+    numbers, documents = encode(claims["doc"])
+    hashed = [*digests(documents), None]
     seen: dict[str, int] = {}
     ids = []
-    for dataset, system, response, doc, claim in rows:
-        # A document is long and shared by many claims: it is hashed once.
-        if doc not in documents:
-            documents[doc] = None if doc is None else digest(doc, length=64)
-        key = digest(dataset, system, response, documents[doc], claim, length=64)
+    for (dataset, system, response, claim), number in zip(rows, numbers.tolist(), strict=True):
+        key = digest(dataset, system, response, hashed[number], claim, length=64)
         position = seen.get(key, 0)
         seen[key] = position + 1
         ids.append(digest(key, str(position)))

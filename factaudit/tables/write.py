@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from factaudit.files import atomic
-from factaudit.tables.columns import TEXT
+from factaudit.tables.columns import TEXT, is_encoded
+from factaudit.tables.documents import parts
 from factaudit.tables.plain import as_json, is_missing, records
 from factaudit.tables.schema import suffix
 from factaudit.text.cells import escape_cell
@@ -34,8 +35,7 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
     table = table.set_axis(table.columns.map(str), axis=1)
     with atomic(target) as temporary:
         if kind == ".parquet":
-            frame = pa.Table.from_pandas(_flat(table, lists=False), preserve_index=False)
-            pq.write_table(frame, temporary, compression="zstd")
+            _write_parquet(_flat(table, lists=False), temporary)
             return
         full = table.drop(columns=[c for c in table.columns if c not in _ALWAYS and _says_nothing(table[c])])
         if kind.startswith(".csv"):
@@ -48,6 +48,29 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
             text = "".join(as_json(row) + "\n" for row in records(full))
         # No name and no time stamp in the gzip header: the same table gives the same bytes.
         temporary.write_bytes(gzip.compress(text.encode(), mtime=0) if kind.endswith(".gz") else text.encode())
+
+
+def _write_parquet(flat: pd.DataFrame, path: Path) -> None:
+    frame = pa.Table.from_pandas(flat, preserve_index=False)
+    name = next((column for column in flat.columns if is_encoded(flat[column])), None)
+    if name is None:
+        pq.write_table(frame, path, compression="zstd")
+        return
+    # Readers find text, as in every other table, and each document once in a row group: they need no more in memory.
+    as_text = pa.Table.from_pandas(flat.iloc[:0].astype({name: TEXT}), preserve_index=False).schema
+    at, shared = frame.schema.get_field_index(name), [column for column in flat if column not in ("claim_id", "claim")]
+    with pq.ParquetWriter(
+        path,
+        frame.schema,
+        compression="zstd",
+        store_schema=False,
+        use_dictionary=shared,
+        dictionary_pagesize_limit=1 << 30,
+    ) as writer:
+        writer.add_key_value_metadata(as_text.metadata)
+        for start, texts in parts(flat[name]):
+            part = frame.slice(start, len(texts))
+            writer.write_table(part.set_column(at, frame.field(at), texts), row_group_size=len(texts))
 
 
 def _says_nothing(values: pd.Series) -> bool:

@@ -28,7 +28,8 @@ def is_floor(name: str) -> bool:
 def _claims(judged: Judged) -> list[Row]:
     rows = []
     clusters = pd.Series(judged.clusters)
-    for dataset, part in judged.claims.reset_index(drop=True).groupby("dataset", sort=True):
+    read = judged.claims[["dataset", "task", "system", "response_id", "label"]].reset_index(drop=True)
+    for dataset, part in read.groupby("dataset", sort=True):
         tasks = part["task"].dropna().unique()
         responses = part.loc[part["response_id"].notna(), ["system", "response_id"]].drop_duplicates()
         rows.append(

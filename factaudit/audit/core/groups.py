@@ -82,12 +82,6 @@ def column_codes(claims: pd.DataFrame, column: str) -> tuple[np.ndarray, list[An
     return rank[codes], [names[i] for i in order] + missing
 
 
-def shared_texts(values: pd.Series) -> list[str | None]:
-    """A column of texts, equal ones as one object: a document of many claims is in memory once. None for missing."""
-    codes, found = pd.factorize(values)
-    return np.array([*found, None], dtype=object)[codes].tolist()
-
-
 def pair_codes(first: np.ndarray, second: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The pairs of codes that occur, as ``first * size + second`` in ascending order, and each row's place among them.
 

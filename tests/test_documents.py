@@ -1,0 +1,136 @@
+"""Documents that many claims share: held once, on disk where they are long, and the same in every figure and file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from factaudit.errors import InputError
+from factaudit.evaluators.judging import judge, name_evaluator
+from factaudit.evaluators.shards import shard
+from factaudit.results import compare
+from factaudit.tables import documents, make_claim_ids, read_claims, read_verdicts, write_table
+from factaudit.tables.columns import is_encoded
+from factaudit.tables.digest import table_digest
+
+
+def make_long(monkeypatch):
+    """Let a few bytes count as long: documents are on disk then, and read a few at a time."""
+    monkeypatch.setattr(documents, "LARGE", 0)
+    monkeypatch.setattr(documents, "IN_MEMORY", 64)
+    monkeypatch.setattr(documents, "BLOCK", 50)
+
+
+def table(n: int = 60) -> pd.DataFrame:
+    texts = ["the cat sat on the mat, é", "a dog\nbarks at the moon", "", None, "no \U0001f600 end " * 9]
+    return pd.DataFrame(
+        {
+            "claim_id": [f"c{i}" for i in range(n)],
+            "dataset": [f"d{i % 2}" for i in range(n)],
+            "system": [f"s{i % 3}" for i in range(n)],
+            "claim": ["the cat sat", "a dog barks at", "no \U0001f600 end no", "the moon"] * (n // 4),
+            "doc": [texts[i // 3 % 5] for i in range(n)],
+            "label": [i % 2 for i in range(n)],
+            "note": [f"n{i}" for i in range(n)],
+        }
+    )
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv", ".jsonl.gz"])
+def test_files_are_read_the_same_however_long_the_documents(tmp_path, monkeypatch, suffix):
+    path = tmp_path / f"claims{suffix}"
+    write_table(table(), path)
+    plain = read_claims(path)
+    make_long(monkeypatch)
+    long = read_claims(path)
+    assert is_encoded(long["doc"])
+    assert not is_encoded(plain["doc"])
+    pd.testing.assert_frame_equal(long.assign(doc=long["doc"].astype(plain["doc"].dtype)), plain)
+    assert table_digest(long) == table_digest(plain)
+    assert make_claim_ids(long).tolist() == make_claim_ids(plain).tolist()
+    again = tmp_path / "again.parquet"
+    write_table(long, again)
+    assert pq.ParquetFile(again).num_row_groups > 1
+    pd.testing.assert_frame_equal(pd.read_parquet(again), plain)
+    pd.testing.assert_frame_equal(read_claims(again).astype({"doc": plain["doc"].dtype}), plain)
+
+
+def test_parts_of_any_kind_are_one_column(monkeypatch):
+    make_long(monkeypatch)
+    made = documents.Documents()
+    made.add(pa.array(["a" * 40, "a" * 40, None, None, "b"], pa.string()))
+    made.add(pa.array(["b", "c" * 40, None, ""], pa.large_string()).dictionary_encode())
+    made.add(pa.array([], pa.large_string()))
+    column = made.column()
+    wanted = ["a" * 40, "a" * 40, None, None, "b", "b", "c" * 40, None, ""]
+    assert documents.shared_texts(column) == wanted
+    numbers, texts = documents.encode(column)
+    assert numbers.tolist() == [0, 0, -1, -1, 1, 1, 2, -1, 3]
+    assert len(texts) == 4
+    documents.forget()
+    found = dict.fromkeys(range(len(wanted)))
+    for rows, read in documents.in_blocks(column):
+        found |= dict(zip(rows.tolist(), read, strict=True))
+    assert list(found.values()) == wanted
+    both = documents.joined([column, pd.Series(["c" * 40, None], dtype="str")])
+    assert documents.shared_texts(both) == [*wanted, "c" * 40, None]
+    # What pandas puts together itself has several dictionaries.
+    assert documents.shared_texts(pd.concat([column, both], ignore_index=True)) == [*wanted, *wanted, "c" * 40, None]
+
+
+def test_figures_verdicts_and_shards_are_the_same(tmp_path, monkeypatch):
+    path = tmp_path / "claims.parquet"
+    write_table(table(), path)
+    random = np.random.default_rng(0)
+    for name in ("x", "chunked-x"):
+        verdicts = pd.DataFrame({"claim_id": table()["claim_id"], "evaluator": name, "score": random.random(60)})
+        write_table(verdicts, tmp_path / f"{name}.parquet")
+
+    def figures():
+        claims = read_claims(path)
+        verdicts = read_verdicts(tmp_path / "x.parquet", tmp_path / "chunked-x.parquet", claims=claims)
+        audits = ["surface_bias", {"chunking": {"size": 3}}, {"chunking_rates": {"size": 3}}, "rates"]
+        found = compare(claims, verdicts, audits=audits, replicates=50)
+        judged = judge(claims, [name_evaluator("rouge2")])
+        return found.to_dict(), judged.to_dict("list"), shard(claims, 1, 2)["claim_id"].tolist()
+
+    plain = figures()
+    make_long(monkeypatch)
+    long = figures()
+    assert is_encoded(read_claims(path)["doc"])
+    assert json.dumps(long[0]) == json.dumps(plain[0])
+    pd.testing.assert_frame_equal(pd.DataFrame(long[1]), pd.DataFrame(plain[1]))
+    assert long[2] == plain[2]
+
+
+def test_a_table_s_digest_is_of_the_hashes_that_pandas_makes():
+    frame = table().assign(score=[0.5, np.nan] * 30, none=None, label=pd.array([1, 0, None] * 20, dtype="Int8"))
+    frame["doc"] = frame["doc"].astype("str")
+    plain = frame.assign(none=np.nan)
+    rows = pd.util.hash_pandas_object(plain, index=False).to_numpy()
+    told = hashlib.sha256("\0".join(frame.columns).encode() + rows.tobytes()).hexdigest()[:16]
+    assert table_digest(frame) == told
+
+
+def test_rows_of_json_may_change_their_minds(tmp_path, monkeypatch):
+    monkeypatch.setattr("factaudit.tables.read._BLOCK", 1)
+    path = tmp_path / "claims.jsonl"
+    rows = [
+        {"claim_id": "a", "dataset": "D", "claim": "x", "doc": "one"},
+        {"claim_id": "b", "dataset": "D", "claim": "y", "doc": None, "doc_id": 7, "label": 1},
+        {"claim_id": "c", "dataset": "D", "claim": "z", "doc": "one", "doc_id": "07", "label": "0"},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    claims = read_claims(path)
+    assert claims["doc_id"].tolist()[1:] == ["7", "07"]
+    assert claims["label"].tolist() == [pd.NA, 1, 0]
+    assert documents.shared_texts(claims["doc"]) == ["one", None, "one"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {**rows[0], "claim_id": "d", "doc": [1]}]))
+    with pytest.raises(InputError, match="line 4, column 'doc': expected text, found \\[1\\]"):
+        read_claims(path)
