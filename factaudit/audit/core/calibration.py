@@ -67,7 +67,7 @@ class Ranked:
         rank[order] = np.arange(len(order))
         # The least rank of the least loss, by additions in place: choosing elements takes ten times as long.
         loss -= loss.min(0)
-        np.minimum(loss, 1, out=loss)
+        np.sign(loss, out=loss)
         if 2 * len(order) > np.iinfo(loss.dtype).max:
             loss = loss.astype(np.int64)
         loss *= len(order)
@@ -100,7 +100,7 @@ def cumulated(weights: np.ndarray, largest: int) -> np.ndarray:
     """
     labels, t, b = weights.shape
     below = np.zeros((labels, t + 1, b), dtype=narrowest(largest))
-    if b < 32:
+    if b < 256:
         np.cumsum(weights, axis=1, out=below[:, 1:])
     else:
         for i in range(t):  # row by row, which is how they lie in memory
