@@ -17,6 +17,8 @@ from factaudit.text.tokens import Tokens, places, rouge_text
 
 #: So many characters of documents and claims are read together, or one document with its claims.
 BLOCK = 1 << 20
+#: How many of a code's 64 bits are looked at first, and how many are not.
+_BITS, _REST = 20, np.uint64(44)
 
 
 def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.ndarray:
@@ -113,7 +115,7 @@ class _Found:
         follows[ends[1:][np.diff(ends) > 0] - 1] = False
         first = np.flatnonzero(follows)
         split = first.searchsorted(ends[len(docs)])
-        asked, there = first[split:], first[:split]
+        there, asked = first[:split], first[split:]
         for seed in count_up():
             code = _codes(self._tokens.words, doc, seed)
             # Stable, so that those of one claim stay side by side among equals.
@@ -122,21 +124,21 @@ class _Found:
             if (new[1:] | self._same(doc, order[1:], order[:-1])).all():
                 break
         starts = np.flatnonzero(new)
-        codes = code[order[starts]]
-        maybe = np.zeros(1 << 20, dtype=bool)
-        maybe[codes >> np.uint64(44)] = True
-        at = there[maybe[code[there] >> np.uint64(44)]]
-        place = codes.searchsorted(code[at])
-        place[place == len(codes)] = 0
-        held = self._same(doc, at, order[starts[place]])
-        self.at, self.bigram = at[held], place[held]
         self._size = len(starts)
         # Of each bigram of each claim: its number, the claim, and how many times the claim has had it before.
         self._asked = np.cumsum(new) - 1
         self._claim = np.repeat(np.arange(len(block.rows)), np.diff(ends[len(docs) :]))[order - ends[len(docs)]]
         run = new | (np.diff(self._claim, prepend=-1) != 0)
-        since = np.flatnonzero(run)
-        self._before = np.arange(len(order)) - since[np.cumsum(run) - 1]
+        self._before = np.arange(len(order)) - np.flatnonzero(run)[np.cumsum(run) - 1]
+        # No claim has most of a document's bigrams, which a look at the first bits of their codes tells of nearly all.
+        codes = code[order[starts]]
+        maybe = np.zeros(1 << _BITS, dtype=bool)
+        maybe[codes >> _REST] = True
+        at = there[maybe[code[there] >> _REST]]
+        place = codes.searchsorted(code[at])
+        place[place == len(codes)] = 0
+        held = self._same(doc, at, order[starts[place]])
+        self.at, self.bigram = at[held], place[held]
 
     def _same(self, doc: np.ndarray, some: np.ndarray, others: np.ndarray) -> np.ndarray:
         """bool (n,): whether bigrams, by the number of their first token, are the same and of the same document."""
