@@ -34,6 +34,10 @@ IN_MEMORY = 1_000_000
 #: The target of 30 M claims, in MB.
 PEAK = 2048
 AUDITS = ("rates", "quantification", "consistency", "headroom", "ranking_pairs", "transfer")
+#: Those that resample or permute single clusters, or read scores: where their rows are compared with those of arrays.
+COMPARED = ("differences", "ranking", "adjustment", "adjusted_bias")
+#: Those that read scores.
+SCORES = {"adjustment", "adjusted_bias"}
 
 
 def make(n: int, folder: Path) -> None:
@@ -78,7 +82,8 @@ def step(how: str, folder: Path, audits: list[str], rows: Path) -> dict[str, flo
         tables = of_files([str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")])
         with tempfile.TemporaryDirectory(dir=folder) as spill:
             engine = tables.engine(Path(spill))
-            found = _rows(Stored(engine, prepare(engine, tables)), audits)
+            prepared = prepare(engine, tables, scores=bool(SCORES & set(audits)))
+            found = _rows(Stored(engine, prepared), audits)
             engine.close()
     told = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
     rows.write_text(json.dumps(found))
@@ -94,7 +99,7 @@ def _rows(judged: Any, audits: list[str]) -> dict[str, Any]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--claims", type=int, nargs="+", default=[IN_MEMORY, 30_000_000])
-    parser.add_argument("--audits", nargs="+", default=list(AUDITS))
+    parser.add_argument("--audits", nargs="+", help="By default six, and four more up to 1 M claims.")
     parser.add_argument("--folder", type=Path, help="Where tables are made (and kept), by default a temporary folder.")
     parser.add_argument("--step", choices=("arrays", "queries"), help=argparse.SUPPRESS)
     parser.add_argument("--rows", type=Path, help=argparse.SUPPRESS)
@@ -102,39 +107,40 @@ def main() -> int:
     if args.step:
         print(json.dumps(step(args.step, args.folder, args.audits, args.rows)))
         return 0
-    ours: dict[int, dict[str, float]] = {}
-    peer: dict[int, dict[str, float]] = {}
+    sizes = sorted(args.claims)
+    work = [(n, args.audits or list(AUDITS)) for n in sizes]
+    work += [(n, list(COMPARED)) for n in sizes if n <= IN_MEMORY and not args.audits]
+    met: list[bool] = []
+    growth: dict[int, Cost] = {}
     with tempfile.TemporaryDirectory() as temporary:
-        for n in sorted(args.claims):
+        for n, audits in work:
             folder = (args.folder or Path(temporary)) / str(n)
             if not (folder / "claims.parquet").exists():
                 folder.mkdir(parents=True, exist_ok=True)
                 make(n, folder)
-            rows = {}
-            for how, found in (("queries", ours), ("arrays", peer)):
-                if how == "arrays" and n > IN_MEMORY:
-                    continue
+            found, rows = {}, {}
+            for how in ("queries", "arrays")[: 2 if n <= IN_MEMORY else 1]:
                 path = Path(temporary) / f"{how}.json"
                 command = [sys.executable, __file__, "--step", how, "--folder", folder, "--rows", path]
-                done = subprocess.run([*command, "--audits", *args.audits], check=True, capture_output=True, text=True)
-                found[n], rows[how] = json.loads(done.stdout), path.read_bytes()
+                done = subprocess.run([*command, "--audits", *audits], check=True, capture_output=True, text=True)
+                found[how], rows[how] = json.loads(done.stdout), path.read_bytes()
             if len(rows) == 2 and rows["queries"] != rows["arrays"]:
                 print(f"{n:,} claims: the rows of queries and arrays differ")
                 return 1
-    costs = {n: Cost(each["cpu"], each["wall"]) for n, each in ours.items()}
-    what = f"{len(args.audits)} audits past memory, {{}} claims × {EVALUATORS} evaluators"
-    met = [report(what.format(f"{n:,}"), costs[n], peer=_peer(peer.get(n), "cpu"), growth=costs) for n in costs]
-    for n, each in ours.items():
-        limit = PEAK if n == max(ours) else None
-        told = f"{what.format(f'{n:,}')}: peak memory"
-        met.append(report(told, each["megabytes"], "MB", peer=_peer(peer.get(n), "megabytes"), at_most=limit))
+            cost = {how: Cost(each["cpu"], each["wall"]) for how, each in found.items()}
+            told = "" if audits != list(COMPARED) else f" ({', '.join(COMPARED)})"
+            what = f"{len(audits)} audits past memory{told}, {n:,} claims × {EVALUATORS} evaluators"
+            if not told:
+                growth[n] = cost["queries"]
+            met.append(report(what, cost["queries"], peer=_peer(cost), growth=growth if not told else None))
+            peaks = {how: each["megabytes"] for how, each in found.items()}
+            limit = PEAK if n == sizes[-1] else None
+            met.append(report(f"{what}: peak memory", peaks["queries"], "MB", peer=_peer(peaks), at_most=limit))
     return not all(met)
 
 
-def _peer(found: dict[str, float] | None, key: str) -> tuple[str, Cost | float] | None:
-    if found is None:
-        return None
-    return "in memory", Cost(found["cpu"], found["wall"]) if key == "cpu" else found[key]
+def _peer(found: dict[str, Any]) -> tuple[str, Any] | None:
+    return ("in memory", found["arrays"]) if "arrays" in found else None
 
 
 if __name__ == "__main__":
