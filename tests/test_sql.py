@@ -128,6 +128,21 @@ def test_tables_are_joined_and_claims_read_in_parts_with_the_same_result(tmp_pat
     engine.close()
 
 
+@pytest.mark.parametrize("lacking", ["label", "system"])
+def test_nothing_to_calibrate_on_is_no_error(tmp_path, lacking):
+    claims, verdicts = messy(8, 60)
+    claims.loc[claims["dataset"] == "a", lacking] = None
+    known = validate_claims(claims)
+    judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
+    tables = written(tmp_path, claims, verdicts)
+    engine = tables.engine(tmp_path)
+    stored = Stored(engine, prepare(engine, tables, scores=True))
+    for name in ("adjustment", "adjusted_bias"):
+        compute = computable()[name].compute
+        assert compute(stored, intervals=Intervals(20)) == compute(judged, intervals=Intervals(20))
+    engine.close()
+
+
 def test_error_rates_are_estimated_as_from_arrays(tmp_path, monkeypatch):
     claims, verdicts = messy(7)
     del claims["task"]  # as a column without values

@@ -190,7 +190,7 @@ class Stored:
         total = int(found["n"].sum())
 
         def rows() -> Iterator[Claims]:
-            parts = -(-total // _ROWS)
+            parts = max(1, -(-total // _ROWS))
             for part in range(parts):
                 some = f"SELECT {_listed(groups.columns)}{', '.join(columns)}, cluster FROM {table} WHERE {where}"
                 some += f" AND MOD(cluster, {parts}) = {part}" if parts > 1 else ""

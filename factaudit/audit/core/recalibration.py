@@ -111,7 +111,7 @@ class Resampled:
 
 def resampled(case: Case, methods: Sequence[str], dataset: str, intervals: Intervals | None) -> Resampled | None:
     """Resample whole clusters, calibrate and correct again; None where there is nothing to resample."""
-    if intervals is None:
+    if intervals is None or not case.n_systems:
         return None
     spread = Spread.of(case)
     size, n_clusters = spread.members.shape
