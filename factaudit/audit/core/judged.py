@@ -209,11 +209,15 @@ class Judged:
         return np.bincount(self._places(groups).group, minlength=len(groups.keys))
 
     def scored(self, groups: Groups, places: Sequence[int], evaluator: int) -> Case:
-        units = self.at(groups.level)
-        place = np.full(len(groups.keys) + 1, -1, dtype=np.int64)  # the last one is that of code -1
-        place[list(places)] = np.arange(len(places))
-        rows = np.flatnonzero((place[groups.codes] >= 0) & (units.label >= 0))
-        return Case.of(units.claims_of(evaluator, rows, place[groups.codes[rows]]), len(places))
+        units, key = self.at(groups.level), ("labelled", groups.level)
+        last = self.kept.get(key)
+        if last is None or last[0] is not groups or last[1] != list(places):  # else only the evaluator is another one
+            place = np.full(len(groups.keys) + 1, -1, dtype=np.int64)  # the last one is that of code -1
+            place[list(places)] = np.arange(len(places))
+            rows = np.flatnonzero((place[groups.codes] >= 0) & (units.label >= 0))
+            last = self.kept[key] = groups, list(places), rows, place[groups.codes[rows]]
+        _, _, rows, system = last
+        return Case.of(units.claims_of(evaluator, rows, system), len(places))
 
     def claims_of(self, evaluator: int, rows: np.ndarray, system: np.ndarray) -> Claims:
         """Some claims, each with its system's place, as one evaluator sees them."""

@@ -58,6 +58,8 @@ class Kinds:
     ) -> Kinds:
         """Of claims, or of kinds with their ``times``: (m,) each, in any order."""
         order = np.argsort(score)
+        by_score = score[order]
+        values = by_score[np.append(True, (by_score[1:] > by_score[:-1]) | _lost(by_score))[: len(order)]]
         # By system as well: of short numbers numpy counts, which is much faster than comparing.
         order = order[np.argsort(system[order].astype(np.uint16), kind="stable")]
         which, ranked = system[order].astype(np.int64), score[order]
@@ -67,7 +69,7 @@ class Kinds:
         found = np.flatnonzero(total)
         place, said = np.divmod(found, 9)
         which, ranked = which[new][place], ranked[new][place]
-        return cls(which, said // 3 - 1, said % 3 - 1, ranked, total[found], np.unique(ranked), n_systems)
+        return cls(which, said // 3 - 1, said % 3 - 1, ranked, total[found], values, n_systems)
 
     def binned(self, most: int) -> Kinds:
         """By at most so many bins of scores, a bin being called by its greatest."""
@@ -170,7 +172,14 @@ class Case:
 
         A method can use the claims with a prediction, or those with a score.
         """
+        return self._sizes[method in METHODS[2:]]
+
+    @cached_property
+    def _sizes(self) -> tuple[np.ndarray, np.ndarray]:
         kinds = self.kinds
-        usable = ~np.isnan(kinds.score) if method in METHODS[2:] else kinds.prediction >= 0
-        codes = (kinds.system * 3 + kinds.label % 3) * 2 + usable
-        return np.bincount(codes, kinds.times, self.n_systems * 6).astype(np.int64).reshape(-1, 3, 2)
+        every, scored = kinds.tables.sum(-1), ~np.isnan(kinds.score)
+        cells = kinds.system[scored] * 3 + kinds.label[scored] % 3
+        with_score = np.bincount(cells, kinds.times[scored], self.n_systems * 3).astype(np.int64).reshape(-1, 3)
+        usable = (kinds.tables[..., :2].sum(-1), with_score)
+        predicted, tuned = (np.stack([every - each, each], axis=-1) for each in usable)
+        return predicted, tuned
