@@ -112,9 +112,8 @@ def each(n: int, folder: Path) -> None:
 
 
 def stepped(name: str, folder: Path) -> Cost:
-    """A step in a process of its own, with that one's peak memory."""
-    process = spawned(__file__, "--step", name, "--folder", folder)
-    return Cost(**json.loads(process.result), megabytes=process.megabytes)
+    """A step in a process of its own."""
+    return Cost(**json.loads(spawned(__file__, "--step", name, "--folder", folder).result))
 
 
 def tables(sizes: list[int], words: int) -> Iterator[bool]:
@@ -134,7 +133,7 @@ def tables(sizes: list[int], words: int) -> Iterator[bool]:
     yield report(f"read, check and join, {of(n)}", found["load"][n], peer=merged, growth=found["load"])
     for part in PARTS:
         yield report(f"`{part}` without intervals, {of(n)}", found[part][n], growth=found[part])
-    every = f"`factaudit audit`, all audits with 2,000 replicates and the report, {of(n)}"
+    every = f"`factaudit audit`: all audits, 2,000 replicates, the report; {of(n)}, documents of {words} words"
     yield report(every, found["audit"][n], at_most=SECONDS, growth=found["audit"])
     memory = {size: cost.megabytes or 0.0 for size, cost in found["audit"].items()}
     yield report(f"{every}: peak memory", memory[n], "MB", at_most=MEGABYTES, growth=memory)
