@@ -35,6 +35,7 @@ from factaudit.evaluators.unread import unread
 from factaudit.inputs import Source, TableSettings, files_among, is_hub, read_inputs, sources_of
 from factaudit.joined import Joined
 from factaudit.paths import Paths, option_kinds
+from factaudit.report.claims import Claims, telling_more
 from factaudit.results import Results, Row, audit_options, compare, compare_counts
 from factaudit.runfolder import (
     check_audits,
@@ -50,6 +51,7 @@ from factaudit.sql.run import Further
 from factaudit.sql.run import run as run_held
 from factaudit.sql.source import chosen
 from factaudit.tables import merge_verdicts, write_table
+from factaudit.tables.annotations import read_annotations
 from factaudit.tables.counts import read_counts
 from factaudit.text.printable import count
 from factaudit.unchanged import depends_on, finish, kept_rows, remember_run, same_run
@@ -183,6 +185,7 @@ def run(
             estimates = estimator.estimate(claims, verdicts, experiment.seed, experiment.confidence)
         failed = verdicts["status"].isin(RETRIED) & verdicts["evaluator"].isin([one.name for one in evaluators])
         again, inputs = bool(failed.any()), read.inputs  # what failed is asked for again
+        told = telling_more(verdicts)
         joined = Joined.of(claims, verdicts, annotations, experiment.label_rules)
         del read, claims, verdicts, annotations, failed  # most of the memory: nothing below reads them
         with kept_rows(work / "audits") as reuse:
@@ -193,7 +196,6 @@ def run(
                 inputs=inputs,
                 reuse=reuse,
             )
-        del joined
         if estimator is not None and estimates is not None:
             results.audits.update(estimates.audits())
             files = checksums(map(Path, estimator.files()))
@@ -202,7 +204,9 @@ def run(
         results.calls.extend(calls)
         tell(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {count(len(results.audits), 'audit')}")
         write_lock(folder, experiment, results, provenance=provenance, packages=_PACKAGES)
-        finish(folder, results)
+        people = folder / "annotations.parquet"
+        shown = Claims(joined.judged, told, read_annotations(people) if people.is_file() else None)
+        finish(folder, results, shown)
         remember_run(folder, None if again else key, said)
         say(f"report    {folder / 'report.html'}")
     return results

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from factaudit.audit import computable
 from factaudit.files import write_json
@@ -18,14 +18,20 @@ from factaudit.results import Results, Row
 from factaudit.runfolder import opened, written_by_runs
 from factaudit.signature import digest, file_checksum
 
+if TYPE_CHECKING:
+    from factaudit.report.claims import Claims
 
-def finish(folder: Path, results: Results) -> None:
-    """Write ``results.json`` and render it; remove the tables and figures of an earlier run that this one has not."""
+
+def finish(folder: Path, results: Results, claims: Claims | None = None) -> None:
+    """Write ``results.json`` and render it; remove the tables and figures of an earlier run that this one has not.
+
+    claims: those that the folder holds, where they are at hand.
+    """
     write_json(folder / "results.json", results.to_dict())
-    refresh(folder)
+    refresh(folder, claims=claims)
 
 
-def refresh(folder: Path, *, png: bool = False, anew: bool = False) -> list[Path]:
+def refresh(folder: Path, *, png: bool = False, anew: bool = False, claims: Claims | None = None) -> list[Path]:
     """Render the ``results.json`` of a run folder; returns the files that stand for it.
 
     Where the results, the tables that the report shows, the code and every file that it wrote are as an earlier
@@ -41,7 +47,7 @@ def refresh(folder: Path, *, png: bool = False, anew: bool = False) -> list[Path
         return [folder / name for name in files]
     if not there:
         drawn = {name: key for name, key in drawn.items() if untouched(folder, {name: files.get(name)})}
-    paths = sorted(render(folder, png=png, drawn=drawn))
+    paths = sorted(render(folder, png=png, drawn=drawn, claims=claims))
     now = {path.relative_to(folder).as_posix(): file_checksum(path) for path in paths}
     for name in set(files) - set(now):
         if re.fullmatch(r"(tables|figures)/[\w-][\w.-]*", name):

@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 from test_estimate_page import CHROMIUM, DRIVER, HOSTILE, browser_test
 
+from factaudit.audit.core.judged import Judged
 from factaudit.report import claims as module
 from factaudit.report.claims import Asked, Claims, link
 from factaudit.report.view import serve
@@ -72,14 +73,14 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_chunks_without_a_score_are_shown_as_such() -> None:
     claims, verdicts = tables(12)
     verdicts["chunk_scores"] = pd.Series([[0.25, None, float("nan")], *[None] * 23], dtype=object)
-    found = Claims(claims, verdicts)
+    found = Claims(Judged.join(claims, verdicts), verdicts)
     assert found.row(0)["said"][0]["chunks"] == [0.25, None, None]
     assert unpacked(found.packed())["total"] == 12
 
 
 def test_what_is_asked_for_is_found_and_the_surest_errors_come_first() -> None:
     claims, verdicts = tables()
-    found = Claims(claims, verdicts)
+    found = Claims(Judged.join(claims, verdicts), verdicts)
     merged = verdicts.merge(claims[["claim_id", "dataset", "system", "label"]], on="claim_id")
     mine = merged[(merged["evaluator"] == "x") & (merged["dataset"] == "a")]
     passed = mine[(mine["label"] == 0) & (mine["prediction"] == 1)]
@@ -99,12 +100,12 @@ def test_what_is_asked_for_is_found_and_the_surest_errors_come_first() -> None:
 
 def test_a_report_holds_the_most_telling_claims_that_fit(monkeypatch) -> None:
     claims, verdicts = tables()
-    whole = unpacked(Claims(claims, verdicts).packed())
+    whole = unpacked(Claims(Judged.join(claims, verdicts), verdicts).packed())
     assert len(whole["claims"]) == whole["total"] == 120
     assert [row["claim"] for row in whole["claims"] if row["id"] in ("c0", "c3")] != []
     assert {row["doc"] for row in whole["claims"]} == set(range(-1, len(whole["docs"])))
     monkeypatch.setattr(module, "MAX_CLAIMS", 30)
-    few = unpacked(Claims(claims, verdicts).packed())
+    few = unpacked(Claims(Judged.join(claims, verdicts), verdicts).packed())
     assert len(few["claims"]) == 30
     assert few["total"] == 120
     wrong = [any(one["p"] is not None and one["p"] != row["label"] for one in row["said"]) for row in few["claims"]]
@@ -112,8 +113,8 @@ def test_a_report_holds_the_most_telling_claims_that_fit(monkeypatch) -> None:
     assert {row["dataset"] for row in few["claims"]} == {"a", "b"}
     monkeypatch.setattr(module, "MAX_BYTES", 2_000)
     assert (
-        len(Claims(claims, verdicts).packed()) <= 2_000
-        or len(unpacked(Claims(claims, verdicts).packed())["claims"]) == 20
+        len(Claims(Judged.join(claims, verdicts), verdicts).packed()) <= 2_000
+        or len(unpacked(Claims(Judged.join(claims, verdicts), verdicts).packed())["claims"]) == 20
     )
 
 

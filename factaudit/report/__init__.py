@@ -27,7 +27,9 @@ _CALLS = (
 )
 
 
-def render(run_dir: Path, *, png: bool = False, drawn: dict[str, str] | None = None) -> list[Path]:
+def render(
+    run_dir: Path, *, png: bool = False, drawn: dict[str, str] | None = None, claims: Claims | None = None
+) -> list[Path]:
     """Render the ``results.json`` of a run folder; returns the files that stand for it.
 
     Writes ``tables/*.csv`` (one per audit, ``findings.csv`` and ``calls.csv``), ``figures/*.svg`` (with ``png`` also
@@ -35,7 +37,7 @@ def render(run_dir: Path, *, png: bool = False, drawn: dict[str, str] | None = N
     same results give the same bytes. Raises `InputError` where there is no ``results.json`` of this schema.
 
     drawn: by figure file (``figures/rates.svg``) what an earlier rendering drew on it: where that is what would be
-    drawn, the file stays. It is brought up to date.
+    drawn, the file stays. It is brought up to date. claims: those of the run, where they are at hand.
     """
     # matplotlib and jinja2 are slow to import, and `factaudit --help` reaches this module.
     from factaudit.report.content import build
@@ -64,7 +66,7 @@ def render(run_dir: Path, *, png: bool = False, drawn: dict[str, str] | None = N
         drawn |= {f"figures/{picture.stem}.{kind}": key for kind in kinds}
         written += [figures / f"{picture.stem}.{kind}" for kind in kinds]
     for path, text in (
-        (run_dir / "report.html", to_html(document, figures, _claims(run_dir))),
+        (run_dir / "report.html", to_html(document, figures, claims or _claims(run_dir))),
         (run_dir / "report.md", to_markdown(document)),
     ):
         write_text(path, text)

@@ -54,8 +54,9 @@ class Asked:
 class Claims:
     """The claims of a run with all that was said of them."""
 
-    def __init__(self, claims: pd.DataFrame, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None) -> None:
-        self.judged = Judged.join(claims, verdicts)
+    def __init__(self, judged: Judged, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None) -> None:
+        """verdicts: at least those of them that have more than `judged` does (`telling_more`)."""
+        self.judged = judged
         self.table = self.judged.claims
         self.evaluators = list(self.judged.evaluators)
         # Arrays by column: a row of a table of many types is slow to take.
@@ -72,7 +73,9 @@ class Claims:
     def of(cls, run_dir: Path) -> Claims:
         """The claims of a run folder. Raises `InputError` where it has none."""
         people = run_dir / "annotations.parquet"
-        return cls(*read_run(run_dir), read_annotations(people) if people.is_file() else None)
+        claims, verdicts = read_run(run_dir)
+        said = read_annotations(people) if people.is_file() else None
+        return cls(Judged.join(claims, verdicts), telling_more(verdicts), said)
 
     @cached_property
     def kinds(self) -> dict[str, np.ndarray]:
@@ -203,6 +206,11 @@ def link(finding: Mapping[str, Any], about: Mapping[str, Any]) -> str | None:
     asked = {key: finding.get(key) for key in ("evaluator", "dataset") if finding.get(key) in about[f"{key}s"]}
     kinds = {check.id: check.claims for audit in declared().values() for check in audit.checks}
     return urlencode({**asked, "kind": kinds.get(str(finding.get("id")), "wrong")}) if asked else None
+
+
+def telling_more(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """The verdicts that have a reply, or scores of chunks: often none, and then there is nothing to hold."""
+    return verdicts[verdicts["raw"].notna() | verdicts["chunk_scores"].notna()]
 
 
 def _by_claim(verdicts: pd.DataFrame, column: str) -> dict[tuple[str, str], Any]:

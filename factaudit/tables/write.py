@@ -90,7 +90,7 @@ def _flat(table: pd.DataFrame, lists: bool) -> pd.DataFrame:
     """The table with JSON text for the columns that the format can't hold: objects, mixed types and (CSV) lists."""
     flat = table.copy(deep=False)
     for column in flat.columns:
-        if flat[column].dtype != object:
+        if flat[column].dtype != object or flat[column].isna().all():
             continue
         kinds = {type(value) for value in flat[column] if not is_missing(value)}
         has_lists = bool(kinds & {list, np.ndarray})
