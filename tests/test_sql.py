@@ -128,6 +128,24 @@ def test_tables_are_joined_and_claims_read_in_parts_with_the_same_result(tmp_pat
     engine.close()
 
 
+@pytest.mark.parametrize("mixed", [False, True])
+def test_ids_may_be_numbers_and_columns_without_a_value(tmp_path, monkeypatch, mixed):
+    claims, verdicts = messy(9, 200)
+    claims = claims[claims["claim_id"] != "lone"].assign(system=None)  # nor is any "abstained"
+    number = {name: at * 37 % 1009 for at, name in enumerate(claims["claim_id"])}
+    claims["claim_id"], verdicts["claim_id"] = (table["claim_id"].map(number) for table in (claims, verdicts))
+    if mixed:
+        verdicts["claim_id"] = verdicts["claim_id"].astype(str)
+    known = validate_claims(claims)
+    judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
+    monkeypatch.setattr("factaudit.sql.engine._AT_ONCE", 300)
+    tables = written(tmp_path, claims, verdicts)
+    engine = tables.engine(tmp_path)
+    stored = Stored(engine, prepare(engine, tables))
+    assert computable()["rates"].compute(stored) == computable()["rates"].compute(judged)
+    engine.close()
+
+
 @pytest.mark.parametrize("lacking", ["label", "system"])
 def test_nothing_to_calibrate_on_is_no_error(tmp_path, lacking):
     claims, verdicts = messy(8, 60)

@@ -110,6 +110,8 @@ def kind_of(declared: str) -> Kind:
         return "text"
     if re.fullmatch(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER|64|8|16|32)?|LONG|BYTE|SHORT", name):
         return "whole"
+    if name in ('"NULL"', "VOID"):  # Parquet without a value: any kind will do
+        return "whole"
     if re.match(r"(FLOAT|DOUBLE|REAL|DECIMAL|NUMERIC)", name):
         return "number"
     return "truth" if name.startswith("BOOL") else "other"
