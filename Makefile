@@ -11,8 +11,10 @@ comma := ,
 DEV := dev$(if $(EXTRAS),$(comma)$(EXTRAS))
 
 # uv installs in seconds what pip takes minutes for; where it cannot (an index that only pip's files name), pip does.
-# What is imported is compiled then: compiling all that is installed takes longer than to install it.
+# What is imported is compiled then, and kept: compiling all that is installed takes longer than to install it, and where
+# Python may keep nothing, every process compiles pandas anew.
 export PIP_NO_COMPILE ?= 1
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 UV := UV_FIND_LINKS="$$PIP_FIND_LINKS" UV_DEFAULT_INDEX="$$PIP_INDEX_URL" $(BIN)/uv --quiet
 install = { $(PIP) install uv && $(UV) pip install --python $(BIN)/python $(1); } || $(PIP) install $(1)
