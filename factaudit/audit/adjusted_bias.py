@@ -38,9 +38,13 @@ def adjusted_bias(
     there alone: with more than `SCORE_BINS` distinct scores a replicate's thresholds lie between that many bins.
     """
     rows: list[Row] = []
+    systems = {level: judged.group(level, systems=True) for level in levels}
     for each in calibrations(judged, levels, methods):
         used, labelled = each.used(methods), each.found.labelled[:, 0]
-        drawn = None if intervals is None else resampled(each.case(), used, str(each.about["dataset"]), intervals)
+        drawn = None
+        if intervals is not None:
+            case = judged.scored(systems[each.about["level"]], each.places, each.evaluator)
+            drawn = resampled(case, used, str(each.about["dataset"]), intervals)
         for method in used:
             made = [at for at, reason in enumerate(each.why[method]) if reason is None]
             adjusted = _adjusted(each.found.rates[method][..., 0], made)

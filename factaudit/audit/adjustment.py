@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -22,7 +21,7 @@ from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import Row, number, reasons
-from factaudit.audit.core.scores import METHODS, Case
+from factaudit.audit.core.scores import METHODS
 from factaudit.audit.core.tallies import Tallies
 from factaudit.errors import UsageError, hint
 from factaudit.text.printable import count
@@ -76,7 +75,8 @@ def adjustment(
 class Calibrations:
     """What the labels of each system say of one evaluator on a dataset at a level.
 
-    found: by the claims as they are; sizes, why: per method, `Case.sizes` and `unidentifiable`; case: reads the claims.
+    found: by the claims as they are; sizes, why: per method, `Case.sizes` and `unidentifiable`; places, evaluator: what
+    `Tallies.scored` gives the claims for.
     """
 
     about: Row
@@ -84,7 +84,8 @@ class Calibrations:
     found: Estimates
     sizes: Mapping[str, np.ndarray]
     why: Mapping[str, list[str | None]]
-    case: Callable[[], Case]
+    places: list[int]
+    evaluator: int
 
     def used(self, methods: Sequence[str]) -> list[str]:
         """Those that can be used: without scores no thresholds."""
@@ -108,13 +109,12 @@ def _calibrations(judged: Tallies, level: str) -> Iterator[Calibrations]:
         places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
         names = [systems.keys[at]["system"] for at in places]
         for at, evaluator in enumerate(judged.evaluators):
-            read = partial(judged.scored, systems, places, at)
-            case = read()
+            case = judged.scored(systems, places, at)
             used = METHODS if case.has_scores else METHODS[:2]
             sizes = {method: case.sizes(method) for method in used}
             why = {method: unidentifiable(case, method) for method in used}
             about: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
-            yield Calibrations(about, names, observed(case, used), sizes, why, read)
+            yield Calibrations(about, names, observed(case, used), sizes, why, places, at)
 
 
 def _rows(
