@@ -51,17 +51,19 @@ def write_table(table: pd.DataFrame, path: str | Path) -> None:
 
 
 def _write_parquet(flat: pd.DataFrame, path: Path) -> None:
-    frame = pa.Table.from_pandas(flat, preserve_index=False)
     name = next((column for column in flat.columns if is_encoded(flat[column])), None)
     if name is None:
-        pq.write_table(frame, path, compression="zstd")
+        pq.write_table(pa.Table.from_pandas(flat, preserve_index=False), path, compression="zstd")
         return
     # Readers find text, as in every other table, and each document once in a row group: they need no more in memory.
-    as_text = pa.Table.from_pandas(flat.iloc[:0].astype({name: TEXT}), preserve_index=False).schema
-    at, shared = frame.schema.get_field_index(name), [column for column in flat if column not in ("claim_id", "claim")]
+    as_text = pa.Table.from_pandas(flat.iloc[:0].assign(**{name: pd.Series(dtype=TEXT)}), preserve_index=False).schema
+    at, shared = flat.columns.get_loc(name), [column for column in flat if column not in ("claim_id", "claim")]
+    # Without the documents, all of which PyArrow would copy.
+    frame = pa.Table.from_pandas(flat.drop(columns=name), preserve_index=False)
+    kind = pa.dictionary(pa.int32(), pa.large_string())
     with pq.ParquetWriter(
         path,
-        frame.schema,
+        frame.schema.insert(at, pa.field(name, kind)),
         compression="zstd",
         store_schema=False,
         use_dictionary=shared,
@@ -69,8 +71,8 @@ def _write_parquet(flat: pd.DataFrame, path: Path) -> None:
     ) as writer:
         writer.add_key_value_metadata(as_text.metadata)
         for start, texts in parts(flat[name]):
-            part = frame.slice(start, len(texts))
-            writer.write_table(part.set_column(at, frame.field(at), texts), row_group_size=len(texts))
+            part = frame.slice(start, len(texts)).add_column(at, pa.field(name, kind), texts)
+            writer.write_table(part, row_group_size=len(texts))
 
 
 def _says_nothing(values: pd.Series) -> bool:
