@@ -9,6 +9,7 @@ from audit_tables import find, judged
 from scipy.special import ndtr, stdtrit
 
 from factaudit.audit import computable
+from factaudit.audit.core import permutation
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.kinds import distinct, tally
@@ -155,7 +156,10 @@ def test_percentiles_are_numpys_to_the_last_digit(n_clusters):
 
 
 @pytest.mark.parametrize("most", [1, 2, 7, 16, 17])
-def test_coins_are_numpys_binomial_numbers(most):
+@pytest.mark.parametrize("shared", [True, False])
+def test_coins_are_numpys_binomial_numbers(most, shared, monkeypatch):
+    if not shared:
+        monkeypatch.setattr(permutation, "fits", lambda n_bytes: False)
     times = np.random.default_rng(0).integers(1, most + 1, 40)
     times[0] = most
     mine = _plus(times, 300, [3, most], np.eye(40))

@@ -7,7 +7,7 @@ from math import comb
 
 import numpy as np
 
-from factaudit.audit.core.kept import kept
+from factaudit.audit.core.kept import fits, kept
 from factaudit.audit.core.kinds import distinct
 
 #: So many signs at a time: they stay in the processor's cache.
@@ -78,11 +78,11 @@ def _plus(times: np.ndarray, rows: int, seed: Sequence[int], added: np.ndarray) 
     """Fair coins, one for each cluster of K kinds, times what each adds (K, J): (rows, J).
 
     The coins are what ``np.random.default_rng(seed).binomial(times, 0.5, (rows, K))`` gives. Where times are small, all
-    who have the same seed share one stream of uniform numbers, which is drawn once.
+    who have the same seed share one stream of uniform numbers, which is drawn once where it is not too large.
     """
     size, found = len(times), np.empty((rows, added.shape[1]))
     random, shared = np.random.default_rng(seed), None
-    if times.max() <= _INVERTED:
+    if times.max() <= _INVERTED and fits(2 * rows * size):
         shared = _uniform(seed, rows * size)
     several = [(trials, np.flatnonzero(times == trials)) for trials in np.unique(times).tolist() if trials > 1]
     once = np.where(times[:, None] == 1, added, 0)
