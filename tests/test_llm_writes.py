@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from factaudit.collector import seldom_collected
 from factaudit.errors import FactauditError
 from factaudit.llm.cache import Cache
 from factaudit.llm.ledger import Ledger
 from factaudit.llm.pacing import Slots
-from factaudit.llm.together import seldom_collected
 from factaudit.llm.types import Reply
 from factaudit.llm.writes import Writes
 

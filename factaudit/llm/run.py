@@ -11,8 +11,8 @@ from contextlib import AbstractAsyncContextManager, suppress
 from itertools import islice
 from typing import Generic, TypeVar
 
+from factaudit.collector import seldom_collected
 from factaudit.llm.stopping import drained, seconds_left, stopping
-from factaudit.llm.together import seldom_collected
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")

@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-from collections.abc import AsyncIterator, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
+from factaudit.collector import seldom_collected
 from factaudit.llm.stopping import drained, stopping
 from factaudit.llm.types import LLM
 
 T = TypeVar("T")
-#: New objects between two looks of Python's collector, while calls are under way: it walks all of them each time, which
-#: at its own threshold and 1,000 calls takes a fifth of the CPU.
-_SELDOM = 100_000
-
-
-@contextmanager
-def seldom_collected() -> Iterator[None]:
-    """Let Python's collector look less often; where somebody has set it so, or turned it off, nothing changes."""
-    before = gc.get_threshold()
-    if not 0 < before[0] < _SELDOM:
-        yield
-        return
-    gc.set_threshold(_SELDOM, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def run_sync(work: Coroutine[Any, Any, T]) -> T:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from factaudit.collector import seldom_collected
 from factaudit.errors import InputError, Problem
 from factaudit.files import write_text
 from factaudit.report.tables import write_csv
@@ -27,6 +28,7 @@ _CALLS = (
 )
 
 
+@seldom_collected()
 def render(
     run_dir: Path, *, png: bool = False, drawn: dict[str, str] | None = None, claims: Claims | None = None
 ) -> list[Path]:
