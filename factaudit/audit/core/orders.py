@@ -17,6 +17,8 @@ from factaudit.errors import UsageError
 ORDERS = {-1: "lt", 0: "eq", 1: "gt"}
 #: A pair counts as detectable where its labels would show a true difference this often.
 POWER = 0.8
+#: So many differences are looked at together for the least that labels would show.
+_STEPS = 20
 
 Correction = Literal["none", "holm"]
 
@@ -43,7 +45,9 @@ def holm(p: np.ndarray) -> np.ndarray:
     return out
 
 
-def power(rate: np.ndarray, difference: float, n_a: np.ndarray, n_b: np.ndarray, alpha: float = 0.05) -> np.ndarray:
+def power(
+    rate: np.ndarray, difference: float | np.ndarray, n_a: np.ndarray, n_b: np.ndarray, alpha: float = 0.05
+) -> np.ndarray:
     """How probably the two-sided pooled z-test finds a true ``difference`` between two error rates.
 
     Normal approximation (statsmodels' `power_proportions_2indep`), for rates ``difference`` apart around ``rate``, or
@@ -117,7 +121,7 @@ def predicted_errors(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return both[..., 0].sum(-1), both.sum((-1, -2))
 
 
-def power_of_pairs(counts: np.ndarray, difference: float, alpha: float) -> np.ndarray:
+def power_of_pairs(counts: np.ndarray, difference: float | np.ndarray, alpha: float) -> np.ndarray:
     """How probably the labels of each pair of systems would show a true difference."""
     errors, n = labelled_errors(counts)
     a, b = np.triu_indices(len(n), 1)
@@ -128,9 +132,11 @@ def detectable_difference(counts: np.ndarray, alpha: float) -> float | None:
     """The least difference (in steps of half a point) that at least half of the pairs' labels would show."""
     if len(counts) < 2:
         return None
-    for step in range(1, 200):
-        if (power_of_pairs(counts, step / 200, alpha) >= POWER).mean() >= 0.5:
-            return step / 200
+    for first in range(1, 200, _STEPS):
+        differences = np.arange(first, min(first + _STEPS, 200)) / 200
+        shown = (power_of_pairs(counts, differences[:, None], alpha) >= POWER).mean(-1) >= 0.5
+        if shown.any():
+            return float(differences[shown.argmax()])
     return 1.0
 
 
