@@ -528,6 +528,7 @@ def test_the_report_reads_results_and_declarations_only(root: Path) -> None:
         "factaudit.audit.core.decisions",
         "factaudit.audit.core.declare",
         "factaudit.audit.core.plot",
+        "factaudit.collector",
         "factaudit.audit.core.rows",
         "factaudit.audit.core.words",
         "factaudit.errors",
