@@ -48,9 +48,9 @@ def adjusted_bias(
         for method in used:
             made = [at for at, reason in enumerate(each.why[method]) if reason is None]
             adjusted = _adjusted(each.found.rates[method][..., 0], made)
-            points = np.stack([adjusted, adjusted - labelled])
-            ends = None if intervals is None else ends_of(intervals, drawn, method, made, points)
-            rows += [each.about | row for row in _rows(each, method, made, points, ends)]
+            figures = np.stack([adjusted, adjusted - labelled])
+            ends = None if intervals is None else ends_of(intervals, drawn, method, made, figures)
+            rows += [each.about | row for row in _rows(each, method, made, figures, ends)]
     rows.sort(key=lambda row: row["dataset"])
     return rows
 
@@ -65,12 +65,12 @@ def _adjusted(rates: np.ndarray, made: Sequence[int]) -> np.ndarray:
 
 
 def _rows(
-    each: Calibrations, method: str, made: Sequence[int], points: np.ndarray, ends: np.ndarray | None
+    each: Calibrations, method: str, made: Sequence[int], figures: np.ndarray, ends: np.ndarray | None
 ) -> Iterator[Row]:
-    """The rows of each system, by each calibration and the mean; points and ends: as in `ends_of`."""
+    """The rows of each system, by each calibration and the mean; figures: the points of `ends_of`, ends: its result."""
     names, size = each.systems, len(each.systems)
     labelled, sizes = numbers(each.found.labelled[:, 0]), each.sizes[method][:, :2].sum(1).tolist()
-    adjusted, bias = numbers(points)
+    adjusted, bias = numbers(figures)
     limits = None if ends is None else numbers(np.moveaxis(ends, 0, -1))
     for system, name in enumerate(names):
         unscored, n = sizes[system]

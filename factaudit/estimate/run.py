@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -103,13 +103,11 @@ def estimate_rates(
         check_corpus(sample, judged)
         sample.check_labels(judged.claims["claim_id"][judged.label >= 0])
     evaluators = chosen_evaluators(judged, verdicts, main, covariates)
+    present = [column for column in strata if column in judged.claims]
     settings = Settings(target=target, confidence=confidence, seed=seed, transfer=transfer)
     found = Estimates([], [], [], [])
-    for level in dict.fromkeys(levels):
-        for corpus in corpora(judged, level, evaluators, [column for column in strata if column in judged.claims]):
-            if not len(corpus.error):
-                continue
-            _add(found, corpus, judged, sample, settings, methods)
+    for corpus in _at(levels, lambda level: corpora(judged, level, evaluators, present)):
+        _add(found, corpus, judged, sample, settings, methods)
     return found
 
 
@@ -146,11 +144,15 @@ def estimate_held(
         held.relabel({str(name): None if pd.isna(one) else int(one) for name, one in made.items()})
     settings = Settings(target=target, confidence=confidence, seed=seed, transfer=transfer)
     found = Estimates([], [], [], [])
-    for level in dict.fromkeys(levels):
-        for corpus in held_corpora(held, level, names, strata):
-            if len(corpus.error):
-                _add(found, corpus, None, None, settings, methods)
+    for corpus in _at(levels, lambda level: held_corpora(held, level, names, strata)):
+        _add(found, corpus, None, None, settings, methods)
     return found
+
+
+def _at(levels: Sequence[str], made: Callable[[str], Iterable[Corpus]]) -> Iterator[Corpus]:
+    """What is ``made`` at each level, once, of datasets that have any claims or responses."""
+    for level in dict.fromkeys(levels):
+        yield from (corpus for corpus in made(level) if len(corpus.error))
 
 
 def _check(methods: Sequence[str], target: str, confidence: float) -> None:
