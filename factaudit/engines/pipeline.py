@@ -270,6 +270,7 @@ class Engine:
                 record = await self._record(response, bar)
                 finished(key, record)
 
+        self._retrieving = asyncio.Lock()
         async with sessions(self.llm, self.decomposer):
             await gather(worker() for _ in range(window))
 
@@ -280,8 +281,7 @@ class Engine:
         bar.decomposed(len(decomposed.facts))
         groupings = await self.group(response, decomposed, calls)
         found = await asyncio.to_thread(self.find, response, decomposed)
-        retrieved = await asyncio.to_thread(self._retrieve, response.topic, decomposed, found)
-        record = replace(retrieved, groupings=groupings)
+        record = replace(await self._retrieved(response.topic, decomposed, found), groupings=groupings)
         supports = await self._verify(response.topic, record, found.pages, calls, bar)
         lost = any(one.status == "error" for one in found.candidates)
         return replace(record, supports=supports, calls=calls.calls, retry=calls.failed or lost)
@@ -304,6 +304,18 @@ class Engine:
         limits = {"max_facts": self.max_facts, "min_characters": self.min_characters}
         passing = None if self._filter is None else self._filter.passing
         return await decompose(text, partial(calls.ask, llm), self._demonstrations, passing=passing, **limits)
+
+    async def _retrieved(self, topic: str, decomposed: Decomposed, found: Found) -> Record:
+        """The record with its passages; one response's are ranked at a time, and in between calls are sent and read.
+
+        Ranking words is Python's work: threads would take turns with the event loop, which waits its turn at each thing
+        that it sends or reads. An embedding model lets the event loop go on.
+        """
+        async with self._retrieving:
+            if self.retriever.method == "dense":
+                return await asyncio.to_thread(self._retrieve, topic, decomposed, found)
+            await asyncio.sleep(0)
+            return self._retrieve(topic, decomposed, found)
 
     def _retrieve(self, topic: str, decomposed: Decomposed, found: Found) -> Record:
         """The record with the passages of each fact and candidate: texts once, in the order of first use."""
@@ -336,7 +348,10 @@ class Engine:
         async def of_fact(name: str, fact: int) -> list[Support]:
             # Without context, all candidates are one question.
             several = self._verifiers.reads(name)
-            given = await gather(one(name, fact, number) for number in range(len(pages) if several else 1))
+            if not several or len(pages) == 1:
+                given = [await one(name, fact, 0)]
+            else:
+                given = await gather(one(name, fact, number) for number in range(len(pages)))
             if name == self.names[0]:
                 bar.verified()
             return given if several else given * len(pages)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from functools import reduce
+from operator import add
 
 import numpy as np
 from rank_bm25 import BM25Okapi
@@ -15,7 +18,7 @@ class Bm25(BM25Okapi):
 
     rank_bm25 reads every text for every word of a query; here only those that hold the word are looked at, so that a
     source of many passages can be searched fact by fact. Scores are the same. A corpus without a text or a word is
-    none of rank_bm25's: here all its scores are 0.
+    none of rank_bm25's: here all its scores are 0. Safe to use from several threads.
 
     Args:
         corpus: the words of each text, in order; read once.
@@ -25,6 +28,7 @@ class Bm25(BM25Okapi):
     def __init__(self, corpus: Iterable[Sequence[str]], words: Collection[str] | None = None) -> None:
         self._asked = None if words is None else frozenset(words)
         self._postings: dict[str, tuple[array[int], array[int]]] = {}
+        self._counts: list[Counter[str]] = []
         super().__init__(corpus)
         self._lengths = np.array(self.doc_len, dtype=np.float64)
 
@@ -35,7 +39,7 @@ class Bm25(BM25Okapi):
         """The score of each text: float64 (n,)."""
         scores = np.zeros(len(self))
         for word in query:
-            if (found := self._postings.get(word)) is None:
+            if (found := self._holding(word)) is None:
                 continue
             texts, counts = (np.frombuffer(one, dtype=np.uint32) for one in found)
             frequency = counts.astype(np.int64)
@@ -49,7 +53,17 @@ class Bm25(BM25Okapi):
 
     def holding(self, query: Iterable[str]) -> set[int]:
         """The texts that have a word of the query."""
-        return {text for word in query if word in self._postings for text in self._postings[word][0]}
+        return {text for word in query if (found := self._holding(word)) is not None for text in found[0]}
+
+    def _holding(self, word: str) -> tuple[array[int], array[int]] | None:
+        """The texts that hold a word, in order, and how often each does; None where none does, or it is not asked for.
+
+        Where anything may be asked for, little of it is: a word's texts are looked for when it first is.
+        """
+        if (found := self._postings.get(word)) is None and self._asked is None and word in self.idf:
+            texts = array("I", (number for number, counts in enumerate(self._counts) if word in counts))
+            found = self._postings[word] = texts, array("I", (self._counts[number][word] for number in texts))
+        return found
 
     def _initialize(self, corpus: Iterable[Sequence[str]]) -> dict[str, int]:
         containing: Counter[str] = Counter()
@@ -57,15 +71,24 @@ class Bm25(BM25Okapi):
             counts = Counter(text)
             containing.update(counts.keys())
             self.doc_len.append(len(text))
-            for word, n in counts.items():
-                if self._asked is None or word in self._asked:
-                    texts, frequencies = self._postings.setdefault(word, (array("I"), array("I")))
-                    texts.append(number)
-                    frequencies.append(n)
+            if self._asked is None:
+                self._counts.append(counts)
+                continue
+            for word in counts.keys() & self._asked:
+                texts, frequencies = self._postings.setdefault(word, (array("I"), array("I")))
+                texts.append(number)
+                frequencies.append(counts[word])
         self.corpus_size = len(self.doc_len)
         self.avgdl = sum(self.doc_len) / max(self.corpus_size, 1)
         return containing
 
     def _calc_idf(self, nd: dict[str, int]) -> None:
-        if nd:
-            super()._calc_idf(nd)
+        """As rank_bm25's, with a logarithm for each number of texts in place of each word."""
+        if not nd:
+            return
+        weights = {n: math.log(self.corpus_size - n + 0.5) - math.log(n + 0.5) for n in set(nd.values())}
+        # Added one after the other, as rank_bm25 does: `sum` is more exact from Python 3.12 on.
+        self.average_idf = reduce(add, map(weights.__getitem__, nd.values())) / len(nd)
+        floor = self.epsilon * self.average_idf
+        weights = {n: floor if weight < 0 else weight for n, weight in weights.items()}
+        self.idf = dict(zip(nd, map(weights.__getitem__, nd.values()), strict=True))
