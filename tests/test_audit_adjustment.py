@@ -11,7 +11,7 @@ from audit_tables import find, judged, tables
 from factaudit.audit.adjusted_bias import adjusted_bias
 from factaudit.audit.adjustment import CV, adjustment
 from factaudit.audit.core.adjust import adjust
-from factaudit.audit.core.calibration import adjusted_counts, candidates
+from factaudit.audit.core.calibration import adjusted_counts, candidates, cumulate, tune
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
 from factaudit.audit.core.scores import METHODS
@@ -295,14 +295,40 @@ def test_intervals_calibrate_again_and_do_not_depend_on_the_blocks(monkeypatch):
     assert "change_low" not in adjustment(table, intervals=Intervals(9))[0], "a mean of absolutes has none that holds"
 
 
+@pytest.mark.parametrize("n_scores", [5, 64, 65, 200])
+@pytest.mark.parametrize("claims", [3, 30, 20_000])
+def test_thresholds_are_those_of_a_search_through_all(n_scores, claims):
+    """Also where scores tie, claims have no weight, or a weighting has no error."""
+    random = np.random.default_rng([n_scores, claims])
+    chances = random.dirichlet(np.ones(2 * n_scores), 40) * random.choice([0.0, 1.0], (40, 1), p=[0.1, 0.9])
+    weights = np.moveaxis(random.poisson(claims * chances).reshape(40, 2, n_scores), 0, -1)
+    weights[0, :, :3] = 0
+    below = np.zeros((2, n_scores + 1, 40), dtype=np.int32)
+    below[:, 1:] = weights
+    cumulate(below)
+    assert (below[:, 1:] == weights.cumsum(1)).all()
+    tried = candidates(np.sort(random.choice(1001, n_scores, replace=False)) / 1000)
+    errors, others = below[:, -1].astype(int)
+    for method, losses, defined in (
+        ("zero_bias_threshold", abs(below.sum(0) - errors), errors + others > 0),
+        ("bacc_threshold", below[1] * errors - below[0] * others, (errors > 0) & (others > 0)),
+    ):
+        found = tune(method, tried, below)
+        for at in range(40):
+            ties = np.flatnonzero(losses[:, at] == losses[:, at].min())
+            nearest = ties[np.abs(tried[ties] - 0.5).argmin()]
+            assert found[at] == (nearest if defined[at] else -1)
+
+
 def test_bins_of_scores_change_only_the_intervals_and_those_by_little(monkeypatch):
     rows = [row for seed in range(3) for row in random_rows(seed, unscored=0.1)]
-    table = judged([row | {"doc_id": str(at // 6)} for at, row in enumerate(rows)], "e")
+    rows = [row | {"doc_id": str(at // 6)} for at, row in enumerate(rows)]
+    table = judged(rows, "e")
     scores = table.score[0]
     assert len(np.unique(scores[~np.isnan(scores)])) > 256
     binned = adjusted_bias(table, levels=["claim"], intervals=Intervals(300))
-    monkeypatch.setattr("factaudit.audit.core.recalibration.SCORE_BINS", 10**6)
-    exact = adjusted_bias(table, levels=["claim"], intervals=Intervals(300))
+    monkeypatch.setattr("factaudit.audit.core.scores.SCORE_BINS", 10**6)
+    exact = adjusted_bias(judged(rows, "e"), levels=["claim"], intervals=Intervals(300))
     assert binned != exact
     ends = [key for key in exact[0] if key.endswith(("_low", "_high"))]
     for one, other in zip(binned, exact, strict=True):

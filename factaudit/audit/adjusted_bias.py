@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, repeat
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding,
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.plot import DotPlot
-from factaudit.audit.core.recalibration import KEYS, ends_of, resampled
+from factaudit.audit.core.recalibration import KEYS, Resampled, ends_of, resampled
 from factaudit.audit.core.rows import Row, numbers, reasons, without_interval
 from factaudit.audit.core.scores import METHODS
 from factaudit.audit.core.tallies import Tallies
@@ -38,21 +39,30 @@ def adjusted_bias(
     there alone: with more than `SCORE_BINS` distinct scores a replicate's thresholds lie between that many bins.
     """
     rows: list[Row] = []
-    systems = {level: judged.group(level, systems=True) for level in levels}
-    for each in calibrations(judged, levels, methods):
-        used, labelled = each.used(methods), each.found.labelled[:, 0]
-        drawn = None
+    every = calibrations(judged, levels, methods)
+    for (_, dataset), several in groupby(every, lambda each: (each.about["level"], each.about["dataset"])):
+        of = list(several)
+        drawn: Iterable[Resampled | None] = repeat(None)
         if intervals is not None:
-            case = judged.scored(systems[each.about["level"]], each.places, each.evaluator)
-            drawn = resampled(case, used, str(each.about["dataset"]), intervals)
-        for method in used:
-            made = [at for at, reason in enumerate(each.why[method]) if reason is None]
-            adjusted = _adjusted(each.found.rates[method][..., 0], made)
-            figures = np.stack([adjusted, adjusted - labelled])
-            ends = None if intervals is None else ends_of(intervals, drawn, method, made, figures)
-            rows += [each.about | row for row in _rows(each, method, made, figures, ends)]
+            drawn = resampled([each.binned for each in of], methods, dataset, intervals)
+        for each, replicates in zip(of, drawn, strict=False):
+            rows += _corrected(each, methods, replicates, intervals)
     rows.sort(key=lambda row: row["dataset"])
     return rows
+
+
+def _corrected(
+    each: Calibrations, methods: Sequence[str], drawn: Resampled | None, intervals: Intervals | None
+) -> Iterator[Row]:
+    """The rows of one evaluator on a dataset at a level."""
+    labelled = each.found.labelled[:, 0]
+    for method in each.used(methods):
+        made = [at for at, reason in enumerate(each.why[method]) if reason is None]
+        adjusted = _adjusted(each.found.rates[method][..., 0], made)
+        figures = np.stack([adjusted, adjusted - labelled])
+        ends = None if intervals is None else ends_of(intervals, drawn, method, made, figures)
+        for row in _rows(each, method, made, figures, ends):
+            yield each.about | row
 
 
 def _adjusted(rates: np.ndarray, made: Sequence[int]) -> np.ndarray:

@@ -21,7 +21,7 @@ from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.plot import DotPlot
 from factaudit.audit.core.rows import Row, number, reasons
-from factaudit.audit.core.scores import METHODS
+from factaudit.audit.core.scores import METHODS, Binned
 from factaudit.audit.core.tallies import Tallies
 from factaudit.errors import UsageError, hint
 from factaudit.text.printable import count
@@ -75,8 +75,8 @@ def adjustment(
 class Calibrations:
     """What the labels of each system say of one evaluator on a dataset at a level.
 
-    found: by the claims as they are; sizes, why: per method, `Case.sizes` and `unidentifiable`; places, evaluator: what
-    `Tallies.scored` gives the claims for.
+    found: by the claims as they are; sizes, why: per method, `Case.sizes` and `unidentifiable`; binned: what is
+    resampled.
     """
 
     about: Row
@@ -84,8 +84,7 @@ class Calibrations:
     found: Estimates
     sizes: Mapping[str, np.ndarray]
     why: Mapping[str, list[str | None]]
-    places: list[int]
-    evaluator: int
+    binned: Binned
 
     def used(self, methods: Sequence[str]) -> list[str]:
         """Those that can be used: without scores no thresholds."""
@@ -114,7 +113,7 @@ def _calibrations(judged: Tallies, level: str) -> Iterator[Calibrations]:
             sizes = {method: case.sizes(method) for method in used}
             why = {method: unidentifiable(case, method) for method in used}
             about: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
-            yield Calibrations(about, names, observed(case, used), sizes, why, places, at)
+            yield Calibrations(about, names, observed(case, used), sizes, why, case.binned())
 
 
 def _rows(

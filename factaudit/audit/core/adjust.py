@@ -90,7 +90,7 @@ def _corrected(case: Case, methods: Sequence[str], dataset: str, intervals: Inte
     """The error rate of system 1 after a calibration on system 0, by each method."""
     found = observed(case, list(dict.fromkeys(["none", *methods])))
     labelled = found.labelled[1, 0]
-    drawn = resampled(case, methods, dataset, intervals)
+    drawn = None if intervals is None else next(resampled([case.binned()], methods, dataset, intervals))
     rows = []
     for method in methods:
         why = unidentifiable(case, method)[0]

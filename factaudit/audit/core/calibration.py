@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -28,64 +30,101 @@ def adjusted_counts(predicted: np.ndarray, table: np.ndarray, *, refuse: bool = 
     return np.clip(ratio(predicted - fnr, np.where(identified, tnr - fnr, 0)), 0, 1)
 
 
-@dataclass(frozen=True)
-class Ranked:
-    """The scored claims of one system in the order of their scores, in b weightings.
+#: The best thresholds are looked for between every so many of them first.
+_STEP = 16
 
-    scores: (t,), distinct and ascending; below: int (2 or 3, t + 1, b), [label, i] the weight of that label (0, 1,
-    none) among the claims with the i lowest scores; all_below: int (t + 1, b), of all labels. tried: (t + 1,), the
-    thresholds worth trying.
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The R thresholds worth trying on S systems.
+
+    scores: of each system its distinct scores (t,), ascending; edges: all of them, where they are few enough to be
+    looked up, else None.
     """
 
-    scores: np.ndarray
-    below: np.ndarray
-    all_below: np.ndarray
-    tried: np.ndarray
+    scores: Sequence[np.ndarray]
+    edges: np.ndarray | None = None
 
-    @classmethod
-    def of(cls, scores: np.ndarray, below: np.ndarray) -> Ranked:
-        return cls(scores, below, below.sum(0, dtype=below.dtype), candidates(scores))
+    @cached_property
+    def tried(self) -> np.ndarray:
+        """(R,): those of each system, t + 1, after those of the one before it; ascending in each."""
+        return np.concatenate([np.zeros(0), *map(candidates, self.scores)])
 
-    def tune(self, method: str) -> np.ndarray:
-        """The place of the best threshold by zero bias or BAcc among those ``tried``: int (b,), -1 for none.
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """int (S + 1,): where those of each system begin."""
+        return np.cumsum([0, *(len(scores) + 1 for scores in self.scores)])
 
-        Ties go to the one nearest 0.5.
+    def cuts(self, chosen: np.ndarray) -> np.ndarray:
+        """int (S, ...): the place of each system's own threshold that cuts its scores as a chosen one does.
+
+        chosen: int (...), places of thresholds.
         """
-        errors_below, others_below = self.below[:2]
-        errors, others = self.below[:2, -1]
-        # Weights are whole numbers, so both losses are exact, and a tie is one.
-        if method == "zero_bias_threshold":
-            loss, defined = errors_below + others_below, errors + others > 0
-            loss -= errors
-            np.abs(loss, out=loss)
-        else:
-            whole = narrowest(int(errors.max(initial=0)) * int(others.max(initial=0)))
-            loss, defined = np.multiply(others_below, errors, dtype=whole), (errors > 0) & (others > 0)
-            loss -= np.multiply(errors_below, others, dtype=whole)
-        order = np.argsort(np.abs(self.tried - 0.5), kind="stable")
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        # The least rank of the least loss, by additions in place: choosing elements takes ten times as long.
-        loss -= loss.min(0)
-        np.sign(loss, out=loss)
-        if 2 * len(order) > np.iinfo(loss.dtype).max:
-            loss = loss.astype(np.int64)
-        loss *= len(order)
-        loss += rank.astype(loss.dtype)[:, None]
-        nearest = loss.min(0)
-        return np.where(defined, order[nearest], -1)
+        if self._cuts is not None:
+            edge, cut = self._cuts
+            return np.take(cut, edge[chosen], axis=1)
+        values = self.tried[chosen]
+        found = [np.searchsorted(scores, values, side="right") for scores in self.scores]
+        return np.stack(found) + self.starts[:-1].reshape(-1, *[1] * chosen.ndim)
 
-    def error_rates(self, tried: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-        """The share of scores not above the thresholds that calibrations have chosen (places among ``tried``, -1 for
-        none, of any shape (..., b)): (..., b)."""
-        if chosen.size < len(tried):
-            cuts = np.searchsorted(self.scores, tried[chosen], side="right")
+    @cached_property
+    def _cuts(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """How many edges are not above each threshold, (R,); and each system's `cuts` below so many, (S, edges + 1)."""
+        if self.edges is None:
+            return None
+        cut = np.zeros((len(self.scores), len(self.edges) + 1), dtype=np.int64)
+        for at, scores in enumerate(self.scores):
+            cut[at, np.searchsorted(self.edges, scores) + 1] = 1
+        return np.searchsorted(self.edges, self.tried, side="right"), cut.cumsum(1) + self.starts[:-1, None]
+
+
+def tune(method: str, tried: np.ndarray, below: np.ndarray) -> np.ndarray:
+    """The place of the best threshold by zero bias or BAcc in b weightings of one system's claims: int (b,), -1: none.
+
+    tried: (t + 1,), ascending; below: int (2, t + 1, b), the weight of each label's claims whose scores are not above
+    it. Ties go to the threshold nearest 0.5.
+    """
+    errors, others = below[:, -1]
+    if method == "zero_bias_threshold":
+        defined = errors + others > 0
+
+        def loss(errors_below: np.ndarray, others_below: np.ndarray) -> np.ndarray:
+            bias = errors_below + others_below
+            bias -= errors
+            return bias
+    else:
+        defined = (errors > 0) & (others > 0)
+        whole = narrowest(int(errors.max(initial=0)) * int(others.max(initial=0)))
+
+        def loss(errors_below: np.ndarray, others_below: np.ndarray) -> np.ndarray:
+            wrong = np.multiply(others_below, errors, dtype=whole)
+            wrong -= np.multiply(errors_below, others, dtype=whole)
+            return wrong
+
+    first, last = 0, len(tried)
+    if last > 4 * _STEP:  # Only where some weighting's best may be: what is below rises from threshold to threshold.
+        places = np.append(np.arange(0, last - 1, _STEP), last - 1)
+        some = below[:, places]
+        if method == "zero_bias_threshold":
+            bias = loss(*some)
+            least, bound = np.abs(bias).min(0), np.maximum(bias[:-1], -bias[1:])
         else:
-            cuts = np.searchsorted(self.scores, tried, side="right")[chosen]
-        taken = np.take_along_axis(self.all_below, cuts.reshape(-1, cuts.shape[-1]), axis=0).reshape(cuts.shape)
-        total = np.where((chosen >= 0) & (self.all_below[-1] > 0), self.all_below[-1], np.nan)
-        rates: np.ndarray = taken / total
-        return rates
+            least, bound = loss(*some).min(0), loss(some[0, 1:], some[1, :-1])
+        worth = np.flatnonzero(((bound <= least) & defined).any(1))
+        if not len(worth):
+            return np.full(len(defined), -1)
+        first, last = int(places[worth[0]]), int(places[worth[-1] + 1]) + 1
+    # Weights are whole numbers, so losses are exact, and a tie is one.
+    losses = loss(*below[:, first:last])
+    if method == "zero_bias_threshold":
+        np.abs(losses, out=losses)
+    order = np.argsort(np.abs(tried[first:last] - 0.5), kind="stable")
+    short = np.min_scalar_type(len(order))
+    points = np.empty(len(order), dtype=short)  # the most for the nearest
+    points[order] = np.arange(len(order), 0, -1)
+    best = (losses == losses.min(0)).astype(short)
+    best *= points[:, None]
+    return np.where(defined, first + order[len(order) - best.max(0).astype(np.int64)], -1)
 
 
 def narrowest(largest: int) -> type[np.signedinteger]:
@@ -93,19 +132,18 @@ def narrowest(largest: int) -> type[np.signedinteger]:
     return np.int16 if largest < 1 << 15 else np.int32 if largest < 1 << 31 else np.int64
 
 
-def cumulated(weights: np.ndarray, largest: int) -> np.ndarray:
-    """Of each label the weights (labels, t, b) of the scores, summed below each threshold: int (labels, t + 1, b).
-
-    largest: no such sum is above it.
-    """
-    labels, t, b = weights.shape
-    below = np.zeros((labels, t + 1, b), dtype=narrowest(largest))
-    if b < 256:
-        np.cumsum(weights, axis=1, out=below[:, 1:])
-    else:
-        for i in range(t):  # row by row, which is how they lie in memory
-            np.add(below[:, i], weights[:, i], out=below[:, i + 1], casting="unsafe")
-    return below
+def cumulate(weights: np.ndarray) -> None:
+    """Make (labels, rows, b) of weights the sums of each row and those before it, in place."""
+    labels, rows, b = weights.shape
+    whole = rows // _STEP
+    if whole > 1:  # in parts, many at a time: there are as many additions, and far fewer calls
+        parts = weights[:, : whole * _STEP].reshape(labels, whole, _STEP, b)
+        for at in range(1, _STEP):
+            parts[:, :, at] += parts[:, :, at - 1]
+        for at in range(1, whole):
+            parts[:, at] += parts[:, at - 1, -1:]
+    for at in range(whole * _STEP if whole > 1 else 1, rows):
+        weights[:, at] += weights[:, at - 1]
 
 
 def candidates(scores: np.ndarray) -> np.ndarray:
@@ -134,11 +172,12 @@ class Estimates:
     thresholds: Mapping[str, np.ndarray]
 
 
-def estimates_of(tables: np.ndarray, ranked: Sequence[Ranked], methods: Sequence[str]) -> Estimates:
+def estimates_of(tables: np.ndarray, thresholds: Thresholds, below: np.ndarray, methods: Sequence[str]) -> Estimates:
     """Calibrate on each of S systems and correct the others, in b weightings of the claims.
 
-    tables: (S, 3, 3, b), the claims' weights by label and prediction; ranked: of each system. Where `unidentifiable`
-    says so, a calibration's are NaN in all weightings.
+    tables: (S, 3, 3, b), the claims' weights by label and prediction; below: int (2 or 3, R, b), the weight of each
+    label (0, 1, none) among the claims of a system whose scores are not above a threshold of its own. Where
+    `unidentifiable` says so, a calibration's are NaN in all weightings.
     """
     size, b = len(tables), tables.shape[-1]
     tables = tables.astype(np.float64)
@@ -147,30 +186,42 @@ def estimates_of(tables: np.ndarray, ranked: Sequence[Ranked], methods: Sequence
     # Uncorrected, every calibration system gives the others the same estimates.
     plain = np.broadcast_to(predicted, (size, size, b))
     rates: dict[str, np.ndarray] = {}
-    thresholds: dict[str, np.ndarray] = {}
+    found: dict[str, np.ndarray] = {}
     for method in methods:
-        rates[method], thresholds[method] = plain, np.full((size, b), np.nan)
+        rates[method], found[method] = plain, np.full((size, b), np.nan)
         if method == "adjusted_counts":
             rates[method] = adjusted_counts(plain, np.moveaxis(tables[:, None, :2, :2], -1, -3))
     tuned = [method for method in methods if method in METHODS[2:]]
     if tuned and size:
-        chosen = np.array([[system.tune(method) for system in ranked] for method in tuned])
-        tried, starts = (
-            np.concatenate([system.tried for system in ranked]),
-            np.cumsum([0, *(len(r.tried) for r in ranked)]),
-        )
-        chosen = np.where(chosen < 0, -1, chosen + starts[:-1, None])
-        found = np.stack([system.error_rates(tried, chosen) for system in ranked], axis=2)
-        for method, mine, places in zip(tuned, found, chosen, strict=True):
-            rates[method], thresholds[method] = mine, np.where(places < 0, np.nan, tried[places])
-    return Estimates(ratio(labels[:, 0], labels.sum(1)), rates, thresholds)
+        chosen = np.empty((len(tuned), size, b), dtype=np.int64)
+        for system, (start, end) in enumerate(itertools.pairwise(thresholds.starts.tolist())):
+            for at, method in enumerate(tuned):
+                place = tune(method, thresholds.tried[start:end], below[:2, start:end])
+                chosen[at, system] = np.where(place < 0, -1, place + start)
+        every = below.sum(0, dtype=below.dtype)
+        total = every[thresholds.starts[1:] - 1].astype(np.float64)
+        total[total == 0] = np.nan
+        cuts = thresholds.cuts(chosen)
+        cuts *= b
+        cuts += np.arange(b)
+        shares = every.ravel().take(cuts) / total[:, None, None]
+        lost = chosen < 0
+        if lost.any():
+            shares[:, lost] = np.nan
+        for at, method in enumerate(tuned):
+            rates[method] = shares[:, at].swapaxes(0, 1)
+            found[method] = np.where(lost[at], np.nan, thresholds.tried[chosen[at]])
+    return Estimates(ratio(labels[:, 0], labels.sum(1)), rates, found)
 
 
 def observed(case: Case, methods: Sequence[str]) -> Estimates:
     """`estimates_of` the claims as they are: b = 1."""
     histograms, largest = case.kinds.histograms(), int(case.kinds.times.sum())
-    ranked = [Ranked.of(scores, cumulated(counts[..., None], largest)) for scores, counts in histograms]
-    return estimates_of(case.kinds.tables[..., None], ranked, methods)
+    thresholds = Thresholds([scores for scores, _ in histograms])
+    below = np.zeros((3, len(thresholds.tried), 1), dtype=narrowest(largest))
+    for start, (_, counts) in zip(thresholds.starts.tolist(), histograms, strict=False):
+        np.cumsum(counts, axis=1, out=below[:, start + 1 : start + 1 + counts.shape[1], 0])
+    return estimates_of(case.kinds.tables[..., None], thresholds, below, methods)
 
 
 def unidentifiable(case: Case, method: str) -> list[str | None]:

@@ -209,19 +209,34 @@ class Judged:
         return np.bincount(self._places(groups).group, minlength=len(groups.keys))
 
     def scored(self, groups: Groups, places: Sequence[int], evaluator: int) -> Case:
+        rows, system, pairs = self._labelled(groups, places)
+        units = self.at(groups.level)
+
+        def again() -> list[Claims]:
+            return [units.claims_of(evaluator, *self._labelled(groups, places)[:2])]
+
+        return Case.of(units.claims_of(evaluator, rows, system), len(places), pairs, again)
+
+    def _labelled(self, groups: Groups, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray, Places]:
+        """The labelled rows of some groups, of each its group's place among them, and the pairs of both.
+
+        Those that were asked for last are kept: mostly only the evaluator is another one.
+        """
         units, key = self.at(groups.level), ("labelled", groups.level)
         last = self.kept.get(key)
-        if last is None or last[0] is not groups or last[1] != list(places):  # else only the evaluator is another one
-            place = np.full(len(groups.keys) + 1, -1, dtype=np.int64)  # the last one is that of code -1
-            place[list(places)] = np.arange(len(places))
-            rows = np.flatnonzero((place[groups.codes] >= 0) & (units.label >= 0))
-            last = self.kept[key] = groups, list(places), rows, place[groups.codes[rows]]
-        _, _, rows, system = last
-        return Case.of(units.claims_of(evaluator, rows, system), len(places))
+        if last is None or last[0] is not groups or last[1] != list(places):
+            rows = [groups.rows(place) for place in places]
+            rows = [of[units.label[of] >= 0] for of in rows]
+            system = np.repeat(np.arange(len(rows)), [len(of) for of in rows])
+            every = np.concatenate([np.empty(0, dtype=np.int64), *rows])
+            pairs = Places.of(system, units.clusters[every], len(rows))
+            last = self.kept[key] = groups, list(places), (every, system, pairs)
+        found: tuple[np.ndarray, np.ndarray, Places] = last[2]
+        return found
 
     def claims_of(self, evaluator: int, rows: np.ndarray, system: np.ndarray) -> Claims:
         """Some claims, each with its system's place, as one evaluator sees them."""
-        said, score = self.prediction[evaluator, rows], self.score[evaluator, rows]
+        said, score = self.prediction[evaluator][rows], self.score[evaluator][rows]
         return Claims(system, self.label[rows], said, score, self.clusters[rows])
 
     def _places(self, groups: Groups) -> Places:

@@ -3,100 +3,105 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from factaudit.audit.core.calibration import Ranked, cumulated, estimates_of, mean_of, narrowest
+from factaudit.audit.core.calibration import Estimates, Thresholds, cumulate, estimates_of, mean_of, narrowest
 from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.scores import Case
+from factaudit.audit.core.scores import Binned
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-#: A replicate tunes thresholds between so many bins of scores; distinct scores up to this number have a bin each.
-SCORE_BINS = 256
-#: Up to so many clusters the sums below all thresholds are one product of dense matrices.
-_DENSE = 96
+#: Of cases that share draws the rates of all replicates are held: at most so many bytes of them, or one case's.
+_BYTES = 1 << 27
 
 
 @dataclass(frozen=True)
 class Spread:
     """Claims cluster by cluster, its scores in bins: all that a resampled calibration reads.
 
-    tables: int (C, S * 9), of each cluster its claims by system, label and prediction. scores: per system the bins
-    that it has claims in (t,), ascending, a bin being called by its greatest score. members: int (rows, C), of each
-    cluster its claims by system, label (0, 1 and, where some claim has none, none) and bin: ``labels * t`` rows of each
-    system.
+    tables: int (S * 9, C), of each cluster its claims by system, label and prediction. thresholds: R of them, a bin
+    being called by its greatest score. members: int (labels * R, C), of each cluster its claims by label (0, 1 and,
+    where some claim has none, none) and bin, in the place of the threshold above it: none at that below all bins.
     """
 
     tables: np.ndarray
-    scores: Sequence[np.ndarray]
+    thresholds: Thresholds
     members: csr_array
-    labels: int
 
     @classmethod
-    def of(cls, case: Case) -> Spread:
+    def of(cls, case: Binned) -> Spread:
         from scipy.sparse import csr_array  # slow to import
 
-        kinds = case.kinds.binned(SCORE_BINS)
-        parts = [(kinds.place(claims), claims.cluster) for claims in case.rows()]
-        kind, cluster = (np.concatenate(each) for each in zip(*parts, strict=True))
-        cluster, names = pd.factorize(cluster, sort=True)
-        cells, n_clusters = kinds.n_systems * 9, len(names)
-        tables = np.bincount(cluster * cells + kinds.cells[kind], minlength=n_clusters * cells)
-        starts, place = kinds.bars
-        labels = 3 if (kinds.label < 0).any() else 2
-        # Of one system's bins those of label 0 come first, then those of label 1.
-        row = place + starts[kinds.system] * (labels - 1) + kinds.label % 3 * np.diff(starts)[kinds.system]
-        row, size = np.where(place < 0, -1, row)[kind], labels * int(starts[-1])
-        order = np.flatnonzero(row >= 0)
-        row = row[order]
-        order = order[np.argsort(row.astype(np.uint16) if size < 1 << 16 else row, kind="stable")]
-        ends = np.append(0, np.cumsum(np.bincount(row, minlength=size)))
-        members = csr_array((np.ones(len(row), dtype=np.int16), cluster[order], ends), shape=(size, n_clusters))
-        return cls(tables.reshape(-1, cells), [scores for scores, _ in kinds.histograms()], members, labels)
+        size, n_bins = case.n_systems, len(case.edges)
+        parts = [(_bins(claims.score, case.edges), claims) for claims in case.rows()]
+        place = np.concatenate([bins + claims.system.astype(np.int64) * (n_bins + 1) for bins, claims in parts])
+        label, said = (
+            np.concatenate([getattr(claims, key) for _, claims in parts]).astype(np.int64) % 3
+            for key in ("label", "prediction")
+        )
+        cluster, names = pd.factorize(np.concatenate([claims.cluster for _, claims in parts]), sort=True)
+        n_clusters = len(names)
+        system = place // (n_bins + 1)
+        cells = (system * 9 + label * 3 + said) * n_clusters + cluster
+        tables = np.bincount(cells, minlength=size * 9 * n_clusters).reshape(size * 9, n_clusters)
+        # Each system has the bins that it has claims in, after its lowest threshold.
+        has = np.bincount(place, minlength=size * (n_bins + 1)).reshape(size, -1)[:, :-1] > 0
+        row = np.cumsum(np.column_stack([np.ones(size, dtype=np.int64), has]).ravel()).reshape(size, -1) - 1
+        row[:, :-1], row[:, -1] = row[:, 1:].copy(), -1
+        thresholds = Thresholds([case.edges[of] for of in has], case.edges)
+        n_rows, labels = len(thresholds.tried), 3 if (label == 2).any() else 2
+        which = row.ravel()[place]
+        scored = np.flatnonzero(which >= 0)
+        which = label[scored] * n_rows + which[scored]
+        order = np.argsort(which.astype(np.uint16) if labels * n_rows < 1 << 16 else which, kind="stable")
+        ends = np.append(0, np.cumsum(np.bincount(which, minlength=labels * n_rows))).astype(np.int32)
+        columns = cluster[scored[order]].astype(np.int32)
+        shape = (labels * n_rows, n_clusters)
+        members = csr_array((np.ones(len(columns), dtype=np.int16), columns, ends), shape=shape)
+        return cls(tables, thresholds, members)
 
-    @cached_property
-    def below(self) -> np.ndarray:
-        """float32 (rows, C): of each cluster its claims below each threshold, by system, label and threshold."""
-        n_clusters = self.members.shape[1]
-        parts = self._systems(self.members.toarray(), 0)
-        below = [cumulated(part, int(part.sum())).reshape(-1, n_clusters) for part in parts]
-        return np.concatenate([np.zeros((0, n_clusters)), *below]).astype(np.float32)
+    @property
+    def n_clusters(self) -> int:
+        return self.tables.shape[1]
 
-    def _systems(self, rows: np.ndarray, more: int) -> list[np.ndarray]:
-        """The rows (R, b) of each system, ``more`` than its scores for each label: (labels, t + more, b)."""
-        sizes = [len(names) + more for names in self.scores]
-        ends = (self.labels * np.cumsum([0, *sizes])).tolist()
-        parts = zip(sizes, itertools.pairwise(ends), strict=True)
-        return [rows[start:end].reshape(self.labels, size, rows.shape[1]) for size, (start, end) in parts]
+    def below(self, weights: Weights, largest: int) -> np.ndarray:
+        """What `estimates_of` takes; largest: no system's claims have more weight in any weighting."""
+        most = int(np.diff(self.members.indptr).max(initial=0)) * weights.most
+        found = self.members.astype(narrowest(most), copy=False) @ weights.whole(most)
+        found = found.astype(narrowest(largest), copy=False).reshape(-1, len(self.thresholds.tried), found.shape[1])
+        for start, end in itertools.pairwise(self.thresholds.starts.tolist()):
+            cumulate(found[:, start:end])
+        return found
 
-    def weigh(self, drawn: np.ndarray) -> tuple[np.ndarray, list[Ranked]]:
-        """What `estimates_of` takes, of clusters that are each drawn so often: uint8 (b, C)."""
-        most, b = int(drawn.max(initial=0)), len(drawn)
-        totals = self.tables.sum(0)
-        largest = int(totals.reshape(-1, 9).sum(1).max(initial=0)) * most
+
+class Weights:
+    """How often each of C clusters is drawn in b replicates, as what is multiplied with it needs it."""
+
+    def __init__(self, drawn: np.ndarray) -> None:
+        """drawn: uint8 (b, C)."""
+        self.most = int(drawn.max(initial=0))
+        self._drawn = np.ascontiguousarray(drawn.T)
+        self._whole: dict[type, np.ndarray] = {}
+
+    def whole(self, largest: int) -> np.ndarray:
+        """(C, b), of the narrowest type that holds whole numbers up to ``largest``."""
+        kind = narrowest(largest)
+        if kind not in self._whole:
+            self._whole[kind] = self._drawn.astype(kind)
+        return self._whole[kind]
+
+    def sums(self, counts: np.ndarray, largest: int) -> np.ndarray:
+        """(K, b) of counts (K, C); largest: no sum is above it."""
         # Sums of whole numbers are exact in the narrower type, too, where they are small enough.
         exact = np.float32 if largest < 1 << 24 else np.float64
-        some = np.flatnonzero(totals)
-        turned = np.ascontiguousarray(drawn.T)
-        tables = np.zeros((len(totals), b))
-        tables[some] = self.tables[:, some].T.astype(exact) @ turned.astype(exact)
-        if len(turned) <= _DENSE and largest < 1 << 24:
-            whole = narrowest(largest)
-            every = (self.below @ turned.astype(np.float32)).astype(whole)
-            below = self._systems(every, 1)
-        else:
-            narrow = narrowest(int(np.diff(self.members.indptr).max(initial=0)) * most)
-            weights = self.members.astype(narrow, copy=False) @ turned.astype(narrow)
-            below = [cumulated(part, largest) for part in self._systems(weights, 0)]
-        ranked = [Ranked.of(names, part) for names, part in zip(self.scores, below, strict=True)]
-        return tables.reshape(-1, 3, 3, b), ranked
+        found: np.ndarray = counts.astype(exact, copy=False) @ self._drawn.astype(exact)
+        return found
 
 
 @dataclass(frozen=True)
@@ -109,23 +114,73 @@ class Resampled:
     n_clusters: int
 
 
-def resampled(case: Case, methods: Sequence[str], dataset: str, intervals: Intervals | None) -> Resampled | None:
-    """Resample whole clusters, calibrate and correct again; None where there is nothing to resample."""
-    if intervals is None or not case.n_systems:
-        return None
-    spread = Spread.of(case)
-    size, n_clusters = spread.members.shape
-    if n_clusters < 2:
-        return None
+def resampled(
+    cases: Sequence[Binned], methods: Sequence[str], dataset: str, intervals: Intervals
+) -> Iterator[Resampled | None]:
+    """Resample whole clusters of one dataset, calibrate and correct again, for each case (an evaluator's claims, say).
+
+    What is drawn is the same for all, and made ready once for as many cases as are held at a time. None where there is
+    nothing to resample.
+    """
+    start = 0
+    while start < len(cases):
+        size = max(1, cases[start].n_systems)
+        end = start + max(1, _BYTES // (size**2 * intervals.replicates * 8 * len(methods)))
+        yield from _together(cases[start:end], methods, dataset, intervals)
+        start = end
+
+
+def _together(
+    cases: Sequence[Binned], methods: Sequence[str], dataset: str, intervals: Intervals
+) -> list[Resampled | None]:
+    spreads = [Spread.of(case) if case.n_systems else None for case in cases]
+    found: list[Resampled | None] = [None] * len(cases)
+    for n_clusters in sorted({spread.n_clusters for spread in spreads if spread and spread.n_clusters > 1}):
+        places = [at for at, spread in enumerate(spreads) if spread and spread.n_clusters == n_clusters]
+        mine = [spread for spread in spreads if spread and spread.n_clusters == n_clusters]
+        blocks: list[list[Estimates]] = [[] for _ in mine]
+        for several in _estimates(mine, methods, dataset, intervals):
+            for at, one in enumerate(several):
+                blocks[at].append(one)
+        for place, of in zip(places, blocks, strict=True):
+            labelled = np.concatenate([block.labelled for block in of], axis=-1)
+            rates = {method: np.concatenate([block.rates[method] for block in of], axis=-1) for method in methods}
+            found[place] = Resampled(labelled, rates, n_clusters)
+    return found
+
+
+def _estimates(
+    spreads: Sequence[Spread], methods: Sequence[str], dataset: str, intervals: Intervals
+) -> Iterator[list[Estimates]]:
+    """Of each block of replicates what each spread's claims give in it; all are of as many clusters."""
+    n_clusters = spreads[0].n_clusters
+    tables = np.concatenate([spread.tables for spread in spreads])
+    some = np.flatnonzero(tables.any(1))
+    used, claims = tables[some], int(max(spread.tables.sum() for spread in spreads))
+    ends = np.cumsum([0, *(len(spread.tables) for spread in spreads)])
     # Blocks that stay in the processor's cache take half the time.
-    blocks = [
-        estimates_of(*spread.weigh(drawn), methods) for drawn in intervals.draws(n_clusters, dataset, width=2 * size)
-    ]
-    return Resampled(
-        np.concatenate([block.labelled for block in blocks], axis=-1),
-        {method: np.concatenate([block.rates[method] for block in blocks], axis=-1) for method in methods},
-        n_clusters,
-    )
+    width = 2 * (n_clusters + max(spread.members.shape[0] for spread in spreads))
+    for drawn in intervals.draws(n_clusters, dataset, width=width):
+        weights = Weights(drawn)
+        sums = np.zeros((len(tables), len(drawn)))
+        sums[some] = weights.sums(used, claims * weights.most)
+        several = []
+        for spread, (start, end) in zip(spreads, itertools.pairwise(ends.tolist()), strict=True):
+            mine = sums[start:end].reshape(-1, 3, 3, len(drawn))
+            below = spread.below(weights, int(mine.sum((1, 2)).max(initial=0)))
+            several.append(estimates_of(mine, spread.thresholds, below, methods))
+        yield several
+
+
+def _bins(score: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """int64 (m,): the bin of each score, by its greatest; one more than there are where there is none."""
+    # Of ascending scores only the edges are looked for.
+    score = np.where(np.isnan(score), np.inf, score)
+    order = np.argsort(score)
+    ends = np.searchsorted(score[order], edges, side="right")
+    found = np.empty(len(score), dtype=np.int64)
+    found[order] = np.repeat(np.arange(len(edges) + 1), np.diff(ends, prepend=0, append=len(score)))
+    return found
 
 
 #: What a calibration leaves of a system: its corrected rate, and that less the labelled one.

@@ -9,10 +9,12 @@ from functools import cached_property
 
 import numpy as np
 
-from factaudit.audit.core.shares import Clusters, by_cluster
+from factaudit.audit.core.shares import Clusters, Places
 
 #: Predictions counted, plainly or corrected; then thresholds on the score.
 METHODS = ("none", "adjusted_counts", "zero_bias_threshold", "bacc_threshold")
+#: A replicate tunes thresholds between so many bins of scores; distinct scores up to this number have a bin each.
+SCORE_BINS = 256
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Kinds:
     """The K kinds of claims that the methods can tell apart, sorted by system, score, label and prediction.
 
     system, label, prediction, score: (K,), as in `Claims`, those without a score last in their system; times: int64
-    (K,), how many claims there are of each; values: the distinct scores, ascending, NaN last.
+    (K,), how many claims there are of each; values: the distinct scores, ascending, NaN last; scored: int64, how many
+    claims have each.
     """
 
     system: np.ndarray
@@ -44,6 +47,7 @@ class Kinds:
     score: np.ndarray
     times: np.ndarray
     values: np.ndarray
+    scored: np.ndarray
     n_systems: int
 
     @classmethod
@@ -57,40 +61,32 @@ class Kinds:
         times: np.ndarray | None = None,
     ) -> Kinds:
         """Of claims, or of kinds with their ``times``: (m,) each, in any order."""
+        # No score is above infinity, which numpy sorts several times as fast as NaN.
+        score = np.where(np.isnan(score), np.inf, score)
         order = np.argsort(score)
-        by_score = score[order]
-        values = by_score[np.append(True, (by_score[1:] > by_score[:-1]) | _lost(by_score))[: len(order)]]
+        first = _first(score[order])
+        values = score[order[first]]
+        counts = np.ones(len(order), dtype=np.int64) if times is None else times[order]
+        scored = np.add.reduceat(counts, first) if len(first) else counts
         # By system as well: of short numbers numpy counts, which is much faster than comparing.
         order = order[np.argsort(system[order].astype(np.uint16), kind="stable")]
         which, ranked = system[order].astype(np.int64), score[order]
-        new = np.append(True, (which[1:] != which[:-1]) | (ranked[1:] > ranked[:-1]) | _lost(ranked))[: len(order)]
+        new = np.append(True, (which[1:] != which[:-1]) | (ranked[1:] != ranked[:-1]))[: len(order)]
         cells = (np.cumsum(new) - 1) * 9 + (label[order] + 1) * 3 + prediction[order] + 1
         total = np.bincount(cells, None if times is None else times[order], 9 * int(new.sum())).astype(np.int64)
-        found = np.flatnonzero(total)
+        found = np.flatnonzero(total > 0)
         place, said = np.divmod(found, 9)
-        which, ranked = which[new][place], ranked[new][place]
-        return cls(which, said // 3 - 1, said % 3 - 1, ranked, total[found], values, n_systems)
+        which, ranked = which[new][place], _unscored(ranked[new][place])
+        return cls(which, said // 3 - 1, said % 3 - 1, ranked, total[found], _unscored(values), scored, n_systems)
 
-    def binned(self, most: int) -> Kinds:
-        """By at most so many bins of scores, a bin being called by its greatest."""
-        place = np.searchsorted(self.values, self.score)
-        scored = np.bincount(place, self.times, len(self.values)).astype(np.int64)[~np.isnan(self.values)]
-        if len(scored) <= most:
-            return self
+    def edges(self, most: int) -> np.ndarray:
+        """The greatest score of each of at most so many bins, ascending: each has about as many claims."""
+        some = ~np.isnan(self.values)
+        values, scored = self.values[some], self.scored[some]
+        if len(values) <= most:
+            return values
         bins = (np.cumsum(scored) - scored) * most // scored.sum()
-        last = np.flatnonzero(np.diff(bins, append=most))
-        called = np.append(self.values[: len(scored)][last], np.nan)
-        at = np.append(np.searchsorted(bins[last], bins), np.full(len(self.values) - len(scored), len(last)))
-        return Kinds.of(self.system, self.label, self.prediction, called[at[place]], self.n_systems, self.times)
-
-    def place(self, claims: Claims) -> np.ndarray:
-        """int64 (m,): the kind of each claim, by the bin that its score is in."""
-        size = len(self.values)
-        own = _codes(self.system, np.searchsorted(self.values, self.score), self.label, self.prediction, size)
-        found = np.zeros(self.n_systems * size * 9, dtype=np.int64)
-        found[own] = np.arange(len(own))
-        score = np.searchsorted(self.values, claims.score)
-        return found[_codes(claims.system, score, claims.label, claims.prediction, size)]
+        return values[np.flatnonzero(np.diff(bins, append=most))]
 
     @property
     def cells(self) -> np.ndarray:
@@ -127,13 +123,26 @@ class Kinds:
         return [(scores[a:b], counts[:, a:b]) for a, b in itertools.pairwise(starts.tolist())]
 
 
-def _codes(system: np.ndarray, score: np.ndarray, label: np.ndarray, prediction: np.ndarray, size: int) -> np.ndarray:
-    return ((system.astype(np.int64) * size + score) * 3 + label + 1) * 3 + prediction + 1
+def _first(ranked: np.ndarray) -> np.ndarray:
+    """Where each distinct number begins among ascending ones."""
+    return np.flatnonzero(np.append(True, ranked[1:] != ranked[:-1])[: len(ranked)])
 
 
-def _lost(ranked: np.ndarray) -> np.ndarray:
-    """Where scores end and claims without one begin: bool (m - 1,), of ascending scores, NaN last."""
-    return np.isnan(ranked[1:]) & ~np.isnan(ranked[:-1])
+def _unscored(values: np.ndarray) -> np.ndarray:
+    """NaN where a score is infinite."""
+    return np.where(np.isinf(values), np.nan, values)
+
+
+@dataclass(frozen=True)
+class Binned:
+    """Labelled claims whose clusters are resampled, with the greatest score of each bin: all that a replicate reads.
+
+    edges: ascending; rows: the claims, in parts, made when asked for.
+    """
+
+    edges: np.ndarray
+    rows: Callable[[], Iterable[Claims]]
+    n_systems: int
 
 
 @dataclass(frozen=True)
@@ -149,15 +158,28 @@ class Case:
     rows: Callable[[], Iterable[Claims]]
 
     @classmethod
-    def of(cls, claims: Claims, n_systems: int) -> Case:
+    def of(
+        cls,
+        claims: Claims,
+        n_systems: int,
+        places: Places | None = None,
+        rows: Callable[[], Iterable[Claims]] | None = None,
+    ) -> Case:
+        """places: the pairs of a system and a cluster, where they are known; rows: makes the claims again, so that who
+        keeps what is `binned` need not keep them."""
         kinds = Kinds.of(claims.system, claims.label, claims.prediction, claims.score, n_systems)
 
         def right() -> Clusters:
-            known = np.flatnonzero((claims.label >= 0) & (claims.prediction >= 0))
-            cells = claims.label[known].astype(np.int64) * 2 + claims.prediction[known]
-            return by_cluster(claims.cluster[known], claims.system[known].astype(np.int64), n_systems, cells, 4)
+            known = (claims.label >= 0) & (claims.prediction >= 0)
+            cells = np.where(known, claims.label.astype(np.int64) * 2 + claims.prediction, -1)
+            found = Places.of(claims.system.astype(np.int64), claims.cluster, n_systems) if places is None else places
+            return found.count(cells, 4)
 
-        return cls(kinds, right, lambda: [claims])
+        return cls(kinds, right, rows or (lambda: [claims]))
+
+    def binned(self) -> Binned:
+        """By at most `SCORE_BINS` bins of scores."""
+        return Binned(self.kinds.edges(SCORE_BINS), self.rows, self.n_systems)
 
     @property
     def n_systems(self) -> int:
