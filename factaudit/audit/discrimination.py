@@ -8,7 +8,7 @@ import numpy as np
 
 from factaudit.audit.core import counts as nine
 from factaudit.audit.core.checks import by_evaluator, evidence_of, of_datasets
-from factaudit.audit.core.curves import Scored, best_threshold, tune_threshold
+from factaudit.audit.core.curves import Scored, best_threshold, rising, tune_threshold
 from factaudit.audit.core.decisions import range_of
 from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
 from factaudit.audit.core.intervals import Intervals
@@ -43,6 +43,7 @@ def discrimination(judged: Judged, *, folds: int = 5, intervals: Intervals | Non
         raise UsageError(f"discrimination: expected at least 2 folds, found {folds}")
     dataset, names = judged.datasets
     is_dev = (judged.claims["split"] == DEV).fillna(False).to_numpy(bool)
+    size = len(names)
     rows: list[Row] = []
     for at, evaluator in enumerate(judged.evaluators):
         score = judged.score[at]
@@ -50,60 +51,55 @@ def discrimination(judged: Judged, *, folds: int = 5, intervals: Intervals | Non
             continue
         lacks = np.isnan(score) | (judged.certain[at] != judged.prediction[at])  # a guess states no score either
         inside, outside = (np.flatnonzero((judged.label >= 0) & which) for which in (~np.isnan(score), lacks))
-        ranked = inside[np.argsort(score[inside], kind="stable")]
-        scored = _scored(judged, ranked, score[ranked], len(names))
-        curves = {"auc": scored.auc(), "average_precision": scored.average_precision()}
-        least, most = (
-            _filled(judged, ranked, outside, score, kindly) if len(outside) else scored.points()
-            for kindly in (False, True)
+        inside = inside[rising(dataset[inside], score[inside], size)]
+        outside = outside[np.argsort(dataset[outside], kind="stable")]
+        scored = Scored(
+            dataset[inside], judged.label[inside].astype(np.int64), score[inside], judged.clusters[inside], size
         )
+        curves = {"auc": scored.auc(), "average_precision": scored.average_precision()}
+        limits = {key: curve.limits(intervals.confidence) for key, curve in curves.items()} if intervals else {}
+        least, most = _filled(scored, lacks[inside], dataset[outside], judged.label[outside])
+        ends = [np.searchsorted(dataset[rows], np.arange(size + 1)) for rows in (inside, outside)]
         for place, name in enumerate(names):
-            mine, missing = (rows[dataset[rows] == place] for rows in (inside, outside))
+            mine, missing = (r[e[place] : e[place + 1]] for r, e in zip((inside, outside), ends, strict=True))
             row: Row = {"dataset": name, "evaluator": evaluator, "n": len(mine)}
             row |= {"n_unscored": int(np.isnan(score[missing]).sum()), "n_datasets": 1}
             row["error_rate"] = float((judged.label[mine] == 0).mean()) if len(mine) else None
             for key, curve in curves.items():
                 row[key] = number(curve.point[place])
-                ends = [float(of[key][place]) for of in (least, most)]
                 # Average precision with more errors can be higher though they all come last.
-                row[f"{key}_min"] = number(np.fmin(ends[0], curve.point[place]))
-                row[f"{key}_max"] = number(np.fmax(ends[1], curve.point[place]))
-                if intervals is not None:
-                    low, high = curve.limits(intervals.confidence)
-                    row |= {f"{key}_low": number(low[place]), f"{key}_high": number(high[place])}
-            row |= _at(judged, mine, judged.prediction[at, mine], missing, ("bacc",), "", intervals)
-            row |= _tuned(judged, at, mine, missing, is_dev, folds, intervals)
+                row[f"{key}_min"] = number(np.fmin(least[key][place], curve.point[place]))
+                row[f"{key}_max"] = number(np.fmax(most[key][place], curve.point[place]))
+                if key in limits:
+                    row |= {f"{key}_{end}": number(limits[key][i][place]) for i, end in enumerate(("low", "high"))}
+            row |= _at(judged, mine, lacks, judged.prediction[at, mine], missing, ("bacc",), "", intervals)
+            row |= _tuned(judged, at, mine, lacks, missing, is_dev, folds, intervals)
             rows.append(row | {"reason": _reason(judged, mine, row)})
     rows.sort(key=lambda row: row["dataset"])
     named = dict.fromkeys(row["evaluator"] for row in rows)
     return rows + [_macro(evaluator, [row for row in rows if row["evaluator"] == evaluator]) for evaluator in named]
 
 
-def _scored(judged: Judged, rows: np.ndarray, score: np.ndarray, n_datasets: int) -> Scored:
-    """Claims by rising score."""
-    label = judged.label[rows].astype(np.int64)
-    return Scored.ranked(judged.datasets[0][rows], label, score, judged.clusters[rows], n_datasets)
-
-
 def _filled(
-    judged: Judged, ranked: np.ndarray, outside: np.ndarray, score: np.ndarray, kindly: bool
-) -> dict[str, np.ndarray]:
-    """The figures over all labelled claims: those ``outside`` get the best scores there could be, or the worst.
+    scored: Scored, guessed: np.ndarray, group: np.ndarray, label: np.ndarray
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """The figures over all labelled claims where those ``outside`` had the worst scores there could be; and the best.
 
-    ranked: the claims that have a score, by rising score.
+    guessed: which of the scored ones are outside, too; group, label: of each claim outside.
     """
-    out = np.zeros(len(score), dtype=bool)
-    out[outside] = True
-    within, high = ranked[~out[ranked]], (judged.label[outside] == 1) == kindly
-    rows = np.concatenate([outside[~high], within, outside[high]])
-    filled = np.concatenate([np.full((~high).sum(), -1.0), score[within], np.full(high.sum(), 2.0)])  # past every score
-    return _scored(judged, rows, filled, len(judged.datasets[1])).points()
+    if not len(group):
+        return scored.points(), scored.points()
+    ties = scored.taken(guessed) if guessed.any() else scored.ties
+    errors, others = (np.bincount(group[label == one], minlength=scored.n_groups) for one in (0, 1))
+    both = np.diag([1, 1])[:, :, None] * np.stack([errors, others])  # each class alone, by label
+    return ties.filled(both[1], both[0]).points(), ties.filled(both[0], both[1]).points()
 
 
 def _tuned(
     judged: Judged,
     at: int,
     mine: np.ndarray,
+    lacks: np.ndarray,
     missing: np.ndarray,
     is_dev: np.ndarray,
     folds: int,
@@ -128,19 +124,23 @@ def _tuned(
     if (prediction < 0).any():  # nothing was tried, so nothing is known of what is missing either
         tried, missing, prediction = tried[:0], missing[:0], prediction[:0]
     row: Row = {"tuned": how, "tuned_threshold": threshold}
-    return row | _at(judged, tried, prediction, missing, ("tpr", "tnr", "bacc"), "tuned_", intervals)
+    return row | _at(judged, tried, lacks, prediction, missing, ("tpr", "tnr", "bacc"), "tuned_", intervals)
 
 
 def _at(
     judged: Judged,
     rows: np.ndarray,
+    lacks: np.ndarray,
     prediction: np.ndarray,
     missing: np.ndarray,
     keys: Sequence[str],
     prefix: str,
     intervals: Intervals | None,
 ) -> Row:
-    """Rates of some claims under other predictions than the evaluator's own; bounds with the missing ones."""
+    """Rates of some claims under other predictions than the evaluator's own; bounds with the missing ones.
+
+    rows: claims with a score, of which some ``lacks`` a stated one; missing: all those without.
+    """
     cells, everywhere = nine.cells(judged.label[rows], prediction), np.zeros(len(rows), dtype=np.int64)
     clusters = Places.of(everywhere, judged.clusters[rows], 1).count(cells, nine.CELLS)
     counts = clusters.total(clusters.counts).reshape(1, 3, 3)
@@ -148,7 +148,7 @@ def _at(
     figures = nine.rates(counts, over_all)
     row: Row = {f"{prefix}{key}": number(figures[key][0]) for key in keys}
     # A guess is among the rows as predicted, and free in the bounds.
-    known = np.isin(rows, missing, invert=True)
+    known = ~lacks[rows]
     certain = nine.count(np.zeros(known.sum(), dtype=np.int64), 1, judged.label[rows][known], prediction[known])
     nothing = np.full(len(missing), -1, dtype=np.int8)
     certain += nine.count(np.zeros(len(missing), dtype=np.int64), 1, judged.label[missing], nothing)
@@ -193,7 +193,7 @@ def _macro(evaluator: str, rows: Sequence[Row]) -> Row:
 def _reason(judged: Judged, mine: np.ndarray, row: Row) -> str | None:
     if not len(mine):
         return "no labelled claim has a score"
-    if len(set(judged.label[mine].tolist())) < 2:
+    if judged.label[mine].min() == judged.label[mine].max():
         return "only one class among the labelled claims that have a score"
     untuned = "too few documents of each class to tune on some and try on others"
     unpredicted = "not of both classes some claim with a score has a prediction"

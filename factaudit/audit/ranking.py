@@ -14,6 +14,7 @@ from factaudit.audit.core.declare import Answer, Audit, Audited, Check, Column, 
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import LEVELS
 from factaudit.audit.core.orders import (
+    ADDS,
     ORDERS,
     POWER,
     Correction,
@@ -99,8 +100,8 @@ def ranking(
 class _Case:
     """The systems of one dataset at one level, as one evaluator sees them.
 
-    counts, certain (without guesses): (S, 3, 3); drawn: (B, of these the used, 3, 3); used: bool (S,), those with
-    labels, enough of them errors, and with scored claims among the labelled.
+    counts, certain (without guesses): (S, 3, 3); drawn: (B, of these the used, 4), the numbers of `ADDS`; used: bool
+    (S,), those with labels, enough of them errors, and with scored claims among the labelled.
     """
 
     dataset: str
@@ -121,12 +122,12 @@ def cases(judged: Tallies, levels: Sequence[str], min_errors: int, intervals: In
             places[key["dataset"]].append(place)
         for at, evaluator in enumerate(judged.evaluators):
             counts, sure = (judged.count(systems, LABEL, field(at)) for field in (says, states))
-            drawn = intervals.counts(judged, systems, LABEL, says(at)) if intervals is not None else None
+            drawn = intervals.counts(judged, systems, LABEL, says(at), adds=ADDS) if intervals is not None else None
             for dataset, inside in places.items():
                 names = [systems.keys[place]["system"] for place in inside]
                 of = counts[inside]
                 used = (of[:, :2, :2].sum((1, 2)) > 0) & (of[:, 0].sum(1) >= min_errors)
-                some = None if drawn is None else drawn[:, inside][:, used].reshape(len(drawn), -1, 3, 3)
+                some = None if drawn is None else drawn[:, inside][:, used]
                 yield _Case(dataset, level, evaluator, names, of, sure[inside], some, used)
 
 

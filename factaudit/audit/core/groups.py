@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from factaudit.audit.core.kinds import dense
 from factaudit.audit.core.rows import ALL
 from factaudit.errors import UsageError, hint
 
@@ -73,8 +74,12 @@ def column_codes(claims: pd.DataFrame, column: str) -> tuple[np.ndarray, list[An
         codes, found = pd.factorize(claims[column], use_na_sentinel=True)
     except TypeError as error:
         raise UsageError(f"column {column!r} holds lists or objects: claims cannot be grouped by it") from error
-    names = [name.item() if isinstance(name, np.generic) else name for name in list(found)]
-    order = sorted(range(len(names)), key=lambda i: (str(type(names[i])), names[i]))
+    names = found.to_numpy(dtype=object).tolist() if isinstance(found.dtype, pd.StringDtype) else list(found)
+    names = [name.item() if isinstance(name, np.generic) else name for name in names]
+    if all(isinstance(name, str) for name in names):
+        order = sorted(range(len(names)), key=names.__getitem__)
+    else:
+        order = sorted(range(len(names)), key=lambda i: (str(type(names[i])), names[i]))
     rank = np.empty(len(names) + 1, dtype=np.int64)
     rank[order] = np.arange(len(names))
     rank[-1] = len(names)  # where pandas' code is -1: missing
@@ -87,8 +92,4 @@ def pair_codes(first: np.ndarray, second: np.ndarray, size: int) -> tuple[np.nda
 
     So there are never more groups than rows. ``size``: the number of codes of ``second``.
     """
-    found, values = pd.factorize(first * size + second)
-    order = np.argsort(values, kind="stable")
-    rank = np.empty(len(values), dtype=np.int64)
-    rank[order] = np.arange(len(values))
-    return values[order], rank[found]
+    return dense(first * size + second)

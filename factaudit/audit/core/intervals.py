@@ -45,19 +45,25 @@ class Intervals:
         if not 0 < self.confidence < 1:
             raise UsageError(f"expected a confidence between 0 and 1, found {self.confidence}")
 
-    def counts(self, judged: Tallies, groups: Groups, *fields: Field) -> np.ndarray:
+    def counts(self, judged: Tallies, groups: Groups, *fields: Field, adds: np.ndarray | None = None) -> np.ndarray:
         """How many rows of each group fall in each cell, in each replicate: float64 (replicates, n_groups, n_cells).
+
+        adds: whole (n_cells, K), what a row of each cell adds to K numbers: these in the place of all the cells.
 
         A row in no group counts nowhere, but its cluster is drawn all the same. A figure that is a function of counts
         gets its bootstrap distribution by being computed on the result. A group that lies in a single cluster is NaN:
         there is nothing to resample.
         """
         n_cells = 3 ** len(fields)
-        out = np.zeros((self.replicates, len(groups.keys) * n_cells))
+        adds = np.eye(n_cells, dtype=np.int64) if adds is None else adds
+        drawn = np.zeros((self.replicates, len(groups.keys), adds.shape[1]))
         for dataset, codes, kinds, times in judged.strata(groups, *fields):
-            sums = self.sums((kinds, times), dataset)
-            out[:, codes[codes >= 0]] += sums[:, codes >= 0]
-        drawn = out.reshape(self.replicates, len(groups.keys), n_cells)
+            places, cells = np.divmod(codes[codes >= 0], n_cells)
+            used, place = np.unique(places, return_inverse=True)
+            each = np.zeros((len(cells), len(used), adds.shape[1]))
+            each[np.arange(len(cells)), place] = adds[cells]
+            added = (kinds[:, codes >= 0] @ each.reshape(len(cells), len(used) * adds.shape[1])).astype(np.int64)
+            drawn[:, used] += self.sums((added, times), dataset).reshape(self.replicates, len(used), adds.shape[1])
         drawn[:, judged.n_clusters(groups) < 2] = np.nan
         return drawn
 
@@ -74,10 +80,19 @@ class Intervals:
         kinds = kinds.astype(exact)
         out = np.empty((self.replicates, kinds.shape[1]))
         done = 0
-        for weights in self.weights(times, stratum):
+        if self._by_kind(times):
+            drawn = self.weights(times, stratum)
+        else:  # each cluster has a row: that costs less than to add up the clusters of a kind in each replicate
+            kinds, drawn = np.repeat(kinds, times, axis=0), self.draws(int(times.sum()), stratum)
+        for weights in drawn:
             out[done : done + len(weights)] = weights.astype(exact) @ kinds
             done += len(weights)
         return out
+
+    @staticmethod
+    def _by_kind(times: np.ndarray) -> bool:
+        """Whether kinds are drawn, not clusters."""
+        return len(times) * _MULTINOMIAL_PAYS < int(times.sum())
 
     def weights(self, times: np.ndarray, stratum: str) -> Iterator[np.ndarray]:
         """How often each kind of cluster is drawn: blocks of whole numbers (b, U), ``replicates`` rows together.
@@ -86,7 +101,7 @@ class Intervals:
         are few, drawing ``times.sum()`` clusters with replacement and counting kinds is one multinomial draw.
         """
         n_clusters = int(times.sum())
-        if len(times) * _MULTINOMIAL_PAYS < n_clusters:
+        if self._by_kind(times):
             random = self._random(stratum)
             for part in _blocks(self.replicates, len(times)):
                 yield random.multinomial(n_clusters, times / n_clusters, size=part.stop - part.start)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from factaudit.audit.core import counts as nine
 from factaudit.audit.core.groups import Groups, column_codes, group_by, pair_codes, split
-from factaudit.audit.core.kinds import tally
+from factaudit.audit.core.kinds import dense, tally
 from factaudit.audit.core.scores import Case, Claims
 from factaudit.audit.core.shares import Clusters, Places
 from factaudit.audit.core.tallies import Field
@@ -202,7 +202,7 @@ class Judged:
         stratum, names = units.datasets
         for at, name in enumerate(names):
             rows = np.flatnonzero(stratum == at)
-            used, local = np.unique(codes[rows], return_inverse=True)
+            used, local = dense(codes[rows])
             yield name, used, *tally(units.clusters[rows], local, len(used))
 
     def n_clusters(self, groups: Groups) -> np.ndarray:

@@ -121,6 +121,11 @@ def predicted_errors(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return both[..., 0].sum(-1), both.sum((-1, -2))
 
 
+_EACH = np.eye(9, dtype=np.int64).reshape(9, 3, 3)
+#: int64 (9, 4): what a claim of each cell adds to the numbers of `labelled_errors` and of `predicted_errors`.
+ADDS = np.stack([*labelled_errors(_EACH), *predicted_errors(_EACH)], axis=1)
+
+
 def power_of_pairs(counts: np.ndarray, difference: float | np.ndarray, alpha: float) -> np.ndarray:
     """How probably the labels of each pair of systems would show a true difference."""
     errors, n = labelled_errors(counts)
@@ -194,6 +199,7 @@ def soft(counts: np.ndarray) -> Row:
 
 
 def correlations(counts: np.ndarray, drawn: np.ndarray | None, min_systems: int, intervals: Intervals | None) -> Row:
+    """Over S systems, counts (S, 3, 3); drawn: (B, S, 4), the numbers of `ADDS` in each replicate."""
     row: Row = {"kendall_tau": None, "pearson_r": None}
     if intervals is not None:
         row |= dict.fromkeys(f"{key}_{end}" for key in list(row) for end in ("low", "high"))
@@ -204,7 +210,7 @@ def correlations(counts: np.ndarray, drawn: np.ndarray | None, min_systems: int,
     row |= {"kendall_tau": tau, "pearson_r": r}
     if intervals is None or drawn is None or tau is None or r is None or np.isnan(drawn).any():
         return row
-    found = [ratio(*errors(drawn)) for errors in (labelled_errors, predicted_errors)]
+    found = [ratio(drawn[..., at], drawn[..., at + 1]) for at in (0, 2)]
     whole = ~np.isnan(found).any((0, 2))  # a replicate without a claim of one system says nothing of its order
     low, high = tau_limits(found[0][whole], found[1][whole], intervals.confidence)
     row |= {"kendall_tau_low": min(low, tau), "kendall_tau_high": max(high, tau)}
