@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ CLAIMS = [
 @pytest.mark.local
 def test_the_local_model_judges_and_its_replies_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     cache = tmp_path / "cache.sqlite"
     judge = LLMJudge(base_url="local", template="short", cache=str(cache), concurrency=2)
     verdicts = {verdict.claim_id: verdict for verdict in judge.judge(CLAIMS)}
@@ -43,6 +45,7 @@ def test_the_local_model_judges_and_its_replies_are_kept(tmp_path: Path, monkeyp
     assert judge.usage.cost == 0.0
     assert "SmolLM2-135M-Instruct" in judge.signature
     assert "sha256:" in judge.signature
+    assert os.environ["OMP_WAIT_POLICY"] == "passive"
 
     # Again from the cache: no model is loaded.
     monkeypatch.setattr(LocalModel, "start", lambda self: pytest.fail("nothing is left to ask"))
