@@ -71,7 +71,7 @@ class LocalModel:
     def start(self) -> str:
         """Start the server, if it does not run, and return its base URL. Blocks while the model loads."""
         # llama.cpp's threads wait for one another hundreds of times a token. Unless told to sleep when they are loaded,
-        # they wait busily: on a core that anything else uses that keeps the very thread that they wait for from running.
+        # they wait busily: on a core that anything else uses, that keeps the very thread they wait for from running.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         try:
             import xllamacpp
