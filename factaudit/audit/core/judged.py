@@ -177,7 +177,13 @@ class Judged:
         return split(groups, units.claims, "system") if systems else groups
 
     def count(self, groups: Groups, *fields: Field) -> np.ndarray:
-        return nine.count(groups.codes, len(groups.keys), *self._values(groups, fields))
+        key = ("count", id(groups), fields)
+        if key not in self.kept:
+            found = nine.count(groups.codes, len(groups.keys), *self._values(groups, fields))
+            found.flags.writeable = False
+            self.kept[key] = found, groups  # kept together, so that no other groups have that id
+        counts: np.ndarray = self.kept[key][0]
+        return counts
 
     def clusters_of(self, groups: Groups, *fields: Field, known: bool = False) -> Clusters:
         values = self._values(groups, fields)

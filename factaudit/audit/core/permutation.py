@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from math import comb
 
 import numpy as np
@@ -84,8 +85,9 @@ def _plus(times: np.ndarray, rows: int, seed: Sequence[int], added: np.ndarray) 
     random, shared = np.random.default_rng(seed), None
     if times.max() <= _INVERTED and fits(2 * rows * size):
         shared = _uniform(seed, rows * size)
-    several = [(trials, np.flatnonzero(times == trials)) for trials in np.unique(times).tolist() if trials > 1]
-    once = np.where(times[:, None] == 1, added, 0)
+    once, several = np.where(times[:, None] == 1, added, 0), np.flatnonzero(times > 1)
+    heads, starts = _heads()
+    at = starts[np.minimum(times[several], _INVERTED)]
     block = max(1, _BLOCK // size)
     for start in range(0, rows, block):
         part = slice(start, min(start + block, rows))
@@ -94,17 +96,20 @@ def _plus(times: np.ndarray, rows: int, seed: Sequence[int], added: np.ndarray) 
             continue
         uniform = shared[start * size : part.stop * size].reshape(-1, size)
         found[part] = (uniform >> 15).astype(added.dtype) @ once
-        for trials, at in several:
-            found[part] += _heads(uniform[:, at], trials).astype(added.dtype) @ added[at]
+        if len(several):
+            found[part] += heads[at + uniform[:, several]].astype(added.dtype) @ added[several]
     return found
 
 
-def _heads(uniform: np.ndarray, trials: int) -> np.ndarray:
-    """How many of so many fair coins show heads, by the first 16 bits of uniform numbers: int8."""
-    heads = np.zeros(uniform.shape, dtype=np.int8)
-    for below in np.cumsum([comb(trials, hits) for hits in range(trials)]) << (16 - trials):
-        heads += uniform >= below
-    return heads
+@cache
+def _heads() -> tuple[np.ndarray, np.ndarray]:
+    """How many of so many fair coins show heads, by the first 16 bits of a uniform number: int8, a table of them for
+    each number of coins up to `_INVERTED`; and where each begins."""
+    tables = [
+        np.repeat(np.arange(coins + 1, dtype=np.int8), [comb(coins, hits) << (16 - coins) for hits in range(coins + 1)])
+        for coins in range(_INVERTED + 1)
+    ]
+    return np.concatenate(tables), np.arange(_INVERTED + 1) << 16
 
 
 def _uniform(seed: Sequence[int], n: int) -> np.ndarray:
