@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from factaudit.audit.core.calibration import Estimates, Thresholds, cumulate, estimates_of, mean_of, narrowest
+from factaudit.audit.core.calibration import Estimates, Thresholds, cumulate, estimates_of, narrowest
 from factaudit.audit.core.intervals import Intervals
+from factaudit.audit.core.rows import ratio
 from factaudit.audit.core.scores import Binned
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def _estimates(
     used, claims = tables[some], int(max(spread.tables.sum() for spread in spreads))
     ends = np.cumsum([0, *(len(spread.tables) for spread in spreads)])
     # Blocks that stay in the processor's cache take half the time.
-    width = 2 * (n_clusters + max(spread.members.shape[0] for spread in spreads))
+    width = n_clusters + max(spread.members.shape[0] for spread in spreads)
     for drawn in intervals.draws(n_clusters, dataset, width=width):
         weights = Weights(drawn)
         sums = np.zeros((len(tables), len(drawn)))
@@ -201,12 +202,14 @@ def ends_of(
         return np.full((2, *points.shape), np.nan)
     of, others = drawn.rates[method], ~np.eye(size, dtype=bool)
     # As the observed mean is over the calibrations that could be made, so is each replicate's.
-    mean = np.stack([mean_of(of[[at for at in made if at != system], system]) for system in range(size)])
+    mean = _over_others(of, made)
     if method == "none" and size > 1:  # every calibration system gives the others the same
         rates, system = np.concatenate([of[0], mean]), np.tile(np.arange(size), 2)
     else:
         rates, system = np.concatenate([of[others], mean]), np.append(np.nonzero(others)[1], np.arange(size))
-    ends = intervals.ends(np.concatenate([rates, rates - drawn.labelled[system]]).T, drawn.n_clusters)
+    replicates = np.stack([rates, rates])
+    replicates[1] -= drawn.labelled[system]
+    ends = intervals.ends(replicates.reshape(-1, rates.shape[1]).T, drawn.n_clusters)
     low, high = (end.reshape(2, -1) for end in ends)
     found = np.full((2, *points.shape), np.nan)
     for at, end in enumerate((low, high)):
@@ -218,3 +221,14 @@ def ends_of(
             found[at, :, :size][:, others] = end[:, :-size]
     found[:, :, np.isnan(points[0])] = np.nan
     return np.stack([np.minimum(found[0], points), np.maximum(found[1], points)])
+
+
+def _over_others(rates: np.ndarray, made: Sequence[int]) -> np.ndarray:
+    """Of rates (calibration, system, B) the mean over the calibrations ``made`` on other systems: (system, B)."""
+    total, n = np.zeros(rates.shape[1:]), np.zeros(rates.shape[1:])
+    for at in made:
+        known = ~np.isnan(rates[at])
+        known[at] = False
+        total += np.where(known, rates[at], 0)
+        n += known
+    return ratio(total, n)
