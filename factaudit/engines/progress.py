@@ -28,6 +28,8 @@ class Bar:
 
     def verified(self, n: int = 1) -> None:
         """So many more facts are verified."""
+        if self._bar.disable:
+            return
         cost = getattr(self._usage, "cost", None)
         told: dict[str, Any] = {"decomposed": self._bar.total, "cached": self._cached}
         self._bar.set_postfix(told | ({"cost": f"${cost:.2f}"} if cost is not None else {}), refresh=False)

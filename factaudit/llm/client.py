@@ -153,8 +153,7 @@ class Client:
 
     def body(self, request: Request) -> dict[str, Any]:
         """The body of the chat request, as the API has it."""
-        request = self._full(request)
-        return {"model": self.model, "messages": [dict(message) for message in request.messages], **request.params}
+        return self._body(self._full(request))
 
     def price(self) -> Price | None:
         """The model's price: the settings', else the price table's."""
@@ -209,6 +208,9 @@ class Client:
     def _full(self, request: Request) -> Request:
         return Request(request.messages, self.settings.request_params(request.params))
 
+    def _body(self, full: Request) -> dict[str, Any]:
+        return {"model": self.model, "messages": [dict(message) for message in full.messages], **full.params}
+
     async def _bought(self, key: bytes, request: Request) -> Reply:
         if (cache := self.cache) is None or self._in_cache is None:
             return await self._sent(key, request)
@@ -227,7 +229,7 @@ class Client:
                 cache.release(key)
 
     async def _sent(self, key: bytes, request: Request) -> Reply:
-        body = self.body(request)
+        body = self._body(request)
         expected = prompt_tokens(request)
         most = self.budget.most(self.price(), request)
         malformed, attempt = 0, 0

@@ -30,7 +30,7 @@ from factaudit.evaluators.judging import NamedEvaluator
 from factaudit.evaluators.judging import judge as judge_claims
 from factaudit.evaluators.llm import LLMJudge
 from factaudit.llm.cache import Cache, request_key
-from factaudit.llm.types import Reply, Token
+from factaudit.llm.types import Reply, Request, Token
 from factaudit.tables import read_verdicts, validate_claims, write_table
 
 SERVER = Path(__file__).resolve().parent.parent / "llm_server.py"
@@ -99,18 +99,21 @@ def sdk(url: str, count: int, concurrency: int, aiohttp: bool = False) -> float:
     return asyncio.run(run())
 
 
-def bare(url: str, count: int, concurrency: int) -> float:
-    """Seconds for the same requests through aiohttp alone: the floor, nothing cached, counted or understood."""
+def bare(url: str, count: int, concurrency: int, requests: Iterator[Request] | None = None) -> float:
+    """Seconds for the same requests through aiohttp alone: the floor, nothing cached, counted or understood.
+
+    requests: those of another bench, in place of the evaluator's.
+    """
     import aiohttp
 
     async def run() -> float:
         async with aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=PATIENCE)
         ) as session:
-            requests = LLMJudge(model="m", cache="none").requests(claims(count))
+            asked = requests or LLMJudge(model="m", cache="none").requests(claims(count))
 
             async def work() -> None:
-                for request in requests:
+                for request in asked:
                     body = {"model": "m", "messages": list(request.messages), **request.params}
                     async with session.post(f"{url}/chat/completions", json=body, raise_for_status=True) as answer:
                         json.loads(await answer.text())
