@@ -168,6 +168,21 @@ def test_coins_are_numpys_binomial_numbers(most, shared, monkeypatch):
     np.testing.assert_array_equal(fewer, np.random.default_rng([3, most]).binomial(times[:30], 0.5, (20, 30)))
 
 
+def test_coins_of_many_kinds_are_fair_and_one_for_each_cluster(monkeypatch):
+    monkeypatch.setattr(permutation, "_MANY_KINDS", 10)
+    times = np.array([1, 1, 2, 3, 7, 8, 9, 16, 17, 40, 64, 100])
+    heads = _plus(times, 20_000, [3], np.eye(len(times)))
+    again = np.random.default_rng([3]).binomial(times, 0.5, heads.shape)
+    assert not np.array_equal(heads, again), "bits were tossed"
+    assert (heads.min(0)[:6] == 0).all()
+    assert (heads.max(0)[:6] == times[:6]).all()
+    assert (heads <= times).all()
+    assert heads.mean(0) == pytest.approx(times / 2, abs=0.02 * np.sqrt(times.max()))
+    np.testing.assert_allclose(np.cov(heads.T), np.diag(times / 4), atol=0.04 * times.max() / 4)
+    assert heads.var(0) == pytest.approx(times / 4, rel=0.06)
+    np.testing.assert_array_equal(_plus(times, 20_000, [3], np.eye(len(times))), heads)
+
+
 def test_no_difference_on_paper_is_never_significant():
     # 0.1 + 0.2 - 0.3 in the place of 0: of three clusters a gains one and two claims, and loses three.
     gains, sizes = np.array([[1], [2], [-3], [0]]), np.full((4, 1), 10)

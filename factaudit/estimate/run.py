@@ -108,6 +108,7 @@ def estimate_rates(
     found = Estimates([], [], [], [])
     for corpus in _at(levels, lambda level: corpora(judged, level, evaluators, present)):
         _add(found, corpus, judged, sample, settings, methods)
+        del corpus  # else it is held while the next one is made
     return found
 
 
@@ -146,13 +147,17 @@ def estimate_held(
     found = Estimates([], [], [], [])
     for corpus in _at(levels, lambda level: held_corpora(held, level, names, strata)):
         _add(found, corpus, None, None, settings, methods)
+        del corpus
     return found
 
 
 def _at(levels: Sequence[str], made: Callable[[str], Iterable[Corpus]]) -> Iterator[Corpus]:
     """What is ``made`` at each level, once, of datasets that have any claims or responses."""
     for level in dict.fromkeys(levels):
-        yield from (corpus for corpus in made(level) if len(corpus.error))
+        for corpus in made(level):
+            if len(corpus.error):
+                yield corpus
+            del corpus
 
 
 def _check(methods: Sequence[str], target: str, confidence: float) -> None:

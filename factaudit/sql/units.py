@@ -87,8 +87,9 @@ def units(
     system, place = np.unique(found.pop("system"), return_inverse=True)
     partial = found.pop("partial") > 0
     label_of = found.pop("label")
-    said = np.stack([found.pop(f"p{at}") for at in places]).astype(np.int8)
-    scores = np.stack([found.pop(f"s{at}") for at in places]).astype(np.float64)
+    said, scores = np.empty((len(places), len(place)), dtype=np.int8), np.empty((len(places), len(place)))
+    for at in places:
+        said[at], scores[at] = found.pop(f"p{at}"), found.pop(f"s{at}")
     scores[scores > 1] = np.nan
     return Units(
         systems=tuple(known["system"][at] for at in system) if named else (None,),

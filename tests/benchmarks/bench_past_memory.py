@@ -1,7 +1,7 @@
 """Auditing tables past memory: DuckDB at 1 M and 30 M claims x 5 evaluators beside the arrays at 1 M.
 
-Each run is a process of its own, from Parquet to the rows of the audits with 2,000 replicates; peak memory is that
-process's. At the sizes that both read, the rows must be the same to the last digit.
+Each way is a process of its own, from Parquet to the rows of all audits with 2,000 replicates and of estimates from
+2,000 labels; peak memory is that process's. At the sizes that both read, the rows must be the same to the last digit.
 
     python tests/benchmarks/bench_past_memory.py [--claims 1000000 30000000] [--audits rates ...] [--folder DIR]
 """
@@ -15,29 +15,39 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from table import Cost, report
 
 from factaudit.audit import computable
 from factaudit.audit.core.intervals import Intervals
 from factaudit.audit.core.judged import Judged
+from factaudit.estimate.run import estimate_held, estimate_rates
 from factaudit.sql.prepare import prepare
 from factaudit.sql.source import of_files
 from factaudit.sql.stored import Stored
 from factaudit.tables import read_claims, read_verdicts
+from factaudit.tables.annotations import validate_annotations
 
 EVALUATORS = 5
 #: At most this many claims are read into memory to compare with.
 IN_MEMORY = 1_000_000
 #: The target of 30 M claims, in MB.
 PEAK = 2048
-AUDITS = ("rates", "quantification", "consistency", "headroom", "ranking_pairs", "transfer")
-#: Those that resample or permute single clusters, or read scores: where their rows are compared with those of arrays.
-COMPARED = ("differences", "ranking", "adjustment", "adjusted_bias")
+#: All that are computed of numbers, and ``estimate``.
+AUDITS = (
+    *("rates", "differences", "consistency", "quantification", "headroom", "ranking", "ranking_pairs", "transfer"),
+    *("adjustment", "adjusted_bias", "estimate"),
+)
 #: Those that read scores.
-SCORES = {"adjustment", "adjusted_bias"}
+SCORES = {"adjustment", "adjusted_bias", "estimate"}
+#: Claims that are labelled for estimates.
+LABELS = 2000
 
 
 def make(n: int, folder: Path) -> None:
@@ -71,35 +81,61 @@ def make(n: int, folder: Path) -> None:
             )
 
 
-def step(how: str, folder: Path, audits: list[str], rows: Path) -> dict[str, float]:
-    """What a way takes from the files to the rows, which it writes."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    if how == "arrays":
-        claims = read_claims(folder / "claims.parquet")
-        judged: Any = Judged.join(claims, read_verdicts(*sorted(folder.glob("verdicts-*.parquet")), claims=claims))
-        found = _rows(judged, audits)
-    else:
-        tables = of_files([str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")])
-        with tempfile.TemporaryDirectory(dir=folder) as spill:
-            engine = tables.engine(Path(spill))
-            prepared = prepare(engine, tables, scores=bool(SCORES & set(audits)))
-            found = _rows(Stored(engine, prepared), audits)
-            engine.close()
-    told = {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+def step(how: str, folder: Path, audits: list[str], rows: Path) -> dict[str, Any]:
+    """What a way takes from the files to the rows, which it writes: seconds of the CPU and by the clock of each part,
+    and peak memory in MB."""
+    took: dict[str, tuple[float, float]] = {}
+
+    @contextmanager
+    def timed(name: str) -> Iterator[None]:
+        wall, cpu = time.perf_counter(), time.process_time()
+        yield
+        took[name] = time.process_time() - cpu, time.perf_counter() - wall
+        print(f"{how} {name}: {took[name][0]:.1f} s CPU, {_peak():.0f} MB so far", file=sys.stderr, flush=True)
+
+    found: dict[str, Any] = {}
+    with ExitStack() as opened:
+        with timed("check and join"):
+            if how == "arrays":
+                claims = read_claims(folder / "claims.parquet")
+                verdicts = read_verdicts(*sorted(folder.glob("verdicts-*.parquet")), claims=claims)
+                judged: Any = Judged.join(claims, verdicts)
+            else:
+                tables = of_files([str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")])
+                engine = tables.engine(Path(opened.enter_context(tempfile.TemporaryDirectory(dir=folder))))
+                opened.callback(engine.close)
+                scores = bool(SCORES & set(audits))
+                judged = Stored(engine, prepare(engine, tables, scores=scores, ids="estimate" in audits))
+        for name in audits:
+            with timed(name):
+                if name != "estimate":
+                    found[name] = computable()[name].compute(judged, intervals=Intervals(2000))
+                elif how == "arrays":
+                    found[name] = estimate_rates(claims, verdicts, **_estimated(len(claims))).audits()
+                else:
+                    found[name] = estimate_held(judged, **_estimated(judged.prepared.n_claims)).audits()
     rows.write_text(json.dumps(found))
+    return {"took": took, "megabytes": _peak()}
+
+
+def _estimated(n: int) -> dict[str, Any]:
+    """What is estimated, and from which labels: those of claims at random, each a coin."""
+    random = np.random.default_rng(0)
+    ids = [f"claim-{number:08}" for number in sorted(random.choice(n, LABELS, replace=False))]
+    labels = pd.DataFrame({"claim_id": ids, "annotator": "one", "label": random.integers(0, 2, LABELS)})
+    return {"main": "evaluator-0", "levels": ["claim"], "strata": [], "annotations": validate_annotations(labels)}
+
+
+def _peak() -> float:
     # Linux counts kilobytes, macOS bytes.
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
-    return told | {"megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit}
-
-
-def _rows(judged: Any, audits: list[str]) -> dict[str, Any]:
-    return {name: computable()[name].compute(judged, intervals=Intervals(2000)) for name in audits}
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--claims", type=int, nargs="+", default=[IN_MEMORY, 30_000_000])
-    parser.add_argument("--audits", nargs="+", help="By default six, and four more up to 1 M claims.")
+    parser.add_argument("--audits", nargs="+", help="By default all.")
     parser.add_argument("--folder", type=Path, help="Where tables are made (and kept), by default a temporary folder.")
     parser.add_argument("--step", choices=("arrays", "queries"), help=argparse.SUPPRESS)
     parser.add_argument("--rows", type=Path, help=argparse.SUPPRESS)
@@ -107,36 +143,41 @@ def main() -> int:
     if args.step:
         print(json.dumps(step(args.step, args.folder, args.audits, args.rows)))
         return 0
-    sizes = sorted(args.claims)
-    work = [(n, args.audits or list(AUDITS)) for n in sizes]
-    work += [(n, list(COMPARED)) for n in sizes if n <= IN_MEMORY and not args.audits]
+    sizes, audits = sorted(args.claims), args.audits or list(AUDITS)
     met: list[bool] = []
-    growth: dict[int, Cost] = {}
+    growth: dict[str, dict[int, Cost]] = {}
     with tempfile.TemporaryDirectory() as temporary:
-        for n, audits in work:
+        for n in sizes:
             folder = (args.folder or Path(temporary)) / str(n)
             if not (folder / "claims.parquet").exists():
                 folder.mkdir(parents=True, exist_ok=True)
                 make(n, folder)
-            found, rows = {}, {}
+            found: dict[str, dict[str, Any]] = {}
+            rows: dict[str, bytes] = {}
             for how in ("queries", "arrays")[: 2 if n <= IN_MEMORY else 1]:
                 path = Path(temporary) / f"{how}.json"
                 command = [sys.executable, __file__, "--step", how, "--folder", folder, "--rows", path]
-                done = subprocess.run([*command, "--audits", *audits], check=True, capture_output=True, text=True)
+                done = subprocess.run([*command, "--audits", *audits], check=True, stdout=subprocess.PIPE, text=True)
                 found[how], rows[how] = json.loads(done.stdout), path.read_bytes()
             if len(rows) == 2 and rows["queries"] != rows["arrays"]:
                 print(f"{n:,} claims: the rows of queries and arrays differ")
                 return 1
-            cost = {how: Cost(each["cpu"], each["wall"]) for how, each in found.items()}
-            told = "" if audits != list(COMPARED) else f" ({', '.join(COMPARED)})"
-            what = f"{len(audits)} audits past memory{told}, {n:,} claims × {EVALUATORS} evaluators"
-            if not told:
-                growth[n] = cost["queries"]
-            met.append(report(what, cost["queries"], peer=_peer(cost), growth=growth if not told else None))
+            of = f"{n:,} claims × {EVALUATORS} evaluators past memory"
+            for name in [*found["queries"]["took"], "all"]:
+                cost = {how: _cost(each["took"], name) for how, each in found.items()}
+                growth.setdefault(name, {})[n] = cost["queries"]
+                grown = growth[name] if n == sizes[-1] > sizes[0] else None
+                met.append(report(f"{of}: {name}", cost["queries"], peer=_peer(cost), growth=grown))
             peaks = {how: each["megabytes"] for how, each in found.items()}
             limit = PEAK if n == sizes[-1] else None
-            met.append(report(f"{what}: peak memory", peaks["queries"], "MB", peer=_peer(peaks), at_most=limit))
+            met.append(report(f"{of}: peak memory", peaks["queries"], "MB", peer=_peer(peaks), at_most=limit))
     return not all(met)
+
+
+def _cost(took: dict[str, list[float]], name: str) -> Cost:
+    """Of one part, or of all."""
+    parts = list(took.values()) if name == "all" else [took[name]]
+    return Cost(sum(cpu for cpu, _ in parts), sum(wall for _, wall in parts))
 
 
 def _peer(found: dict[str, Any]) -> tuple[str, Any] | None:

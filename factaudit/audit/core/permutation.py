@@ -15,6 +15,10 @@ from factaudit.audit.core.kinds import distinct
 _BLOCK = 1 << 18
 #: Up to so many trials a binomial number is made of the first 16 bits of one uniform number, as numpy makes it.
 _INVERTED = 16
+#: So many kinds, and each cluster gets a coin of its own: binomial numbers of many trials take longer.
+_MANY_KINDS = 1 << 12
+#: Unless so many times as many bytes of coins would be tossed.
+_COINS_PAY = 16
 #: Of the greatest that a sum of squares could be: less is a 0 on paper and rounding. A variance that is 0 on paper
 #: (every cluster gains the same) is taken for this, so that all such replicates are equal.
 _ROUNDING = 1e-9
@@ -78,13 +82,16 @@ def studentised_p(
 def _plus(times: np.ndarray, rows: int, seed: Sequence[int], added: np.ndarray) -> np.ndarray:
     """Fair coins, one for each cluster of K kinds, times what each adds (K, J): (rows, J).
 
-    The coins are what ``np.random.default_rng(seed).binomial(times, 0.5, (rows, K))`` gives. Where times are small, all
-    who have the same seed share one stream of uniform numbers, which is drawn once where it is not too large.
+    The coins are what ``np.random.default_rng(seed).binomial(times, 0.5, (rows, K))`` gives, but of many kinds those of
+    `_tossed`. Where times are small, all who have the same seed share one stream of uniform numbers, which is drawn
+    once where it is not too large.
     """
     size, found = len(times), np.empty((rows, added.shape[1]))
     random, shared = np.random.default_rng(seed), None
     if times.max() <= _INVERTED and fits(2 * rows * size):
         shared = _uniform(seed, rows * size)
+    elif size > _MANY_KINDS and (-(-times // 8)).sum() < _COINS_PAY * size:
+        return _tossed(times, rows, random, added)
     once, several = np.where(times[:, None] == 1, added, 0), np.flatnonzero(times > 1)
     heads, starts = _heads()
     at = starts[np.minimum(times[several], _INVERTED)]
@@ -98,6 +105,21 @@ def _plus(times: np.ndarray, rows: int, seed: Sequence[int], added: np.ndarray) 
         found[part] = (uniform >> 15).astype(added.dtype) @ once
         if len(several):
             found[part] += heads[at + uniform[:, several]].astype(added.dtype) @ added[several]
+    return found
+
+
+def _tossed(times: np.ndarray, rows: int, random: np.random.Generator, added: np.ndarray) -> np.ndarray:
+    """`_plus` by a bit for each cluster: those of a kind are in bytes of their own."""
+    n_bytes = -(-times // 8)
+    kind = np.repeat(np.arange(len(times)), n_bytes)
+    left = times[kind] - 8 * (np.arange(len(kind)) - (np.cumsum(n_bytes) - n_bytes)[kind])  # from this byte on
+    used = ((1 << np.minimum(left, 8)) - 1).astype(np.uint8)
+    each, found = added[kind], np.empty((rows, added.shape[1]))
+    block = max(1, _BLOCK // len(kind))
+    for start in range(0, rows, block):
+        some = found[start : start + block]
+        coins = np.frombuffer(random.bytes(len(some) * len(kind)), dtype=np.uint8).reshape(len(some), -1)
+        some[:] = np.bitwise_count(coins & used).astype(added.dtype) @ each
     return found
 
 
