@@ -145,7 +145,11 @@ def _together(
                 blocks[at].append(one)
         for place, of in zip(places, blocks, strict=True):
             labelled = np.concatenate([block.labelled for block in of], axis=-1)
-            rates = {method: np.concatenate([block.rates[method] for block in of], axis=-1) for method in methods}
+            corrected = [method for method in methods if method != "none"]
+            rates = {method: np.concatenate([block.rates[method] for block in of], axis=-1) for method in corrected}
+            if "none" in methods:  # every calibration system gives the others the same: held once
+                plain = np.concatenate([block.rates["none"][0] for block in of], axis=-1)
+                rates["none"] = np.broadcast_to(plain, (len(plain), *plain.shape))
             found[place] = Resampled(labelled, rates, n_clusters)
     return found
 
