@@ -34,13 +34,21 @@ def make(n: int, folder: Path, length: int) -> None:
     """10 datasets, 6 systems, 5 claims in a response, a document of so many words for 30 claims, 2 % unscored."""
     import numpy as np
     import pandas as pd
+    import pyarrow as pa
 
     from factaudit.tables import validate_claims, validate_verdicts, write_table
+    from factaudit.tables.documents import Documents
 
     random = np.random.default_rng(0)
     at = np.arange(n)
     words = np.array([f"word{i}" for i in range(2000)])
-    documents = np.array([" ".join(words[random.integers(0, 2000, length)]) for _ in range(n // 30 + 1)], dtype=object)
+    documents = Documents()
+    # Some at a time: as a text for each claim, long ones of a million claims do not fit in memory.
+    for first in range(0, n // 30 + 1, 1000):
+        ends = range(first, min(first + 1000, n // 30 + 1))
+        texts = pa.array([" ".join(words[random.integers(0, 2000, length)]) for _ in ends], pa.large_string())
+        own = pa.array(at[first * 30 : ends.stop * 30] // 30 - first, pa.int32())
+        documents.add(pa.DictionaryArray.from_arrays(own, texts))
     label = (random.random(n) < 0.7).astype(int)
     claims = pd.DataFrame(
         {
@@ -50,7 +58,7 @@ def make(n: int, folder: Path, length: int) -> None:
             "response_id": (at // 30).astype(str),
             "doc_id": (at // 30).astype(str),
             "claim": [f"{words[i % 2000]} is {words[i * 7 % 2000]}" for i in at],
-            "doc": documents[at // 30],
+            "doc": documents.column(),
             "label": label,
         }
     )

@@ -138,8 +138,10 @@ def _uniform(seed: Sequence[int], n: int) -> np.ndarray:
     """uint16 (n,): the first 16 bits of each of n uniform numbers."""
 
     def make() -> np.ndarray:
-        random, found = np.random.default_rng(seed), np.empty(n, dtype=np.uint16)
-        for start in range(0, n, _BLOCK):
+        # Some more than asked for: other pairs of evaluators have about as many kinds, and would draw all again.
+        more = n + n // 8
+        random, found = np.random.default_rng(seed), np.empty(more if fits(2 * more) else n, dtype=np.uint16)
+        for start in range(0, len(found), _BLOCK):
             part = found[start : start + _BLOCK]
             part[:] = random.random(len(part)) * (1 << 16)
         return found
