@@ -46,6 +46,7 @@ AUDITS = (
 )
 #: Left out above `IN_MEMORY` claims where nobody asks for it: it takes longest.
 LONG = "adjusted_bias"
+TOGETHER = f"all but {LONG}"
 #: Those that read scores.
 SCORES = {"adjustment", "adjusted_bias", "estimate"}
 #: Claims that are labelled for estimates.
@@ -166,7 +167,7 @@ def main() -> int:
                 print(f"{n:,} claims: the rows of queries and arrays differ")
                 return 1
             of = f"{n:,} claims × {EVALUATORS} evaluators past memory"
-            for name in [*found["queries"]["took"], "all"]:
+            for name in [*found["queries"]["took"], TOGETHER]:
                 cost = {how: _cost(each["took"], name) for how, each in found.items()}
                 growth.setdefault(name, {})[n] = cost["queries"]
                 grown = growth[name] if n == sizes[-1] > sizes[0] else None
@@ -178,8 +179,8 @@ def main() -> int:
 
 
 def _cost(took: dict[str, list[float]], name: str) -> Cost:
-    """Of one part, or of all."""
-    parts = list(took.values()) if name == "all" else [took[name]]
+    """Of one part, or of all that are measured at every size."""
+    parts = [each for part, each in took.items() if part != LONG] if name == TOGETHER else [took[name]]
     return Cost(sum(cpu for cpu, _ in parts), sum(wall for _, wall in parts))
 
 
