@@ -272,3 +272,12 @@ def test_points_lead_to_their_claims(tmp_path: Path) -> None:
     place = float(first[1].attrib["cx"]), float(first[1].attrib["cy"])
     uses = [u.attrib for u in svg.iter("{http://www.w3.org/2000/svg}use") if "x" in u.attrib]
     assert any(abs(float(u["x"]) - place[0]) < 0.2 and abs(float(u["y"]) - place[1]) < 0.2 for u in uses)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-2, 102), (0.0, 0.4), (-3_000, 2_500), (0, 4e9)])
+def test_an_axis_of_any_width_has_round_ticks(low: float, high: float) -> None:
+    ticks = style.ticks_of(low, high)
+    step = ticks[1] - ticks[0]
+    assert 2 <= len(ticks) <= 6
+    assert low <= ticks[0] < ticks[-1] <= high
+    assert float(f"{step:.2g}") == pytest.approx(step)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import io
+import itertools
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -238,7 +239,10 @@ def limits_of(values: Sequence[float]) -> tuple[float, float]:
 
 def ticks_of(low: float, high: float) -> list[float]:
     """Three to six round numbers within the range."""
-    step = next(s for s in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 25, 50, 100, 200) if (high - low) / s <= 5.5)
+    # Coefficients of few claims may be in the thousands.
+    wider = (digit * 10**power for power in itertools.count(2) for digit in (1, 2, 5))
+    steps = itertools.chain((0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 25, 50), wider)
+    step = next(step for step in steps if (high - low) / step <= 5.5)
     first = math.ceil(low / step - 1e-9)
     return [round(k * step, 6) for k in range(first, math.floor(high / step + 1e-9) + 1)]
 
