@@ -121,18 +121,13 @@ def check_labels(table: Judged, audits: dict[str, list[Row]]) -> None:
             assert row["labelled_error_rate"] == (pytest.approx((of == 0).mean()) if len(of) else None)
 
 
-@pytest.mark.slow
 @settings(QUICK, max_examples=25)
 @given(ROWS)
-def test_labelled_figures_are_of_all_labels(rows):
+def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure_and_labels_are_all_labels(rows):
     table = judged(rows, *EVALUATORS)
-    check_labels(table, run(table))
-
-
-@settings(QUICK, max_examples=25)
-@given(ROWS)
-def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure(rows):
-    check_rows(run(judged(rows, *EVALUATORS)))
+    audits = run(table)
+    check_rows(audits)
+    check_labels(table, audits)
 
 
 @pytest.mark.slow

@@ -550,7 +550,7 @@ def test_the_local_model_runs_the_whole_pipeline(
     knowledge: Knowledge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "bios.jsonl"
-    outputs = ["Ann Lee was a painter.", "Ann Lee is a diver.", "Ann Lee was born in Leith in 1901."]
+    outputs = ["Ann Lee was a painter.", "Ann Lee was born in Leith in 1901."]
     file.write_text("".join(json.dumps({"name": "Ann Lee", "output": output}) + "\n" for output in outputs))
     # A small model on a small machine reads a few hundred tokens a second: short demonstrations, few facts.
     demos, group_demos = tmp_path / "demos.json", tmp_path / "group.json"
@@ -570,7 +570,7 @@ def test_the_local_model_runs_the_whole_pipeline(
     )
     results = score_files(file, scorer, tmp_path / "run")
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
-    assert len(rows) == 3
+    assert len(rows) == 2
     # What the model says is of no interest here, that everything holds together is.
     assert all(row["n_facts"] >= 1 for row in rows)
     claims = read_claims(tmp_path / "run/claims.parquet")
@@ -578,6 +578,6 @@ def test_the_local_model_runs_the_whole_pipeline(
     assert len(verdicts) == len(claims)
     # A sentence and its grouping (once more where the first cannot be read), and each fact against both entities.
     (calls,) = results.calls
-    assert 3 * 2 <= calls["calls"] + calls["cached_calls"] - len(claims) <= 3 * 3
+    assert 2 * 2 <= calls["calls"] + calls["cached_calls"] - len(claims) <= 2 * 3
     assert calls["cost"] == 0
     assert (tmp_path / "run/report.html").is_file()

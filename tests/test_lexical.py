@@ -121,7 +121,7 @@ def test_one_word_is_no_bigram_but_a_word() -> None:
     assert score("tfidf", "Ada") is not None
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(st.lists(st.tuples(TEXT, st.none() | TEXT), min_size=1, max_size=6), st.randoms())
 def test_a_verdict_depends_on_its_own_claim_alone(pairs: list[tuple[str, str | None]], random) -> None:  # type: ignore[no-untyped-def]
     claims = [Claim(str(at), claim, doc) for at, (claim, doc) in enumerate(pairs)]
