@@ -65,7 +65,7 @@ class Spread:
         columns = cluster[scored[order]].astype(np.int32)
         shape = (labels * n_rows, n_clusters)
         members = csr_array((np.ones(len(columns), dtype=np.int16), columns, ends), shape=shape)
-        return cls(tables, thresholds, members)
+        return cls(tables.astype(narrowest(int(tables.max(initial=0)))), thresholds, members)
 
     @property
     def n_clusters(self) -> int:
