@@ -28,7 +28,7 @@ from factaudit.tables.digest import table_digest
 from factaudit.version import __version__
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from factaudit.report.plots.canvas import Canvas
 
 SCHEMA = "factaudit.results/1"
 Row = dict[str, Any]
@@ -70,7 +70,7 @@ class Results:
         """`rows` as a DataFrame; undefined figures are missing values."""
         return pd.DataFrame(self.rows(audit, **where))
 
-    def figure(self, audit: str, *, plot: str = "", panels: str | None = None, **where: Any) -> Figure:
+    def figure(self, audit: str, *, plot: str = "", panels: str | None = None, **where: Any) -> Canvas:
         """The report's figure of one audit, of the rows that have these values; an evaluator looks the same in each.
 
         Where rows are of claims or of responses, ``level`` is ``claim`` unless it is given. ``plot``: the name of a
@@ -97,7 +97,9 @@ class Results:
         if panels is not None:
             chosen = replace(chosen, panels=panels)  # type: ignore[call-arg]
         floors = {row["name"] for row in self.about.get("evaluators", []) if row.get("floor")}
-        return draw(chosen, rows, declared.columns, self.evaluators, floors)
+        figure = draw(chosen, rows, declared.columns, self.evaluators, floors)
+        figure.add_axes((0, 0, 1, 1)).set_axis_off()  # IPython takes a figure without axes for empty
+        return figure
 
     def to_dict(self) -> dict[str, Any]:
         """The content of ``results.json``."""

@@ -119,7 +119,7 @@ def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
         assert re.search(r"A fresh figure of labels\. Share = labels of 1 / labels\. .*n = 40 behind each point", page)
     assert found["tables/balance.csv"].splitlines()[1] == "d,e,40,0.25,False,"
     assert "<path" in found["figures/balance.svg"]
-    assert results.figure("balance").axes
+    assert results.figure("balance").panels
     assert "## `balance`" in found["docs"]
     assert "| `least` | the least share that is enough; default `0.4` |" in found["docs"]
     assert "| `lopsided` | labels are mostly of one class |" in found["docs"]

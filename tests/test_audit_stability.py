@@ -81,7 +81,7 @@ def test_it_is_computed_where_something_was_repeated():
     assert "stability" not in compare(*tables([{"label": 1, "e": 1}], ["e"]), replicates=0).audits
     results = compare(*tables(asked(40, 10), ["e"]), replicates=50)
     assert find(results.rows("stability"), evaluator="e")["flip_rate"] == 0.25
-    assert results.figure("stability").axes
+    assert results.figure("stability").panels
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def _said(cell: Any) -> list[str]:
     for output in cell.outputs:
         if output.output_type == "stream":
             shown.append(output.text)
-        else:
+        elif "image/png" not in output.data:
             shown += [text for kind, text in sorted(output.data.items()) if kind.startswith("text/")]
     return shown
 

@@ -12,13 +12,16 @@ from xml.etree import ElementTree
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
+from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
 from matplotlib.text import Text
 from report_results import make_results
 
 from factaudit.audit import computable, declaration
 from factaudit.report import plots
-from factaudit.report.plots import style
+from factaudit.report.plots import saving, style
+from factaudit.report.plots.canvas import Canvas, Panel
 
 Rows = list[dict[str, Any]]
 
@@ -27,7 +30,7 @@ def _claim(rows: Rows) -> Rows:
     return [row for row in rows if row.get("level", "claim") == "claim"]
 
 
-def draw(audit: str, rows: Rows, evaluators: Sequence[str] = (), **changes: Any) -> Figure:
+def draw(audit: str, rows: Rows, evaluators: Sequence[str] = (), **changes: Any) -> Canvas:
     """The first figure that an audit declares."""
     declared = computable()[audit]
     return plots.draw(replace(declared.plots[0], **changes), rows, declared.columns, evaluators)
@@ -46,14 +49,14 @@ def _results(size: str) -> dict[str, Any]:
     return make_results(*{"least": (1, 1, 1), "small": (4, 4, 6), "greatest": (14, 8, 10)}[size])
 
 
-def _texts(figure: Figure) -> Iterator[Text]:
+def _texts(figure: Canvas) -> Iterator[Text]:
     """All text that is drawn."""
     for text in figure.findobj(Text):
-        if text.get_visible() and text.get_text().strip() and (text.axes is None or text.axes.get_visible()):
+        if text.get_visible() and text.get_text().strip():
             yield text
 
 
-def _draw(figure: Figure) -> FigureCanvasAgg:
+def _draw(figure: Canvas) -> FigureCanvasAgg:
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     return canvas
@@ -96,20 +99,37 @@ def test_text_is_whole_apart_and_large_enough(kind: str, size: str) -> None:
         assert wide <= 1 or high <= 1, f"{one!r} and {other!r} overlap"
 
 
-def _points(figure: Figure) -> set[tuple[float, float]]:
-    """The positions of all markers drawn in axes."""
-    return {
-        (round(float(x), 6), round(float(y), 6))
-        for axis in figure.axes
-        for line in axis.get_lines()
-        if line.get_marker() not in ("", "None", None)
-        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)
-    }
+def _named(figure: Canvas) -> dict[str, str]:
+    """The names in the legend with the colours of their markers."""
+    marks = [(x, y, line.get_color()) for line in figure.findobj(Line2D) for x, y in zip(*line.get_data(), strict=True)]
+    found = {}
+    for text in figure.texts:
+        if text.get_label() == "legend":
+            left, height = text.get_position()
+            beside = [to_hex(colour) for x, y, colour in marks if abs(y - height) < 0.01 and 0 < left - x < 0.2]
+            found[text.get_text()] = beside[0] if beside else ""
+    return found
+
+
+def _within(panel: Panel, x: float, y: float) -> tuple[float, float] | None:
+    """What a place in inches stands for in a panel; None where it is elsewhere."""
+    across, up = (x - panel.left) / panel.width, (panel.bottom - y) / panel.height
+    if not (-1e-9 <= across <= 1 + 1e-9 and -1e-9 <= up <= 1 + 1e-9):
+        return None
+    ends = zip((across, up), (panel.x, panel.y), strict=True)
+    at, height = (low + share * (high - low) for share, (low, high) in ends)
+    return round(float(at), 6), round(float(height), 6)
+
+
+def _marks(figure: Canvas) -> list[tuple[float, float]]:
+    """What all markers in panels stand for."""
+    places = [place for line in figure.findobj(Line2D) for place in zip(*line.get_data(), strict=True)]
+    return [found for panel in figure.panels for x, y in places if (found := _within(panel, x, y)) is not None]
 
 
 def test_rates_are_drawn_where_they_are_and_undefined_ones_are_not() -> None:
     rows = make_results(3, 4)["audits"]["rates"]
-    drawn = sorted(x for x, _ in _points(draw("rates", rows)))
+    drawn = sorted(x for x, _ in _marks(draw("rates", rows)))
     wanted = sorted(round(100 * row[key], 6) for row in rows for key in ("tpr", "tnr", "bacc") if row[key] is not None)
     assert len(wanted) == 3 * len(rows) - 2
     assert drawn == wanted
@@ -118,11 +138,11 @@ def test_rates_are_drawn_where_they_are_and_undefined_ones_are_not() -> None:
 def test_predicted_error_rates_stand_over_labelled_ones() -> None:
     rows = [row for row in _claim(make_results(2, 2, 3)["audits"]["quantification"]) if row["system"] != "__all__"]
     wanted = {(round(100 * row["labelled_error_rate"], 6), round(100 * row["predicted_error_rate"], 6)) for row in rows}
-    assert _points(draw("quantification", rows)) == wanted
-    assert _points(draw("quantification", rows, panels="evaluator")) == wanted
+    assert set(_marks(draw("quantification", rows))) == wanted
+    assert set(_marks(draw("quantification", rows, panels="evaluator"))) == wanted
     # The pooled row is not a system.
     pooled = [*rows, {**rows[0], "system": "__all__", "labelled_error_rate": 0.99, "predicted_error_rate": 0.99}]
-    assert _points(draw("quantification", pooled)) == wanted
+    assert set(_marks(draw("quantification", pooled))) == wanted
 
 
 def test_iou_is_found_whichever_evaluator_comes_first() -> None:
@@ -131,12 +151,12 @@ def test_iou_is_found_whichever_evaluator_comes_first() -> None:
 
     rows = [row("a", "b", 0.12), row("c", "a", 0.34), row("b", "c", None)]
     figure = draw("consistency", rows, ["c", "b", "a"])
-    (axis,) = figure.axes
-    cells = {text.get_position(): text.get_text() for text in axis.texts}
+    (panel,) = figure.panels
+    cells = {_within(panel, *text.get_position()): text.get_text() for text in figure.texts}
+    cells.pop(None)
     # Down the side: b, a; along: c, b.
     assert cells == {(0.5, 0.5): "–", (0.5, 1.5): "0.34", (1.5, 1.5): "0.12"}
-    assert [label.get_text() for label in axis.get_yticklabels()] == ["b", "a"]
-    assert [label.get_text() for label in axis.get_xticklabels()] == ["c", "b"]
+    assert panel.names == (["c", "b"], ["b", "a"])
 
 
 def test_orders_are_counted() -> None:
@@ -145,20 +165,18 @@ def test_orders_are_counted() -> None:
         {"dataset": "d", "level": "claim", "evaluator": "e", "labelled_order": a, "predicted_order": b}
         for a, b in pairs
     ]
-    (axis,) = draw("ranking_pairs", rows).axes
-    assert [text.get_text() for text in axis.texts] == ["1", "0", "1", "0", "2", "0", "0", "0", "0"]
+    figure = draw("ranking_pairs", rows)
+    (panel,) = figure.panels
+    cells = [text.get_text() for text in figure.texts if _within(panel, *text.get_position())]
+    assert cells == ["1", "0", "1", "0", "2", "0", "0", "0", "0"]
 
 
 def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:
     rows = make_results(2, 3, unscored=False)["audits"]["rates"]
     names = ["first", *dict.fromkeys(row["evaluator"] for row in rows)]
 
-    def colours(part: Rows) -> dict[str, Any]:
-        (legend,) = draw("rates", part, names).legends
-        return {
-            text.get_text(): handle.get_color()
-            for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True)
-        }
+    def colours(part: Rows) -> dict[str, str]:
+        return _named(draw("rates", part, names))
 
     everything = colours(rows)
     assert len(set(everything.values())) == 3
@@ -171,24 +189,23 @@ def test_every_name_is_in_the_legend_as_it_is() -> None:
         {"dataset": "d", "evaluator": name, "n": 9, "tpr": 0.5, "tnr": 0.5, "bacc": 0.5}
         for name in ("_x", "$y$", "a & <b>")
     ]
-    (legend,) = draw("rates", rows).legends
-    assert [text.get_text() for text in legend.get_texts()] == ["_x", "$y$", "a & <b>"]
-    assert not any(text.get_parse_math() for text in legend.get_texts())
+    figure = draw("rates", rows)
+    assert list(_named(figure)) == ["_x", "$y$", "a & <b>"]
+    assert not any(text.get_parse_math() for text in figure.texts)
 
 
 def test_groups_by_other_columns_are_told_apart() -> None:
     base = {"evaluator": "e", "n": 9, "tpr": 0.5, "tnr": 0.5, "bacc": 0.5}
     rows = [{"dataset": "d", "error_type": kind, **base} for kind in ("number", "entity")]
-    labels = [label.get_text() for label in draw("rates", rows).axes[0].get_yticklabels()]
-    assert labels == ["d · number", "d · entity"]
+    assert draw("rates", rows).panels[0].names[1] == ["d · number", "d · entity"]
     rows = [{"dataset": "__all__", "task": kind, **base} for kind in ("QA", "summaries")]
-    assert [label.get_text() for label in draw("rates", rows).axes[0].get_yticklabels()] == ["QA", "summaries"]
+    assert draw("rates", rows).panels[0].names[1] == ["QA", "summaries"]
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     rows = make_results(3, 3)["audits"]["rates"]
     for folder in ("one", "two"):
-        style.save_figure(draw("rates", rows), tmp_path / folder / "rates", "Rates", ("svg", "png", "pdf"))
+        saving.save_figure(draw("rates", rows), tmp_path / folder / "rates", "Rates", ("svg", "png", "pdf"))
     for kind in ("svg", "png", "pdf"):
         first, second = ((tmp_path / folder / f"rates.{kind}").read_bytes() for folder in ("one", "two"))
         assert first == second
@@ -212,7 +229,7 @@ def test_columns_of_a_heat_map_can_be_told_apart() -> None:
         for a, b in itertools.combinations(names, 2)
     ]
     figure = draw("consistency", rows, names)
-    labels = [tick.get_text() for axes in figure.axes for tick in axes.get_xticklabels()]
+    labels = [name for panel in figure.panels for name in panel.names[0]]
     assert len(set(labels)) == len(labels) == 3
 
 
@@ -225,15 +242,17 @@ def test_floors_are_lines_to_measure_others_by_and_no_evaluators() -> None:
     row = {"dataset": "D", "evaluator": "e", "n": 9, "tpr": 0.8, "tnr": 0.6, "bacc": 0.7}
     audit = declaration("rates", [row])
     drawn = plots.draw(audit.plots[0], _with_floors([row]), audit.columns, ["always-yes", "e"], {"always-yes"})
-    axes = drawn.axes[0]
-    marked = [line for line in axes.lines if line.get_marker() == "o"]
-    assert [list(line.get_xdata()) for line in marked] == [[80.0]], "one marker: the evaluator's, in the first colour"
-    lines = [path.vertices.tolist() for c in axes.collections for path in c.get_paths() if len(path.vertices) == 2]
-    assert [[100.0, -0.4], [100.0, 0.4]] in lines, "across the whole group"
-    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["e", "always-yes (a floor)"]
+    assert [x for x, _ in _marks(drawn)] == [80.0, 60.0, 70.0], "the evaluator's markers, no others"
+    lines = [
+        [_within(drawn.panels[0], *place) for place in patch.get_path().vertices[at : at + 2]]
+        for patch in drawn.findobj(PathPatch)
+        for at in range(len(patch.get_path().vertices) - 1)
+    ]
+    assert [(100.0, -0.4), (100.0, 0.4)] in lines, "across the whole group"
+    assert _named(drawn) == {"e": style.COLOURS[0].lower(), "always-yes (a floor)": ""}
     # Where a floor is all there is, it is what the figure is of.
     alone = plots.draw(audit.plots[0], _with_floors([]), audit.columns, ["always-yes"], {"always-yes"})
-    assert any(line.get_marker() == "o" for line in alone.axes[0].lines)
+    assert _marks(alone)
 
 
 def test_plots_without_a_line_for_floors_leave_them_out() -> None:
@@ -245,7 +264,7 @@ def test_plots_without_a_line_for_floors_leave_them_out() -> None:
     ]
     audit = declaration("quantification", rows)
     drawn = plots.draw(audit.plots[0], rows, audit.columns, ["e", "always-no"], {"always-no"})
-    assert all(100.0 not in list(line.get_ydata()) for line in drawn.axes[0].lines if line.get_marker() != "None")
+    assert {y for _, y in _marks(drawn)} == {30.0}
 
 
 def test_points_lead_to_their_claims(tmp_path: Path) -> None:
@@ -254,7 +273,7 @@ def test_points_lead_to_their_claims(tmp_path: Path) -> None:
         {"dataset": "__macro__", "evaluator": "e&<>", "n": 9, "tpr": 0.7, "tnr": None, "bacc": None},
     ]
     audit = declaration("rates", rows)
-    (path,) = style.save_figure(plots.draw(audit.plots[0], rows, audit.columns), tmp_path / "rates", "Rates")
+    (path,) = saving.save_figure(plots.draw(audit.plots[0], rows, audit.columns), tmp_path / "rates", "Rates")
     svg = ElementTree.parse(path).getroot()
     found = {
         one.attrib["href"].removeprefix("../report.html#claims?"): one

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from audit_tables import tables
+from IPython.core.pylabtools import print_figure
 
 from factaudit.errors import UsageError
 from factaudit.results import Results, compare
@@ -52,7 +53,8 @@ def test_rows_by_their_values_in_the_order_of_the_evaluators(results):
 def test_figures_by_audit(results):
     figure = results.figure("quantification")
     assert "Labelled error rate (%)" in figure.get_supxlabel()
-    assert results.figure("rates", dataset="__macro__").axes
+    assert results.figure("rates", dataset="__macro__").panels
+    assert print_figure(figure, "png"), "a notebook shows it"
     with pytest.raises(UsageError, match="no figure of audit 'differences'"):
         results.figure("differences")
     with pytest.raises(UsageError, match="nothing to draw: rates has no such rows"):
@@ -61,10 +63,9 @@ def test_figures_by_audit(results):
 
 def test_further_figures_are_asked_for_by_name(results, tmp_path):
     systems = results.figure("quantification", plot="systems")
-    assert [label.get_text() for label in systems.axes[0].get_yticklabels()] == ["x", "y"]
+    assert systems.panels[0].names[1] == ["x", "y"]
     pair = results.figure("consistency", plot="pair", evaluator_a="a", evaluator_b="z")
-    (axis,) = pair.axes
-    assert axis.get_title(loc="left") == "IoU"
+    assert [panel.title for panel in pair.panels] == ["IoU"]
     with pytest.raises(UsageError, match=r"audit 'consistency' has no figure 'pairs' \(did you mean 'pair'\?\)"):
         results.figure("consistency", plot="pairs")
     results.save(tmp_path)

@@ -12,7 +12,7 @@ from report_results import make_results
 from factaudit import experiment, unchanged
 from factaudit.evaluators.base import Verdict
 from factaudit.experiment import Experiment
-from factaudit.report.plots import style
+from factaudit.report.plots import saving
 from factaudit.results import Results
 from factaudit.unchanged import finish, refresh
 
@@ -55,13 +55,13 @@ def test_what_is_rendered_is_not_rendered_again(tmp_path, monkeypatch):
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The figures that were drawn, by the names of their files."""
     names: list[str] = []
-    save = style.save_figure
+    save = saving.save_figure
 
     def counting(figure, stem, title, kinds=("svg",)):
         names.extend(f"{stem.name}.{kind}" for kind in kinds)
         return save(figure, stem, title, kinds)
 
-    monkeypatch.setattr(style, "save_figure", counting)
+    monkeypatch.setattr(saving, "save_figure", counting)
     return names
 
 

@@ -14,7 +14,8 @@ def export(run_dir: Path, out: Path) -> list[Path]:
     At a column's width panels stand below each other. Figures that an engine wrote have one width, and stay where they
     are.
     """
-    from factaudit.report.plots.style import COLUMN, PAGE, save_figure
+    from factaudit.report.plots.saving import save_figure
+    from factaudit.report.plots.style import COLUMN, PAGE
 
     paths = []
     for section in build(read_results(run_dir), run_dir).sections:

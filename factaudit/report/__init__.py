@@ -62,7 +62,7 @@ def render(
         key = digest(version_of_figures(), picture.of)
         missing = [kind for kind in kinds if drawn.get(f"figures/{picture.stem}.{kind}") != key]
         if missing:
-            from factaudit.report.plots.style import save_figure
+            from factaudit.report.plots.saving import save_figure
 
             save_figure(picture.draw(None), figures / picture.stem, picture.caption.split(".")[0], missing)
         drawn |= {f"figures/{picture.stem}.{kind}": key for kind in kinds}

@@ -20,7 +20,7 @@ from factaudit.signature import digest
 from factaudit.text.printable import count
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from factaudit.report.plots.canvas import Canvas
 
 #: Inches of a page for a dot plot, and of these for what stands over and under a panel: none is longer than a page.
 _ROOM, _HEAD = 9.0, 0.6
@@ -51,7 +51,7 @@ class Picture:
     stem: str
     caption: str
     alt: str
-    draw: Callable[[float | None], Figure] | None = None
+    draw: Callable[[float | None], Canvas] | None = None
     of: str = ""
 
 
@@ -188,8 +188,8 @@ def _evaluators(rows: Sequence[Row]) -> set[str]:
 
 def _drawing(
     audit: Audit, plot: Plot, rows: list[Row], evaluators: Sequence[str], floors: Set[str]
-) -> Callable[[float | None], Figure]:
-    def draw(width: float | None = None) -> Figure:
+) -> Callable[[float | None], Canvas]:
+    def draw(width: float | None = None) -> Canvas:
         from factaudit.report import plots
 
         return plots.draw(plot, rows, audit.columns, evaluators, floors, width)

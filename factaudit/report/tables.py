@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -121,7 +122,11 @@ def write_csv(rows: Sequence[Row], path: Path, columns: Sequence[str] = ()) -> P
     return path
 
 
+#: Names stand in many rows.
+_escaped = functools.lru_cache(maxsize=4096)(escape_cell)
+
+
 def _plain(value: object) -> object:
     if isinstance(value, str):
-        return escape_cell(value)
+        return _escaped(value)
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value

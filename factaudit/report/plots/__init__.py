@@ -1,6 +1,6 @@
 """Figures that a paper could print: each kind of plot that an audit may declare, drawn. No audit is known here.
 
-`draw` returns a matplotlib ``Figure``; matplotlib is imported only then.
+`draw` returns a matplotlib ``Figure`` without axes (`factaudit.report.plots.canvas`); matplotlib is imported only then.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from factaudit.audit.core.rows import Row
 from factaudit.report.plots.groups import group_columns, without_all, without_floors
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from factaudit.report.plots.canvas import Canvas
 
 
 def draw(
@@ -24,7 +24,7 @@ def draw(
     evaluators: Sequence[str] = (),
     floors: Set[str] = frozenset(),
     width: float | None = None,
-) -> Figure:
+) -> Canvas:
     """The figure of rows of one audit (of one level, where they have levels).
 
     ``columns`` as the audit declares them; ``evaluators`` fixes the order, so that one looks the same in every figure.
@@ -39,7 +39,7 @@ def draw(
     from factaudit.report.plots.scatter import draw_scatter
     from factaudit.report.plots.style import PAGE, styled
 
-    kinds: dict[type[Plot], Callable[[Any, Frame], Figure]] = {
+    kinds: dict[type[Plot], Callable[[Any, Frame], Canvas]] = {
         DotPlot: draw_dots,
         Flips: draw_flips,
         Scatter: draw_scatter,

@@ -6,28 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from matplotlib.figure import Figure
-
 from factaudit.audit.core.plot import DotPlot, Flips
 from factaudit.audit.core.words import figure as in_words
 from factaudit.audit.core.words import heading
+from factaudit.report.plots.canvas import ACROSS, GUIDE, LINE, PAD, RULE, Canvas
+from factaudit.report.plots.legend import legend_of
 from factaudit.report.plots.marks import Frame, Point, unique
-from factaudit.report.plots.style import (
-    INK,
-    PALE,
-    SMALL,
-    Series,
-    figure_with_legend,
-    limits_of,
-    link_point,
-    look_of,
-    marker_of,
-    n_lines,
-    segments,
-    ticks_of,
-    wrap,
-)
+from factaudit.report.plots.style import GUIDES, INK, Series, in_print, limits_of, look_of, text_width, ticks_of, wrap
 
+#: Inches between panels, in which half a label of a tick has room.
+_GAP = 0.22
 #: What is the same for all series of a group.
 _REFERENCE = Series("\0reference", "", INK, "|", size=9.0)
 
@@ -42,7 +30,7 @@ class Panel:
     line: float | None = None
 
 
-def draw_dots(plot: DotPlot, frame: Frame) -> Figure:
+def draw_dots(plot: DotPlot, frame: Frame) -> Canvas:
     """A `DotPlot`."""
     if plot.panels is not None:
         return _panel_per_value(plot, plot.panels, frame)
@@ -70,7 +58,7 @@ def draw_dots(plot: DotPlot, frame: Frame) -> Figure:
     return _dot_plot(points, _shared_limits(panels, points), series, frame, centre=_REFERENCE.key)
 
 
-def _panel_per_value(plot: DotPlot, column: str, frame: Frame) -> Figure:
+def _panel_per_value(plot: DotPlot, column: str, frame: Frame) -> Canvas:
     key = plot.keys[0]
     label = plot.labels.get(key, heading(frame.columns[key]))
     panels = [
@@ -108,7 +96,7 @@ def _panel_per_value(plot: DotPlot, column: str, frame: Frame) -> Figure:
     return _dot_plot(points, _shared_limits(panels, points), series, frame, ncols=ncols, centre=_REFERENCE.key)
 
 
-def draw_flips(plot: Flips, frame: Frame) -> Figure:
+def draw_flips(plot: Flips, frame: Frame) -> Canvas:
     """`Flips`: the first value of ``by`` is hollow, the others are filled."""
     panels = [Panel(key, heading(frame.columns[key]), frame.columns[key].unit) for key in plot.keys]
     first, second = plot.pair
@@ -151,68 +139,70 @@ def _dot_plot(
     frame: Frame,
     ncols: int | None = None,
     centre: str | None = None,
-) -> Figure:
+) -> Canvas:
     """Groups down the side, a panel per figure, a marker per series, series side by side within a group.
 
     The series ``centre`` is drawn across the whole group.
     """
-    shown = [one for one in series if any(p.series == one.key for p in points)]
+    named = {p.series for p in points}
+    shown = [one for one in series if one.key in named]
     slots = unique(one.slot or one.key for one in shown if one.key != centre and one.line is None)
-    place = {slot: i for i, slot in enumerate(slots)}
-    groups = unique(p.group for p in points if not p.total) + unique(p.group for p in points if p.total)
-    at = {group: i for i, group in enumerate(groups)}
-    totals = {p.group for p in points if p.total}
     step = 0.76 / max(1, len(slots))
+    shift = {slot: (i - (len(slots) - 1) / 2) * step for i, slot in enumerate(slots)}
+    totals = {p.group for p in points if p.total}
+    groups = unique(p.group for p in points if p.group not in totals) + unique(p.group for p in points if p.total)
+    at = {group: i for i, group in enumerate(groups)}
+    bold = [at[group] for group in totals]
 
     labels = [wrap(group, 62 if frame.narrow else 108, bold=group in totals) for group in groups]
-    line_height = max(0.066 * len(slots) + 0.08, 0.135 * max(map(len, labels)) + 0.05, 0.2)
+    longest = max(
+        text_width(line, group in totals) for group, lines in zip(groups, labels, strict=True) for line in lines
+    )
     ncols = 1 if frame.narrow else ncols or len(panels)
     nrows = math.ceil(len(panels) / ncols)
-    titles = max(n_lines(panel.label) for panel in panels)
-    height = nrows * (line_height * len(groups) + 0.2 + 0.16 * titles + 0.1)
-    figure, legend = figure_with_legend(frame.width, height, shown)
-    axes = figure.subplots(nrows, ncols, squeeze=False).ravel()
-    width = (frame.width - (1.0 if frame.narrow else 1.6)) / ncols
-    for number, (axis, panel) in enumerate(zip(axes, panels, strict=False)):
+    left = longest / 72 + PAD + 0.06
+    width = (frame.width - left - 0.1 - _GAP * (ncols - 1)) / ncols
+    titles = [
+        "\n".join(line for part in panel.label.split("\n") for line in wrap(part, (width + 0.1) * 72, bold=True))
+        for panel in panels
+    ]
+    line_height = max(0.066 * len(slots) + 0.08, LINE * max(map(len, labels)) + 0.05, 0.2)
+    head, body = 0.08 + 0.145 * max(title.count("\n") + 1 for title in titles), line_height * len(groups)
+    legend = legend_of(shown, frame.width)
+    figure = Canvas(frame.width, legend.height + nrows * (head + body + 0.27))
+    looks = {one.key: one for one in shown}
+    for number, (panel, title) in enumerate(zip(panels, titles, strict=True)):
+        line, column = divmod(number, ncols)
         mine = [p for p in points if p.panel == panel.key]
-        for group in groups:
-            if at[group] % 2 == 0:
-                axis.axhspan(at[group] - 0.5, at[group] + 0.5, color=PALE, lw=0, zorder=0)
-        if totals and len(totals) < len(groups):
-            axis.axhline(len(groups) - len(totals) - 0.5, color="#888888", lw=0.6, zorder=1)
-        if panel.line is not None:
-            axis.axvline(panel.line, color="#888888", lw=0.7, ls=(0, (4, 2)), zorder=1)
-        for one in shown:
-            drawn = [p for p in mine if p.series == one.key and p.value is not None]
-            across = one.key == centre or one.line is not None
-            shift = 0.0 if across else (place[one.slot or one.key] - (len(slots) - 1) / 2) * step
-            y = [at[p.group] + shift for p in drawn]
-            if across:
-                ends = [v - 0.4 for v in y], [v + 0.4 for v in y]
-                axis.vlines([p.value for p in drawn], *ends, one.colour, lw=1.2, linestyles=[one.line or "solid"])
-                continue
-            for p, v in zip(drawn, y, strict=True):
-                link_point(axis, p.value, v, p.asked, p.title)  # type: ignore[arg-type]
-            segments(axis, one, [((p.least, v), (p.greatest, v)) for p, v in zip(drawn, y, strict=True)], bounds=True)
-            segments(axis, one, [((p.low, v), (p.high, v)) for p, v in zip(drawn, y, strict=True)])
-            axis.plot([p.value for p in drawn], y, **marker_of(one, one.size), zorder=3)
-        if all(p.value is None for p in mine):
-            axis.text(0.5, 0.5, "undefined", ha="center", va="center", transform=axis.transAxes, fontsize=SMALL)
         limits = panel.limits or limits_of([end for p in mine for end in p.ends()])
-        axis.set(xlim=limits, ylim=(len(groups) - 0.5, -0.5))
+        top = legend.height + line * (head + body + 0.27) + head
+        place = left + column * (width + _GAP), top, width, body
+        drawn = figure.panel(*place, limits, (len(groups) - 0.5, -0.5))
+        for even in range(0, len(groups), 2):
+            drawn.band(even - 0.5, even + 0.5)
+        if totals and len(totals) < len(groups):
+            rule = len(groups) - len(totals) - 0.5
+            drawn.line(RULE, GUIDES, (limits[0], rule), (limits[1], rule))
+        if panel.line is not None:
+            drawn.line(GUIDE, GUIDES, (panel.line, -0.5), (panel.line, len(groups) - 0.5))
+        for p in sorted(mine, key=lambda p: list(looks).index(p.series)):
+            if p.value is None:
+                continue
+            one, y = looks[p.series], at[p.group]
+            if one.key == centre or one.line is not None:
+                stroke = ACROSS if one.line is None else ACROSS._replace(dashes=one.line)
+                drawn.line(stroke, one.colour, (p.value, y - 0.4), (p.value, y + 0.4))
+                continue
+            v = y + shift[one.slot or one.key]
+            drawn.spans(one, ((p.least, v), (p.greatest, v)), ((p.low, v), (p.high, v)))
+            drawn.mark(one, one.size, p.value, v, p.asked, p.title)
+        if all(p.value is None for p in mine):
+            drawn.undefined()
         ticks = ticks_of(*limits)
-        axis.set_xticks(ticks, [f"{tick:g}".replace("-", "−") for tick in ticks])
-        axis.grid(True, axis="x")
-        axis.set_axisbelow(True)
-        axis.tick_params(axis="y", length=0)
-        label = "\n".join(line for part in panel.label.split("\n") for line in wrap(part, width * 72, bold=True))
-        axis.set_title(label, loc="left", pad=5)
-        axis.set_yticks([])
-        if number % ncols == 0:
-            axis.set_yticks(range(len(groups)), ["\n".join(lines) for lines in labels])
-            for tick, group in zip(axis.get_yticklabels(), groups, strict=False):
-                tick.set_fontweight("bold" if group in totals else "normal")
-    for axis in axes[len(panels) :]:
-        axis.set_visible(False)
-    legend()
-    return figure
+        drawn.frame()
+        drawn.ticks_x(ticks, list(map(in_print, ticks)))
+        drawn.head(title)
+        if column == 0:
+            drawn.name(range(len(groups)), ["\n".join(lines) for lines in labels], bold)
+    legend.draw(figure)
+    return figure.finish()

@@ -4,31 +4,30 @@ from __future__ import annotations
 
 import math
 
-from matplotlib.figure import Figure
-
 from factaudit.audit.core.plot import Forest
 from factaudit.audit.core.rows import Row
 from factaudit.audit.core.words import figure as in_words
 from factaudit.audit.core.words import heading, span
+from factaudit.report.plots.canvas import GUIDE, PAD, Canvas
+from factaudit.report.plots.legend import legend_of
 from factaudit.report.plots.marks import Frame
 from factaudit.report.plots.style import (
+    BASE,
+    GUIDES,
     INK,
-    PALE,
-    SMALL,
     Series,
-    figure_with_legend,
+    in_print,
     limits_of,
-    marker_of,
-    segments,
     text_width,
     ticks_of,
     wrap,
 )
 
-_LINE = 0.19
+#: Inches of a line, and of a panel's title and of what is under it.
+_LINE, _HEAD, _FOOT = 0.19, 0.24, 0.1
 
 
-def draw_forest(plot: Forest, frame: Frame) -> Figure:
+def draw_forest(plot: Forest, frame: Frame) -> Canvas:
     """A `Forest`: one panel for each group, one below the other."""
     column = frame.columns[plot.key]
     series = frame.series(plot.series) if plot.series else [Series("", "", INK, "s")]
@@ -43,46 +42,42 @@ def draw_forest(plot: Forest, frame: Frame) -> Figure:
         return text if low is None or high is None else f"{text} ({span(column, low, high)})"
 
     groups = {group: [row for row in frame.rows if frame.group(row) == group] for group in frame.groups()}
-    shown = [one for one in series if one.label]
-    height = sum(_LINE * len(rows) + 0.3 for rows in groups.values()) + 0.3
-    drawing, legend = figure_with_legend(frame.width, height, shown)
-    ratios = [_LINE * len(rows) + 0.3 for rows in groups.values()]
-    axes = drawing.subplots(len(groups), 1, sharex=True, squeeze=False, height_ratios=ratios).ravel()
     every = [frame.point(row, plot.key) for row in frame.rows]
     guide = None if plot.guide is None else plot.guide * frame.scale(plot.key)
     limits = limits_of([end for p in every for end in p.ends()] + ([] if guide is None else [guide]))
-    widest = max((text_width(printed(row)) for row in frame.rows), default=0) / 72
-    for axis, (group, rows) in zip(axes, groups.items(), strict=True):
+    ticks = ticks_of(*limits)
+    most = 75 if frame.narrow else 150
+    names = {group: [wrap(line_of(row), most, lines=1)[0] for row in rows] for group, rows in groups.items()}
+    left = max((text_width(name) for lines in names.values() for name in lines), default=0) / 72 + PAD + 0.06
+    beside = max((text_width(printed(row)) for row in frame.rows), default=0) / 72 + 0.12
+    width = frame.width - left - beside
+
+    legend = legend_of([one for one in series if one.label], frame.width)
+    figure = Canvas(
+        frame.width, legend.height + sum(_LINE * len(rows) + _HEAD + _FOOT for rows in groups.values()) + 0.32
+    )
+    top = legend.height
+    for group, rows in groups.items():
+        height = _LINE * len(rows)
+        panel = figure.panel(left, top + _HEAD, width, height, limits, (len(rows) - 0.5, -0.5))
+        top += _HEAD + height + _FOOT
         for place, row in enumerate(rows):
             one = look[str(row[plot.series]) if plot.series else ""]
             point = frame.point(row, plot.key)
             if place % 2 == 0:
-                axis.axhspan(place - 0.5, place + 0.5, color=PALE, lw=0, zorder=0)
-            segments(axis, one, [((point.least, place), (point.greatest, place))], bounds=True)
-            segments(axis, one, [((point.low, place), (point.high, place))])
+                panel.band(place - 0.5, place + 0.5)
+            panel.spans(one, ((point.least, place), (point.greatest, place)), ((point.low, place), (point.high, place)))
             if point.value is not None and not math.isnan(point.value):
-                axis.plot([point.value], [place], **marker_of(one, 4.2), zorder=3)
-            axis.annotate(
-                printed(row),
-                (1, place),
-                xycoords=("axes fraction", "data"),
-                xytext=(4, 0),
-                textcoords="offset points",
-                va="center",
-                fontsize=SMALL,
-                annotation_clip=False,
-            )
+                panel.mark(one, 4.2, point.value, place)
+            figure.write((left + width + 4 / 72, panel.at(0, place)[1]), printed(row), va="center_baseline")
         if guide is not None:
-            axis.axvline(guide, color="#888888", lw=0.7, ls=(0, (4, 2)), zorder=1)
-        axis.set(xlim=limits, ylim=(len(rows) - 0.5, -0.5))
-        axis.set_yticks(
-            range(len(rows)), ["\n".join(wrap(line_of(row), 75 if frame.narrow else 150, lines=1)) for row in rows]
-        )
-        axis.tick_params(axis="y", length=0)
-        axis.set_xticks(ticks_of(*limits), [f"{tick:g}".replace("-", "−") for tick in ticks_of(*limits)])
-        axis.grid(True, axis="x")
-        axis.set_axisbelow(True)
-        axis.set_title("\n".join(wrap(group, max(1.0, frame.width - widest - 2.2) * 72, bold=True)), loc="left", pad=4)
-    axes[-1].set_xlabel(heading(column))
-    legend()
-    return drawing
+            panel.line(GUIDE, GUIDES, (guide, -0.5), (guide, len(rows) - 0.5))
+        panel.frame()
+        panel.name(range(len(rows)), names[group])
+        last = len(figure.panels) == len(groups)
+        panel.ticks_x(ticks, list(map(in_print, ticks)) if last else None)
+        panel.head("\n".join(wrap(group, (frame.width - left) * 72, bold=True, lines=1)), pad=4)
+    middle = left + width / 2, figure.panels[-1].bottom + PAD + 0.14
+    figure.write(middle, heading(column), ha="center", va="top", fontsize=BASE)
+    legend.draw(figure)
+    return figure.finish()

@@ -9,15 +9,14 @@ from typing import Any
 
 import matplotlib
 from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from factaudit.audit.core.plot import CrossTable, Grid, HeatMap
+from factaudit.report.plots.canvas import Canvas
 from factaudit.report.plots.marks import Frame, ordered, unique
-from factaudit.report.plots.style import BASE, COLUMN, INK, SMALL, shorten, text_width, wrap
+from factaudit.report.plots.style import BASE, COLUMN, INK, shorten, text_width, wrap
 
 
-def draw_heat_maps(plot: HeatMap, frame: Frame) -> Figure:
+def draw_heat_maps(plot: HeatMap, frame: Frame) -> Canvas:
     """A `HeatMap`: a map for each group and value of ``plot.by``."""
     a, b = plot.pair
     names = ordered(unique([row[a] for row in frame.rows] + [row[b] for row in frame.rows]), frame.evaluators)
@@ -47,7 +46,7 @@ def draw_heat_maps(plot: HeatMap, frame: Frame) -> Figure:
     return _heat_maps(frame.width, maps, names[1:], names[:-1], step=len(kinds))
 
 
-def draw_cross_tables(plot: CrossTable, frame: Frame) -> Figure:
+def draw_cross_tables(plot: CrossTable, frame: Frame) -> Canvas:
     """A `CrossTable`: a table for each evaluator."""
     values = list(plot.values)
     maps = []
@@ -63,7 +62,7 @@ def draw_cross_tables(plot: CrossTable, frame: Frame) -> Figure:
     return _heat_maps(frame.width, maps, values, values, axes=axes, rotate=False, cell=0.36, minimum=1.5)
 
 
-def draw_grid(plot: Grid, frame: Frame) -> Figure:
+def draw_grid(plot: Grid, frame: Frame) -> Canvas:
     """A `Grid`: one map, whatever the groups."""
     lines, names = frame.named(plot.rows), frame.named(plot.columns)
     values: list[list[float | None]] = [[None] * len(names) for _ in lines]
@@ -102,7 +101,7 @@ def _heat_maps(
     cell: float = 0.3,
     wide: float | None = None,
     minimum: float = 1.3,
-) -> Figure:
+) -> Canvas:
     """Annotated heat maps of shares in [0, 1], in lines that hold a multiple of ``step``; laid out in inches."""
     wide = cell if wide is None else wide
     row_labels = [wrap(label, 100) for label in rows]
@@ -131,55 +130,43 @@ def _heat_maps(
     # Only more evaluators than a page can hold make it wider than a page.
     width = max(COLUMN, left + per_line * pitch + 0.05)
     height = count * (head + inner[1]) + (count - 1) * 0.12 + below + (0.18 if axes else 0) + 0.05
-    figure = Figure(figsize=(width, height))
+    figure = Canvas(width, height)
     cmap = matplotlib.colormaps["Blues"]
     for position, heat in enumerate(maps):
         line, column = divmod(position, per_line)
-        top = height - 0.02 - line * (head + inner[1] + 0.12) - head
-        x = left + column * pitch
-        axis = figure.add_axes((x / width, (top - inner[1]) / height, inner[0] / width, inner[1] / height))
+        top = 0.02 + line * (head + inner[1] + 0.12) + head
+        panel = figure.panel(left + column * pitch, top, *inner, (0, len(columns)), (len(rows), 0))
+        shades: dict[bool, list[tuple[float, float, Any]]] = {True: [], False: []}
         for i, (values, texts) in enumerate(zip(heat.values, heat.texts, strict=True)):
             for j, (value, text) in enumerate(zip(values, texts, strict=True)):
                 if not text:
                     continue
                 # The palest colour is not white, and the darkest leaves the text readable.
                 colour = "#ffffff" if value is None else cmap(0.05 + 0.85 * value)
-                axis.add_patch(
-                    Rectangle(
-                        (j, i),
-                        1,
-                        1,
-                        facecolor=colour,
-                        edgecolor="white",
-                        lw=0.8,
-                        hatch="////" if value is None else None,
-                    )
-                )
+                shades[value is None].append((j, i, colour))
                 red, green, blue = to_rgb(colour)
                 dark = 0.299 * red + 0.587 * green + 0.114 * blue < 0.55
-                axis.text(
-                    j + 0.5, i + 0.5, text, ha="center", va="center", fontsize=SMALL, color="white" if dark else INK
-                )
-        axis.set(xlim=(0, len(columns)), ylim=(len(rows), 0))
-        axis.tick_params(length=0, pad=2)
-        axis.spines[:].set_visible(False)
-        axis.set_yticks([])
-        axis.set_xticks([])
+                middle = panel.at(j + 0.5, i + 0.5)
+                figure.write(middle, text, ha="center", va="center", color="white" if dark else INK)
+        for undefined, cells in shades.items():
+            panel.cells(cells, hatch="////" if undefined else None)
         if column == 0:
-            axis.set_yticks([i + 0.5 for i in range(len(rows))], ["\n".join(lines) for lines in row_labels])
+            panel.name([i + 0.5 for i in range(len(rows))], ["\n".join(lines) for lines in row_labels])
             if axes:
-                axis.set_ylabel(axes[0])
+                place = 0.1, top + inner[1] / 2
+                figure.write(place, axes[0], ha="center", va="center", rotation=90, fontsize=BASE)
         if line == count - 1:
-            axis.set_xticks([j + 0.5 for j in range(len(columns))], ["\n".join(lines) for lines in column_labels])
-            if rotate:
-                for tick in axis.get_xticklabels():
-                    tick.set(rotation=45, ha="right", rotation_mode="anchor")
+            panel.names[0][:] = ["\n".join(lines) for lines in column_labels]
+            for j, label in enumerate(panel.names[0]):
+                x, y = panel.at(j + 0.5, len(rows))
+                # Which ends under its cell.
+                slanted = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if rotate else {"ha": "center"}
+                figure.write((x, y + 2 / 72), label, va="top", **slanted)
             if axes:
-                axis.set_xlabel(axes[1])
-        titled: list[tuple[list[str], float, dict[str, Any]]] = [
-            (titles[position], top + 0.06 + under, {"fontsize": BASE, "fontweight": "bold"}),
-            (subtitles[position], top + 0.05 + under, {"fontsize": SMALL, "va": "top"}),
-        ]
-        for lines, y, look in titled:
-            figure.text(x / width, y / height, "\n".join(lines), **{"va": "bottom", **look})
-    return figure
+                under_names = height - 0.05
+                figure.write((panel.left + inner[0] / 2, under_names), axes[1], ha="center", va="bottom", fontsize=BASE)
+        panel.title = heat.title
+        y = top - 0.06 - under
+        figure.write((panel.left, y), "\n".join(titles[position]), bold=True, fontsize=BASE, va="bottom")
+        figure.write((panel.left, y + 0.01), "\n".join(subtitles[position]), va="top")
+    return figure.finish()
