@@ -92,7 +92,7 @@ def test_statistics_give_what_the_rows_of_the_same_draws_give(monkeypatch, pays)
         first = {k: kind.index(k) for k in range(len(kinds))}
         for k, cluster in first.items():
             weights[:, inside[local == cluster]] = drawn[:, [k]]
-    counted = intervals.counts(joined, joined.group("claim"), LABEL, says(0))
+    counted = dict(intervals.counts(joined, joined.group("claim"), (LABEL, says(0))))
     for replicate in range(5):
         again = np.repeat(np.arange(len(joined.label)), weights[replicate].astype(int))
         resampled = Judged(
@@ -103,10 +103,10 @@ def test_statistics_give_what_the_rows_of_the_same_draws_give(monkeypatch, pays)
             joined.score[:, again],
             joined.status[:, again],
         )
-        for at, name in enumerate(names):
+        for name in names:
             row = find(rates(resampled), dataset=name, evaluator="e")
-            tn, fp = counted[replicate, at, 0:2]
-            fn, tp = counted[replicate, at, 3:5]
+            tn, fp = counted[name][0][replicate, 0, 0:2]
+            fn, tp = counted[name][0][replicate, 0, 3:5]
             assert (row["tpr"], row["tnr"]) == (pytest.approx(tp / (tp + fn)), pytest.approx(tn / (tn + fp)))
             assert row["n"] == tp + fn + tn + fp
 
@@ -197,7 +197,11 @@ def test_all_who_resample_as_many_clusters_of_a_dataset_share_the_draws():
     assert not np.array_equal(drawn, next(iter(intervals.draws(30, "other"))))
     assert not np.array_equal(drawn, next(iter(Intervals(replicates=50, seed=8).draws(30, "d"))))
     kinds, times = distinct(statistics)
-    np.testing.assert_array_equal(intervals.sums(statistics, "d"), drawn @ np.repeat(kinds, times, axis=0))
+    several = intervals.sums([statistics, statistics + 0.5], "d")
+    for found, rows in zip(
+        several, (np.repeat(kinds, times, axis=0), np.repeat(kinds + 0.5, times, axis=0)), strict=True
+    ):
+        np.testing.assert_array_equal(found, drawn @ rows)
 
 
 def test_seeds_reproduce_and_another_dataset_or_block_size_changes_nothing(monkeypatch):

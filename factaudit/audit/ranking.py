@@ -120,15 +120,19 @@ def cases(judged: Tallies, levels: Sequence[str], min_errors: int, intervals: In
         places: dict[str, list[int]] = {dataset: [] for dataset in judged.dataset_names}
         for place, key in enumerate(systems.keys):
             places[key["dataset"]].append(place)
-        for at, evaluator in enumerate(judged.evaluators):
-            counts, sure = (judged.count(systems, LABEL, field(at)) for field in (says, states))
-            drawn = intervals.counts(judged, systems, LABEL, says(at), adds=ADDS) if intervals is not None else None
-            for dataset, inside in places.items():
-                names = [systems.keys[place]["system"] for place in inside]
-                of = counts[inside]
+        evaluators = range(len(judged.evaluators))
+        counted = [[judged.count(systems, LABEL, field(at)) for field in (says, states)] for at in evaluators]
+        asked = [(LABEL, says(at)) for at in evaluators]
+        resampled = iter(()) if intervals is None else intervals.counts(judged, systems, *asked, adds=ADDS)
+        for dataset, inside in places.items():
+            names = [systems.keys[place]["system"] for place in inside]
+            _, drawn = next(resampled, (dataset, None)) if inside else (dataset, None)
+            for at, evaluator in enumerate(judged.evaluators):
+                of, sure = (each[inside] for each in counted[at])
                 used = (of[:, :2, :2].sum((1, 2)) > 0) & (of[:, 0].sum(1) >= min_errors)
-                some = None if drawn is None else drawn[:, inside][:, used]
-                yield _Case(dataset, level, evaluator, names, of, sure[inside], some, used)
+                yield _Case(
+                    dataset, level, evaluator, names, of, sure, None if drawn is None else drawn[at][:, used], used
+                )
 
 
 def _reason(case: _Case, row: Row, correction: Correction, min_systems: int, min_errors: int) -> str | None:

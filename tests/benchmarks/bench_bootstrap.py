@@ -62,7 +62,8 @@ def draws(judged: Judged, evaluator: int, intervals: Intervals) -> tuple[np.ndar
     """
     stratum, names = judged.datasets
     cells = nine.cells(judged.label, judged.prediction[evaluator])
-    counts = intervals.counts(judged, judged.group("claim"), LABEL, says(evaluator))
+    asked = intervals.counts(judged, judged.group("claim"), (LABEL, says(evaluator)))
+    counts = np.concatenate([found for _, (found,) in asked], axis=1)
     taken = [[] for _ in range(intervals.replicates)]
     for at, name in enumerate(names):
         rows = np.flatnonzero(stratum == at)

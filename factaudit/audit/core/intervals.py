@@ -7,7 +7,7 @@ the sums of per-cluster counts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,8 +47,11 @@ class Intervals:
         if not 0 < self.confidence < 1:
             raise UsageError(f"expected a confidence between 0 and 1, found {self.confidence}")
 
-    def counts(self, judged: Tallies, groups: Groups, *fields: Field, adds: np.ndarray | None = None) -> np.ndarray:
-        """How many rows of each group fall in each cell, in each replicate: float64 (replicates, n_groups, n_cells).
+    def counts(
+        self, judged: Tallies, groups: Groups, *asked: Sequence[Field], adds: np.ndarray | None = None
+    ) -> Iterator[tuple[str, list[np.ndarray]]]:
+        """Per dataset that has groups its name and, for each list of fields asked, how many rows of each of its groups
+        fall in each cell, in each replicate: float64 (replicates, groups, n_cells), groups in their order.
 
         adds: whole (n_cells, K), what a row of each cell adds to K numbers: these in the place of all the cells.
 
@@ -56,40 +59,45 @@ class Intervals:
         gets its bootstrap distribution by being computed on the result. A group that lies in a single cluster is NaN:
         there is nothing to resample.
         """
-        n_cells = 3 ** len(fields)
-        adds = np.eye(n_cells, dtype=np.int64) if adds is None else adds
-        drawn = np.zeros((self.replicates, len(groups.keys), adds.shape[1]))
-        for dataset, codes, kinds, times in judged.strata(groups, *fields):
-            places, cells = np.divmod(codes[codes >= 0], n_cells)
-            used, place = np.unique(places, return_inverse=True)
-            each = np.zeros((len(cells), len(used), adds.shape[1]))
-            each[np.arange(len(cells)), place] = adds[cells]
-            added = (kinds[:, codes >= 0] @ each.reshape(len(cells), len(used) * adds.shape[1])).astype(np.int64)
-            drawn[:, used] += self.sums((added, times), dataset).reshape(self.replicates, len(used), adds.shape[1])
-        drawn[:, judged.n_clusters(groups) < 2] = np.nan
-        return drawn
+        n_clusters = judged.n_clusters(groups)
+        for several in zip(*(judged.strata(groups, *fields) for fields in asked), strict=True):
+            dataset = several[0][0]
+            own = np.array([at for at, key in enumerate(groups.keys) if key["dataset"] == dataset])
+            if not len(own):
+                continue
+            statistics = []
+            for fields, (_, codes, kinds, times) in zip(asked, several, strict=True):
+                each = np.eye(3 ** len(fields), dtype=np.int64) if adds is None else adds
+                places, cells = np.divmod(codes[codes >= 0], len(each))
+                added = np.zeros((len(cells), len(own), each.shape[1]))
+                added[np.arange(len(cells)), np.searchsorted(own, places)] = each[cells]
+                found = kinds[:, codes >= 0] @ added.reshape(len(cells), -1)
+                statistics.append((found.astype(np.int64), times))
+            drawn = [sums.reshape(self.replicates, len(own), -1) for sums in self.sums(statistics, dataset)]
+            for sums in drawn:
+                sums[:, n_clusters[own] < 2] = np.nan
+            yield dataset, drawn
 
-    def sums(self, statistics: np.ndarray | tuple[np.ndarray, np.ndarray], stratum: str) -> np.ndarray:
-        """Resample the C clusters of one stratum and sum their statistics: float64 (replicates, K).
+    def sums(self, several: Sequence[np.ndarray | tuple[np.ndarray, np.ndarray]], stratum: str) -> list[np.ndarray]:
+        """Resample the C clusters of one stratum and sum each of several statistics: float64 (replicates, K).
 
-        ``statistics`` is (C, K), a row per cluster, or what `tally` returns: the distinct rows and how often each
-        occurs.
+        A statistic is (C, K), a row per cluster, or what `tally` returns: the distinct rows and how often each occurs.
         """
-        kinds, times = statistics if isinstance(statistics, tuple) else distinct(statistics)
-        # Sums of whole numbers are exact in the narrower type, too, where they are small enough.
-        largest = int(np.abs(kinds).max(initial=0)) * int(times.sum())
-        exact = np.float32 if kinds.dtype.kind in "iu" and largest < 1 << 24 else np.float64
-        kinds = kinds.astype(exact)
-        out = np.empty((self.replicates, kinds.shape[1]))
-        done = 0
-        if self._by_kind(times):
-            drawn = self.weights(times, stratum)
-        else:  # each cluster has a row: that costs less than to add up the clusters of a kind in each replicate
-            kinds, drawn = np.repeat(kinds, times, axis=0), self.draws(int(times.sum()), stratum)
-        for weights in drawn:
-            out[done : done + len(weights)] = weights.astype(exact) @ kinds
-            done += len(weights)
-        return out
+        found: list[np.ndarray] = []
+        by_cluster: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+        for statistics in several:
+            kinds, times = statistics if isinstance(statistics, tuple) else distinct(statistics)
+            # Sums of whole numbers are exact in the narrower type, too, where they are small enough.
+            largest, n_clusters = int(np.abs(kinds).max(initial=0)) * int(times.sum()), int(times.sum())
+            kinds = kinds.astype(np.float32 if kinds.dtype.kind in "iu" and largest < 1 << 24 else np.float64)
+            found.append(np.empty((self.replicates, kinds.shape[1])))
+            if self._by_kind(times):
+                _add(found[-1:], [kinds], self.weights(times, stratum))
+            else:  # each cluster has a row: that costs less than to add up the clusters of a kind in each replicate
+                by_cluster.setdefault(n_clusters, []).append((found[-1], np.repeat(kinds, times, axis=0)))
+        for n_clusters, those in by_cluster.items():
+            _add([out for out, _ in those], [rows for _, rows in those], self.draws(n_clusters, stratum))
+        return found
 
     @staticmethod
     def _by_kind(times: np.ndarray) -> bool:
@@ -149,6 +157,17 @@ class Intervals:
         found[:, 2 * defined < len(replicates)] = np.nan
         low, high = found.reshape(2, *replicates.shape[1:])
         return low, high
+
+
+def _add(found: Sequence[np.ndarray], rows: Sequence[np.ndarray], drawn: Iterator[np.ndarray]) -> None:
+    """Write to each of ``found`` the sums of its rows (C, K), each taken as often as it is drawn: blocks (b, C)."""
+    done = 0
+    for weights in drawn:
+        block = slice(done, done + len(weights))
+        as_many = {kind: weights.astype(kind) for kind in {each.dtype for each in rows}}
+        for out, each in zip(found, rows, strict=True):
+            out[block] = as_many[each.dtype] @ each
+        done = block.stop
 
 
 def _quantile(ordered: np.ndarray, defined: np.ndarray, q: float) -> np.ndarray:
