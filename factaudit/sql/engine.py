@@ -14,8 +14,9 @@ from factaudit.errors import FactauditError, InputError, Problem
 #: Kinds of columns as far as checks tell them apart.
 Kind = Literal["text", "whole", "number", "truth", "other"]
 
-#: What DuckDB may hold of the tables; with Python and what it imports a run stays under 2 GB.
-MEMORY = "1GB"
+#: What DuckDB may hold while it joins tables, and while it is asked, beside what Python makes of the answers: so a run
+#: stays under 2 GB.
+JOINING, ASKING = "1GB", "512MB"
 #: So many rows are joined within that.
 _AT_ONCE = 10_000_000
 
@@ -51,7 +52,7 @@ class Duck:
     attach: a database file that is read, as the schema ``source``.
     """
 
-    def __init__(self, folder: Path, attach: Path | None = None, memory: str = MEMORY, threads: int = 2) -> None:
+    def __init__(self, folder: Path, attach: Path | None = None, threads: int = 2) -> None:
         try:
             import duckdb
         except ImportError:
@@ -59,9 +60,9 @@ class Duck:
         self._error = duckdb.Error
         self._file = folder / "tables.duckdb"
         self._connection = duckdb.connect(str(self._file))
-        settings = {"memory_limit": memory, "threads": threads, "temp_directory": str(folder / "spill")}
+        settings = {"memory_limit": JOINING, "threads": threads, "temp_directory": str(folder / "spill")}
         for name, value in (settings | {"preserve_insertion_order": False}).items():
-            self._connection.execute(f"SET {name} = {literal(value)}")
+            self._set(name, value)
         if attach is not None:
             if not attach.is_file():
                 raise InputError(str(attach), [Problem("no such file")])
@@ -71,10 +72,12 @@ class Duck:
                 raise InputError(str(attach), [Problem(f"not a DuckDB database ({_first(error)})")]) from None
 
     def query(self, sql: str) -> dict[str, np.ndarray]:
+        self._set("memory_limit", ASKING)
         found = self._connection.execute(sql).fetchnumpy().items()
         return {name: np.ma.filled(np.ma.asarray(each), None if each.dtype == object else 0) for name, each in found}
 
     def keep(self, name: str, *queries: str, order: Sequence[str] = ()) -> None:
+        self._set("memory_limit", JOINING)
         sorting = f" ORDER BY {', '.join(order)}" if order else ""
         for at, sql in enumerate(queries):
             into = f"INSERT INTO {name}" if at else f"CREATE OR REPLACE TABLE {name} AS"
@@ -82,6 +85,9 @@ class Duck:
 
     def drop(self, name: str) -> None:
         self._connection.execute(f"DROP TABLE {name}")
+
+    def _set(self, name: str, value: object) -> None:
+        self._connection.execute(f"SET {name} = {literal(value)}")
 
     def cuts(self, relation: str, column: str, rows: int) -> list[Any]:
         parts = -(-rows // _AT_ONCE)
