@@ -120,9 +120,8 @@ def cases(judged: Tallies, levels: Sequence[str], min_errors: int, intervals: In
         places: dict[str, list[int]] = {dataset: [] for dataset in judged.dataset_names}
         for place, key in enumerate(systems.keys):
             places[key["dataset"]].append(place)
-        evaluators = range(len(judged.evaluators))
-        counted = [[judged.count(systems, LABEL, field(at)) for field in (says, states)] for at in evaluators]
-        asked = [(LABEL, says(at)) for at in evaluators]
+        asked = [(LABEL, says(at)) for at in range(len(judged.evaluators))]
+        counted = [[judged.count(systems, LABEL, field(at)) for field in (says, states)] for at in range(len(asked))]
         resampled = iter(()) if intervals is None else intervals.counts(judged, systems, *asked, adds=ADDS)
         for dataset, inside in places.items():
             names = [systems.keys[place]["system"] for place in inside]
@@ -130,9 +129,8 @@ def cases(judged: Tallies, levels: Sequence[str], min_errors: int, intervals: In
             for at, evaluator in enumerate(judged.evaluators):
                 of, sure = (each[inside] for each in counted[at])
                 used = (of[:, :2, :2].sum((1, 2)) > 0) & (of[:, 0].sum(1) >= min_errors)
-                yield _Case(
-                    dataset, level, evaluator, names, of, sure, None if drawn is None else drawn[at][:, used], used
-                )
+                some = None if drawn is None else drawn[at][:, used]
+                yield _Case(dataset, level, evaluator, names, of, sure, some, used)
 
 
 def _reason(case: _Case, row: Row, correction: Correction, min_systems: int, min_errors: int) -> str | None:

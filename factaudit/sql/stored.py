@@ -18,7 +18,7 @@ from factaudit.audit.core.kinds import distinct
 from factaudit.audit.core.rows import ALL
 from factaudit.audit.core.scores import Case, Claims, Kinds
 from factaudit.audit.core.shares import Clusters
-from factaudit.audit.core.tallies import LABEL, Field, says
+from factaudit.audit.core.tallies import LABEL, Field, Stratum, says
 from factaudit.audit.core.units import Units
 from factaudit.errors import FactauditError, UsageError, hint
 from factaudit.sql.engine import Engine
@@ -141,28 +141,33 @@ class Stored:
         found, counts = self._kinds(groups.level, (), parts, groups.where(places))
         return Clusters.kinds(np.zeros(len(counts), dtype=np.int64), counts, 1, found["times"])
 
-    def strata(self, groups: StoredGroups, *fields: Field) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
-        size = 3 ** len(fields)
-        cell = _cell([self._value(one) for one in fields], 3)
+    def strata(self, groups: StoredGroups, *fields: Field) -> Iterator[Stratum]:
         sizes = self._ask(f"SELECT g0, COUNT(DISTINCT cluster) AS n FROM {self._table(groups.level)} GROUP BY g0")
         for at, n_clusters in sorted(zip(sizes["g0"].tolist(), sizes["n"].tolist(), strict=True)):
-            name = self.dataset_names[at]
-            places = [place for place, key in enumerate(groups.keys) if key["dataset"] == name]
-            if n_clusters * (len(places) * size + 1) > _LARGEST:
-                raise FactauditError(
-                    f"{n_clusters:,} clusters of {len(places)} systems of {name} are too many to resample in memory: "
-                    "leave the audit out, or use --replicates 0"
-                )
-            parts: list[_Part] = [(groups.condition(place), cell, size) for place in places]
-            # What is in no group is drawn all the same: its cluster is one of those that are resampled.
-            outside = "FALSE" if groups.inside == "TRUE" else f"NOT ({groups.inside})"
-            found, counts = self._kinds(groups.level, (), [(outside, "0", 1), *parts], f"g0 = {at}")
-            codes = np.concatenate([[-1], *(np.arange(size) + place * size for place in places)])
-            used = counts.any(0)
-            kinds, times = distinct(counts[:, used], found["times"])
-            if (kinds.sum(1) == 1).all():  # as `tally` has clusters of a claim each
-                kinds, times = kinds[::-1], times[::-1]
-            yield name, codes[used], kinds, times
+            yield self._stratum(
+                groups, fields, at, n_clusters
+            )  # held by who asks alone, while the next one is waited for
+
+    def _stratum(self, groups: StoredGroups, fields: Sequence[Field], at: int, n_clusters: int) -> Stratum:
+        """`strata` of the dataset at this place, which has so many clusters."""
+        name, size = self.dataset_names[at], 3 ** len(fields)
+        places = [place for place, key in enumerate(groups.keys) if key["dataset"] == name]
+        if n_clusters * (len(places) * size + 1) > _LARGEST:
+            raise FactauditError(
+                f"{n_clusters:,} clusters of {len(places)} systems of {name} are too many to resample in memory: "
+                "leave the audit out, or use --replicates 0"
+            )
+        cell = _cell([self._value(one) for one in fields], 3)
+        parts: list[_Part] = [(groups.condition(place), cell, size) for place in places]
+        # What is in no group is drawn all the same: its cluster is one of those that are resampled.
+        outside = "FALSE" if groups.inside == "TRUE" else f"NOT ({groups.inside})"
+        found, counts = self._kinds(groups.level, (), [(outside, "0", 1), *parts], f"g0 = {at}")
+        codes = np.concatenate([[-1], *(np.arange(size) + place * size for place in places)])
+        used = counts.any(0)
+        kinds, times = distinct(counts[:, used], found["times"])
+        if (kinds.sum(1) == 1).all():  # as `tally` has clusters of a claim each
+            kinds, times = kinds[::-1], times[::-1]
+        return name, codes[used], kinds, times
 
     def scored(self, groups: StoredGroups, places: Sequence[int], evaluator: int) -> Case:
         name = f"{groups.level}s of {groups.keys[places[0]]['dataset']}" if places else ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtr, stdtrit
@@ -16,7 +17,7 @@ from scipy.special import ndtr, stdtrit
 from factaudit.audit.core.groups import Groups
 from factaudit.audit.core.kept import fits, kept
 from factaudit.audit.core.kinds import distinct
-from factaudit.audit.core.tallies import Field, Tallies
+from factaudit.audit.core.tallies import Field, Stratum, Tallies
 from factaudit.errors import UsageError
 from factaudit.signature import digest
 
@@ -59,20 +60,20 @@ class Intervals:
         gets its bootstrap distribution by being computed on the result. A group that lies in a single cluster is NaN:
         there is nothing to resample.
         """
-        n_clusters = judged.n_clusters(groups)
-        for several in zip(*(judged.strata(groups, *fields) for fields in asked), strict=True):
-            dataset = several[0][0]
-            own = np.array([at for at, key in enumerate(groups.keys) if key["dataset"] == dataset])
+        n_clusters, places = judged.n_clusters(groups), np.array([key["dataset"] for key in groups.keys])
+        added = [
+            # Kinds are held no longer than until what they add up to is known.
+            map(
+                partial(_added, places, np.eye(3 ** len(fields)) if adds is None else adds),
+                judged.strata(groups, *fields),
+            )
+            for fields in asked
+        ]
+        for several in zip(*added, strict=True):
+            dataset, statistics = several[0][0], [each for _, each in several]
+            own = np.flatnonzero(places == dataset)
             if not len(own):
                 continue
-            statistics = []
-            for fields, (_, codes, kinds, times) in zip(asked, several, strict=True):
-                each = np.eye(3 ** len(fields), dtype=np.int64) if adds is None else adds
-                places, cells = np.divmod(codes[codes >= 0], len(each))
-                added = np.zeros((len(cells), len(own), each.shape[1]))
-                added[np.arange(len(cells)), np.searchsorted(own, places)] = each[cells]
-                found = kinds[:, codes >= 0] @ added.reshape(len(cells), -1)
-                statistics.append((found.astype(np.int64), times))
             drawn = [sums.reshape(self.replicates, len(own), -1) for sums in self.sums(statistics, dataset)]
             for sums in drawn:
                 sums[:, n_clusters[own] < 2] = np.nan
@@ -157,6 +158,19 @@ class Intervals:
         found[:, 2 * defined < len(replicates)] = np.nan
         low, high = found.reshape(2, *replicates.shape[1:])
         return low, high
+
+
+def _added(datasets: np.ndarray, adds: np.ndarray, stratum: Stratum) -> tuple[str, tuple[np.ndarray, np.ndarray]]:
+    """Of a stratum (`Tallies.strata`) its dataset's name, and what each kind of cluster adds to the dataset's groups.
+
+    datasets: of all groups; adds: (n_cells, K). Gives int64 (U, groups of the dataset * K), and how often kinds occur.
+    """
+    dataset, codes, kinds, times = stratum
+    own = np.flatnonzero(datasets == dataset)
+    places, cells = np.divmod(codes[codes >= 0], len(adds))
+    each = np.zeros((len(cells), len(own), adds.shape[1]))
+    each[np.arange(len(cells)), np.searchsorted(own, places)] = adds[cells]
+    return dataset, ((kinds[:, codes >= 0] @ each.reshape(len(cells), -1)).astype(np.int64), times)
 
 
 def _add(found: Sequence[np.ndarray], rows: Sequence[np.ndarray], drawn: Iterator[np.ndarray]) -> None:

@@ -15,7 +15,7 @@ from factaudit.audit.core.groups import Groups, column_codes, group_by, pair_cod
 from factaudit.audit.core.kinds import dense, tally
 from factaudit.audit.core.scores import Case, Claims
 from factaudit.audit.core.shares import Clusters, Places
-from factaudit.audit.core.tallies import Field
+from factaudit.audit.core.tallies import Field, Stratum
 from factaudit.errors import UsageError, hint
 from factaudit.tables import STATUSES, claim_positions
 
@@ -202,7 +202,7 @@ class Judged:
         clusters = self.at(groups.level).clusters[rows]
         return Places.of(np.zeros(len(rows), dtype=np.int64), clusters, 1).count(codes, len(places) * size)
 
-    def strata(self, groups: Groups, *fields: Field) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+    def strata(self, groups: Groups, *fields: Field) -> Iterator[Stratum]:
         units, size = self.at(groups.level), 3 ** len(fields)
         codes = np.where(groups.codes < 0, -1, groups.codes * size + nine.cells(*self._values(groups, fields)))
         stratum, names = units.datasets

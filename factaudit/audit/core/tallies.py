@@ -38,6 +38,9 @@ class Field:
 
 LABEL = Field("label")
 
+#: What is resampled of one dataset: its name, codes, kinds of clusters and how often each occurs (`Tallies.strata`).
+Stratum = tuple[str, np.ndarray, np.ndarray, np.ndarray]
+
 
 def says(evaluator: int) -> Field:
     """An evaluator's predictions."""
@@ -87,7 +90,7 @@ class Tallies(Protocol[G]):
     def together(self, groups: G, places: Sequence[int], *fields: Field) -> Clusters:
         """Kinds of clusters by their claims in several groups at once: one group, counts (k, places * 3 ** fields)."""
 
-    def strata(self, groups: G, *fields: Field) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+    def strata(self, groups: G, *fields: Field) -> Iterator[Stratum]:
         """Per dataset, what is resampled there: kinds of clusters by their claims in each cell of each group.
 
         Gives the name, codes int (K,), each a group's place times the number of cells, plus the cell (-1: in no group),
