@@ -39,7 +39,7 @@ CLAIMS = validate_claims(
     )
 )
 #: An evaluator of the user's own, which no node can import. It notes whom it judged, where, and takes its time.
-MODULE = """
+MODULE = '''
 import json, os, sys, time
 from dataclasses import dataclass
 from factaudit.errors import FactauditError
@@ -50,25 +50,36 @@ class Slow:
     notes: str = ""
     seconds: float = 0.0
     fails_at: str = ""
+    nodes: int = 0
     signature = "slow|version:1"
 
     def judge(self, claims):
         self.gpu = os.environ.get("CUDA_VISIBLE_DEVICES")
+        self.meet()
         for claim in claims:
             if claim.claim_id == self.fails_at:
                 raise FactauditError("no weights here")
             time.sleep(self.seconds)
-            ray = sys.modules.get("ray")
-            node = ray.get_runtime_context().get_node_id() if ray and ray.is_initialized() else ""
             with open(self.notes, "a") as file:
-                file.write(json.dumps([claim.claim_id, node, self.gpu]) + chr(10))
+                file.write(json.dumps([claim.claim_id, self.node(), self.gpu]) + chr(10))
             said = claim.claim.split()[-1] in claim.doc
             yield Verdict(claim.claim_id, score=0.75 if said else 0.25, raw=f"{claim.topic} {claim.doc[-6:]}")
+
+    def node(self):
+        ray = sys.modules.get("ray")
+        return ray.get_runtime_context().get_node_id() if ray and ray.is_initialized() else ""
+
+    def meet(self):
+        """Wait until so many nodes are at work: how soon each has started its worker is chance."""
+        here, patience = f"{self.notes}.nodes", time.time() + 60
+        os.makedirs(f"{here}/{self.node()}", exist_ok=True)
+        while self.nodes > len(os.listdir(here)) and time.time() < patience:
+            time.sleep(0.05)
 
 @dataclass
 class OnGPU(Slow):
     device: str = "auto"
-"""
+'''
 
 
 @pytest.fixture
@@ -123,7 +134,7 @@ def journaled(folder: Path) -> set[str]:
 @pytest.mark.slow
 def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any, tmp_path: Path) -> None:
     notes, journal = tmp_path / "notes", tmp_path / "journal"
-    slow = NamedEvaluator("slow", own.Slow(str(notes), seconds=0.05))
+    slow = NamedEvaluator("slow", own.Slow(str(notes), seconds=0.05, nodes=2))
     kept: set[str] = set()
 
     def kill() -> None:
