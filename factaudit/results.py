@@ -25,6 +25,7 @@ from factaudit.files import write_json
 from factaudit.joined import Joined
 from factaudit.signature import digest, signature
 from factaudit.tables.digest import table_digest
+from factaudit.threads import one_thread
 from factaudit.version import __version__
 
 if TYPE_CHECKING:
@@ -228,6 +229,7 @@ def stored_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str
     return chosen
 
 
+@one_thread()
 def compare_counts(
     counts: pd.DataFrame,
     *,
@@ -305,6 +307,7 @@ class _Settings:
         found: dict[str, list[Row]] = {}
         for name, options in chosen.items():
 
+            @one_thread()
             def make(name: str = name, options: dict[str, Any] = options) -> list[Row]:
                 compute = computable()[name].compute
                 return compute(judged, **options, intervals=self.intervals) if compute else []

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[1] / "factaudit"
 #: The rooms (folders, or modules that stand alone) from the bottom up; a room imports those on lower floors only.
 FLOORS = (
     {"version", "errors"},
-    {"collector", "signature", "spec", "files", "text", "yamlfile"},
+    {"collector", "signature", "spec", "files", "text", "threads", "yamlfile"},
     {"paths"},
     {"tables"},
     {"intake"},

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
+import numpy as np
 import pytest
 from audit_tables import tables
 from IPython.core.pylabtools import print_figure
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from factaudit.audit.core import counts
 from factaudit.errors import UsageError
 from factaudit.results import Results, compare
 
@@ -48,6 +53,23 @@ def test_rows_by_their_values_in_the_order_of_the_evaluators(results):
         results.rows("rates", evaluater="a")
     with pytest.raises(UsageError, match="no audit 'rate' in these results"):
         results.rows("rate")
+
+
+def test_audits_take_one_core(monkeypatch):
+    def threads() -> set[int]:
+        return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+    def counted(*_: object) -> dict[str, np.ndarray]:
+        used.append(threads())
+        return sizes(*_)
+
+    sizes, used = counts.sizes, list[set[int]]()
+    monkeypatch.setattr(counts, "sizes", counted)
+    claims, verdicts = tables([{"label": i % 2, "e": i / 10} for i in range(10)], ["e"])
+    with threadpool_limits(2, "blas"):
+        compare(claims, verdicts, audits=["rates"], replicates=20)
+        assert used == [{1}] * len(used) != []
+        assert threads() == {min(2, os.cpu_count() or 1)}, "others have theirs again"
 
 
 def test_figures_by_audit(results):

@@ -27,6 +27,7 @@ from factaudit.estimate.hierarchical import expit
 from factaudit.estimate.methods import METHODS
 from factaudit.estimate.run import chosen_evaluators, labelled
 from factaudit.estimate.sample import Sample, check_corpus
+from factaudit.threads import one_thread
 
 BUDGETS = (50, 100, 200, 400, 800)
 WORLDS = 8
@@ -50,6 +51,7 @@ class Stated:
             )
 
 
+@one_thread()
 def plan_rows(
     corpus: Corpus,
     known: Case | Stated,

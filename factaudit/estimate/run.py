@@ -25,6 +25,7 @@ from factaudit.estimate.sample import Sample, check_corpus
 from factaudit.tables import claim_positions
 from factaudit.tables.annotations import judgements, labels_by
 from factaudit.text.printable import count
+from factaudit.threads import one_thread
 
 #: A method's name to its estimates, one per system; each method is run once.
 Estimated = Callable[[str], list[Estimate]]
@@ -63,6 +64,7 @@ class Estimates:
         return pd.DataFrame(self.rates)
 
 
+@one_thread()
 def estimate_rates(
     claims: pd.DataFrame,
     verdicts: pd.DataFrame,
@@ -112,6 +114,7 @@ def estimate_rates(
     return found
 
 
+@one_thread()
 def estimate_held(
     held: Held,
     *,
