@@ -33,6 +33,7 @@ from factaudit.sql.source import of_files
 from factaudit.sql.stored import Stored
 from factaudit.tables import read_claims, read_verdicts
 from factaudit.tables.annotations import validate_annotations
+from factaudit.threads import one_thread
 
 EVALUATORS = 5
 #: At most this many claims are read into memory to compare with.
@@ -112,7 +113,8 @@ def step(how: str, folder: Path, audits: list[str], rows: Path) -> dict[str, Any
         for name in audits:
             with timed(name):
                 if name != "estimate":
-                    found[name] = computable()[name].compute(judged, intervals=Intervals(2000))
+                    with one_thread():
+                        found[name] = computable()[name].compute(judged, intervals=Intervals(2000))
                 elif how == "arrays":
                     found[name] = estimate_rates(claims, verdicts, **_estimated(len(claims))).audits()
                 else:
