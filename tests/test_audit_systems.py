@@ -251,3 +251,22 @@ def test_bounds_of_ranking_hold_every_completion():
 def test_an_unknown_correction_is_refused():
     with pytest.raises(UsageError, match="expected correction none or holm, found 'bonferroni'"):
         ranking(judged(of_systems(SYSTEMS), "e"), correction="bonferroni")
+
+
+def test_a_dataset_without_systems_stands_beside_others():
+    named = [
+        {
+            "dataset": "b",
+            "system": "xyz"[i % 3],
+            "doc_id": f"{i // 3}",
+            "label": int(i % 7 > 2 * (i % 3)),
+            "e": i % 4 / 4 + i % 3 / 20,
+        }
+        for i in range(90)
+    ]
+    nameless = [{"dataset": "a", "doc_id": f"{i}", "label": i % 2, "e": i % 3 / 3} for i in range(20)]
+    alone = ranking(judged(named, "e"), levels=["claim"], intervals=Intervals(50))
+    both = ranking(judged([*nameless, *named], "e"), levels=["claim"], intervals=Intervals(50))
+    assert find(both, dataset="b") == find(alone, dataset="b")
+    assert find(both, dataset="b")["kendall_tau_low"] is not None
+    assert find(both, dataset="a")["n_systems"] == 0

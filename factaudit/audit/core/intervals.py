@@ -170,7 +170,8 @@ def _added(datasets: np.ndarray, adds: np.ndarray, stratum: Stratum) -> tuple[st
     places, cells = np.divmod(codes[codes >= 0], len(adds))
     each = np.zeros((len(cells), len(own), adds.shape[1]))
     each[np.arange(len(cells)), np.searchsorted(own, places)] = adds[cells]
-    return dataset, ((kinds[:, codes >= 0] @ each.reshape(len(cells), -1)).astype(np.int64), times)
+    rows = each.reshape(len(cells), len(own) * adds.shape[1])  # none where the dataset has no group
+    return dataset, ((kinds[:, codes >= 0] @ rows).astype(np.int64), times)
 
 
 def _add(found: Sequence[np.ndarray], rows: Sequence[np.ndarray], drawn: Iterator[np.ndarray]) -> None:
