@@ -47,6 +47,9 @@ ROW = st.fixed_dictionaries(
 )
 EVALUATORS = ("e", "f", "chunked-f")
 ROWS = st.lists(ROW, min_size=1, max_size=14)
+#: What no row of a dataset has.
+COLUMNS = ["system", "response_id", "doc_id", "label", "doc", "task", *EVALUATORS]
+LACKS = st.sets(st.sampled_from(COLUMNS), max_size=4).map(dict.fromkeys)
 
 
 def run(table: Judged, intervals: Intervals | None = SMALL) -> dict[str, list[Row]]:
@@ -128,6 +131,23 @@ def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure_
     audits = run(table)
     check_rows(audits)
     check_labels(table, audits)
+
+
+@pytest.mark.slow
+@settings(QUICK, max_examples=25)
+@given(ROWS, ROWS, LACKS, LACKS)
+def test_a_dataset_has_the_same_rows_alone_and_beside_one_that_lacks_whole_columns(mine, others, lacks, they_lack):
+    """But in `discrimination`, which gives rows to each evaluator that has a score of any dataset."""
+    mine = [row | {"dataset": "x", "claim_id": f"x{at}", "pair_of": None} | lacks for at, row in enumerate(mine)]
+    others = [row | {"dataset": "a", "pair_of": None} | they_lack for row in others]
+    alone, both = (run(judged(rows, *EVALUATORS)) for rows in (mine, [*others, *mine]))
+    check_rows(both)
+    for name in alone.keys() - {"discrimination"}:
+        found, expected = ([row for row in of[name] if row.get("dataset") == "x"] for of in (both, alone))
+        assert [list(row.values()) for row in found] == [
+            [pytest.approx(value, abs=1e-9) if isinstance(value, float) else value for value in row.values()]
+            for row in expected
+        ], name
 
 
 @pytest.mark.slow

@@ -39,8 +39,10 @@ def kappa_limits(clusters: Clusters, table: np.ndarray, confidence: float) -> Li
     with np.errstate(invalid="ignore"):
         influence = (apart - disagreement[group] * n) * chance[group] - disagreement[group] * expected
         alone = (apart - disagreement[group] * n) * chance[group]
-    worth = ratio(clusters.total(alone * alone), clusters.total(influence * influence))
-    effective = share.effective_n[:, 0] * np.where(np.isnan(worth), 1, worth)
+    own, whole = clusters.total(alone * alone), clusters.total(influence * influence)
+    # Where an evaluator says one thing only, kappa is 0 however claims are drawn, but may not be of the next ones.
+    varies = whole > 1e-12 * own  # beyond rounding
+    effective = share.effective_n[:, 0] * np.where(varies, ratio(own, whole), 1)
     low, high = wilson(disagreement, effective, share.n_clusters[:, 0] - 1, confidence)
     return 1 - ratio(high, chance), 1 - ratio(low, chance)
 
