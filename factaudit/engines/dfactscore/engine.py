@@ -131,10 +131,11 @@ class DFactScorer(Engine):
     ) -> Scored:
         """Score biographies; see `factaudit.engines.pipeline.Engine.make`. The summary: rows of the audits."""
         made = self.make(responses, journal=journal, progress=progress)
-        linked = {name: biographies(made, name, self.rule, self.gamma, self.narrow) for name in self.names}
+        judged = Judged.join(made.claims, made.verdicts)
+        linked = {name: biographies(made, judged, name, self.rule, self.gamma, self.narrow) for name in self.names}
         rows = response_rows(made, linked[self.names[0]], self.narrow, self.irrelevant)
         verified = fact_tables(made, linked, self.dataset, self.irrelevant)
-        return Scored(made.claims, made.verdicts, rows, self._summary(made, rows), verified, made.records)
+        return Scored(made.claims, made.verdicts, rows, self._summary(made, judged, rows), verified, made.records)
 
     def audits(self) -> dict[str, Row]:
         link, figures = {"link": self.rule}, {"gamma": self.gamma, "narrow": self.narrow}
@@ -161,9 +162,8 @@ class DFactScorer(Engine):
             for row in summary["systems"]
         ]
 
-    def _summary(self, made: Made, rows: Sequence[Row]) -> Row:
+    def _summary(self, made: Made, judged: Judged, rows: Sequence[Row]) -> Row:
         """The figures of all by the first verifier; ``systems``, ``linking``, ``grouping``, and all ``rows``."""
-        judged = Judged.join(made.claims, made.verdicts)
         options: Row = {"gamma": self.gamma, "narrow": self.narrow, "intervals": self.intervals}
         told = [
             row | _totals(made, rows, row["evaluator"], row["system"])

@@ -54,9 +54,8 @@ class Biography:
         return [candidate.title for candidate in self.record.candidates].index(self.title(column))
 
 
-def biographies(made: Made, verifier: str, rule: str, gamma: float, narrow: float) -> list[Biography]:
-    """The biographies that hold facts, in order, each linked by the verdicts of one verifier."""
-    judged = Judged.join(made.claims, made.verdicts)
+def biographies(made: Made, judged: Judged, verifier: str, rule: str, gamma: float, narrow: float) -> list[Biography]:
+    """The biographies that hold facts, in order, each linked by the verdicts of one verifier; judged: ``made``'s."""
     if verifier not in judged.evaluators:  # without any claim there is no verdict
         return []
     matrices = {
