@@ -15,6 +15,11 @@ from factaudit.evaluators import registry
 from factaudit.evaluators.base import Evaluator
 from factaudit.experiment import engine_of, load
 
+EXPERIMENTS = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.local] if "base_url: local" in path.read_text("utf-8") else [])
+    for path in sorted((Path(__file__).parents[1] / "experiments").glob("*.yaml"))
+]
+
 
 @pytest.fixture(scope="module")
 def readme(root: Path) -> str:
@@ -80,14 +85,18 @@ def test_commands_and_options_exist(readme):
             assert option in options, f"factaudit {words} {option}"
 
 
-def test_linked_files_and_experiments_exist(readme, root, shared):
+def test_linked_files_exist(readme, root):
     for link in re.findall(r"\]\(([^)#]+)\)", readme):
         if not link.startswith("http"):
             assert (root / link).exists(), link
-    for path in sorted((root / "experiments").glob("*.yaml")):
-        settings = {"data": str(shared)} if "${data}" in path.read_text(encoding="utf-8") else None
-        engine = engine_of(path)
-        load(path, settings) if engine is None else engine.load(path, settings)
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS)
+def test_experiments_can_be_loaded(path, request):
+    needs = "${data}" in path.read_text(encoding="utf-8")
+    settings = {"data": str(request.getfixturevalue("shared"))} if needs else None
+    engine = engine_of(path)
+    load(path, settings) if engine is None else engine.load(path, settings)
 
 
 def test_it_is_short_and_shows_what_make_audit_prints(readme, root):
