@@ -55,6 +55,7 @@ def label(folder: Path, name: str, annotator: str = "ann", wrong: int = 0, sampl
 TABLES = ("claims.parquet", "verdicts.parquet")
 
 
+@pytest.mark.slow
 def test_the_whole_way(folder: Path, run: Run) -> None:
     said = run("plan", *TABLES, "--tpr", "0.8", "--tnr", "0.8", "--budget", "60", "--budget", "120", "--width", "0.3")
     assert "a pilot of 50 labels knows more" in said

@@ -392,6 +392,7 @@ def outcome(plan: Any, body: dict[str, Any], max_retries: int) -> str:
     return "error"
 
 
+@pytest.mark.slow
 def test_two_thousand_claims_past_a_server_with_30_percent_faults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,9 @@ from factaudit.errors import InputError
 
 Row = dict[str, Any]
 
+# The tables are made once.
+pytestmark = pytest.mark.xdist_group("merging_facts")
+
 
 @pytest.fixture(scope="module")
 def published(shared: Path) -> Conversion:

@@ -66,7 +66,7 @@ def _draw(figure: Canvas) -> FigureCanvasAgg:
 @pytest.mark.parametrize(
     ("kind", "size"),
     [
-        (kind, size)
+        pytest.param(kind, size, marks=[pytest.mark.slow] if size == "greatest" else [])
         for kind in FIGURES
         for size in ("least", "small", "greatest", "awkward names")
         # One evaluator, and one system, make no pairs.

@@ -257,7 +257,7 @@ def lfqa(shared: Path) -> tuple[list[str], list[str]]:
     return claims, docs
 
 
-@pytest.mark.parametrize("source", [wice, lfqa])
+@pytest.mark.parametrize("source", [pytest.param(wice, marks=pytest.mark.slow), lfqa])
 def test_overlap_equals_rouge_score_on_real_text(source, shared: Path) -> None:  # type: ignore[no-untyped-def]
     claims, docs = source(shared)
     claims, docs = claims[:: len(claims) // 300], docs[:: len(claims) // 300]
