@@ -9,14 +9,18 @@ from factaudit.llm.types import Reply, Request
 
 
 class ScriptedLLM:
-    """``answer`` gets the last message's text and returns a reply, or the text of one."""
+    """``answer`` gets the last message's text and returns a reply, or the text of one.
+
+    together: it answers nothing before so many requests are under way, and fails where they are not in half a minute.
+    """
 
     model = "scripted"
     signature = "llm|model:scripted"
 
-    def __init__(self, answer: Callable[[str], str | Reply], latency: float = 0.0) -> None:
+    def __init__(self, answer: Callable[[str], str | Reply], together: int = 1) -> None:
         self.answer = answer
-        self.latency = latency
+        self.together = together
+        self._reached = asyncio.Event()
         self.requests: list[Request] = []
         self.under_way = self.most_under_way = 0
 
@@ -31,7 +35,10 @@ class ScriptedLLM:
         self.under_way += 1
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
-            await asyncio.sleep(self.latency)
+            if self.under_way >= self.together:
+                self._reached.set()
+            await asyncio.wait_for(self._reached.wait(), 30)
+            await asyncio.sleep(0)
             answer = self.answer(request.messages[-1]["content"])
         finally:
             self.under_way -= 1

@@ -105,12 +105,12 @@ def test_no_context_asks_for_the_fact_alone_and_needs_no_knowledge() -> None:
 
 
 def test_all_calls_go_out_at_once_and_few_responses_are_in_work(knowledge: Knowledge) -> None:
-    llm = ScriptedLLM(answer, latency=0.005)
+    llm = ScriptedLLM(answer, together=36)
     topics = ["Ada Fenn"] * 12
     outputs = [f"It is {i}. It was {i}. It will be {i}." for i in range(12)]
     scorer(knowledge, llm).score(topics, outputs)
     assert llm.most_under_way >= 36
-    few = ScriptedLLM(answer, latency=0.005)
+    few = ScriptedLLM(answer)
     scorer(knowledge, few, window=1).score(topics, outputs)
     assert few.most_under_way <= 6
 
