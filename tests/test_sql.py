@@ -85,9 +85,10 @@ def written(folder: Path, claims: pd.DataFrame, verdicts: pd.DataFrame) -> sourc
     return source.of_files([str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")])
 
 
-@pytest.fixture(params=[0, 1])
-def both(request, tmp_path):
+@pytest.fixture(scope="module", params=[0, 1])
+def both(request, tmp_path_factory):
     """The same tables as arrays, and as held by DuckDB."""
+    tmp_path = tmp_path_factory.mktemp("both")
     claims, verdicts = messy(request.param)
     known = validate_claims(claims)
     judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
