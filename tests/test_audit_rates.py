@@ -165,6 +165,19 @@ def test_iou_needs_no_label_and_is_null_where_nobody_predicts_the_class():
     assert (opposite["iou"], opposite["kappa"]) == (0.0, 0.0)
 
 
+def test_kappa_has_no_interval_where_an_evaluator_says_the_same_of_every_claim():
+    """Not 0 to 0: rounding would give that, or any other. One claim otherwise, and it has one."""
+    claims = [{"a": 1, "b": int(i % 3 > 0), "doc_id": f"{i // 2}"} for i in range(60)]
+    for row in consistency(judged(claims, "a", "b"), intervals=Intervals(20)):
+        assert (row["kappa"], row["kappa_low"], row["kappa_high"]) == (0, None, None)
+        assert row["iou_low"] < row["iou_high"]
+        assert row["reason"] == "no interval for kappa: one gives every claim the same prediction"
+    claims[0]["a"] = 0
+    for row in consistency(judged(claims, "a", "b"), intervals=Intervals(20)):
+        assert row["kappa_low"] < row["kappa"] < row["kappa_high"]
+        assert row["reason"] is None
+
+
 def test_differences_are_those_of_the_printed_figures():
     table = judged(random_rows(3), *"abc")
     found, figures = differences(table, intervals=Intervals(50)), rates(table)

@@ -35,7 +35,8 @@ def consistency(
     Labels aren't read. A row per group of ``by``, pair and class: the keys of ``by``, evaluator_a, evaluator_b, class,
     n (claims scored by both), n_unscored (by one or both), iou with ``_min`` and ``_max`` (whatever the missing
     predictions had been), kappa (Cohen's, the same in both rows of a pair) and, with intervals, ``_low`` and ``_high``
-    of both. kappa has no bounds: its extremes over missing predictions are not those of any simple completion.
+    of both. kappa has no bounds: its extremes over missing predictions are not those of any simple completion; and no
+    interval where one evaluator says the same of every claim, for it is 0 then whatever is drawn.
     """
     groups = judged.group("claim", by)
     rows: list[Row] = []
@@ -66,7 +67,7 @@ def consistency(
                     "n_unscored": int(counts[at].sum()) - n,
                 }
                 row |= {figure: number(values[at]) for figure, values in figures.items()}
-                rows.append(row | {"reason": _reason(row)})
+                rows.append(row | {"reason": _reason(row, counts[at])})
     order = {tuple(key.values()): at for at, key in enumerate(groups.keys)}
     return sorted(rows, key=lambda row: order[tuple(row[column] for column in groups.keys[0])])
 
@@ -98,14 +99,18 @@ def kappa(counts: np.ndarray) -> np.ndarray:
     return ratio(n * observed - expected, n * n - expected)
 
 
-def _reason(row: Row) -> str | None:
+def _reason(row: Row, counts: np.ndarray) -> str | None:
     if row["n"] == 0:
         return "no claim is scored by both"
+    both = counts[:2, :2]
+    constant = row["kappa"] is not None and not (both.sum(0).all() and both.sum(1).all())
+    told = {key: value for key, value in row.items() if not (constant and key == "kappa_low")}
     return reasons(
         [
             f"neither predicts a claim {row['class']}" if row["iou"] is None else "",
             "both give every claim the same prediction" if row["kappa"] is None else "",
-            without_interval(row),
+            "no interval for kappa: one gives every claim the same prediction" if len(told) < len(row) else "",
+            without_interval(told),
         ]
     )
 

@@ -20,7 +20,9 @@ def iou_limits(clusters: Clusters, table: np.ndarray, cls: int, confidence: floa
 
 
 def kappa_limits(clusters: Clusters, table: np.ndarray, confidence: float) -> Limits:
-    """Kappa = 1 - disagreement / (disagreement expected by chance): (G,) each; NaN where that is 0.
+    """Kappa = 1 - disagreement / (disagreement expected by chance): (G,) each.
+
+    NaN where no disagreement is expected, and where a or b says the same of every claim: kappa then cannot vary.
 
     Wilson's interval of the disagreement, on the number of claims that kappa's own linearised variance is worth (the
     expected disagreement is estimated, too).
@@ -40,9 +42,9 @@ def kappa_limits(clusters: Clusters, table: np.ndarray, confidence: float) -> Li
         influence = (apart - disagreement[group] * n) * chance[group] - disagreement[group] * expected
         alone = (apart - disagreement[group] * n) * chance[group]
     own, whole = clusters.total(alone * alone), clusters.total(influence * influence)
-    # Where an evaluator says one thing only, kappa is 0 however claims are drawn, but may not be of the next ones.
-    varies = whole > 1e-12 * own  # beyond rounding
-    effective = share.effective_n[:, 0] * np.where(varies, ratio(own, whole), 1)
+    # Where one of them says the same of every claim, kappa is 0 whatever is drawn, and rounding all that seems to vary.
+    worth = np.where(whole > 1e-12 * own, ratio(own, whole), np.where(own > 0, np.nan, 1))
+    effective = share.effective_n[:, 0] * worth
     low, high = wilson(disagreement, effective, share.n_clusters[:, 0] - 1, confidence)
     return 1 - ratio(high, chance), 1 - ratio(low, chance)
 
