@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from factaudit.audit.core.agreement import iou_limits, kappa_limits
+from factaudit.audit.core.agreement import iou_limits, is_constant, kappa_limits
 from factaudit.audit.core.checks import evidence_of, of_datasets
 from factaudit.audit.core.compared import like_pairs
 from factaudit.audit.core.decisions import surely_below
@@ -102,15 +102,13 @@ def kappa(counts: np.ndarray) -> np.ndarray:
 def _reason(row: Row, counts: np.ndarray) -> str | None:
     if row["n"] == 0:
         return "no claim is scored by both"
-    both = counts[:2, :2]
-    constant = row["kappa"] is not None and not (both.sum(0).all() and both.sum(1).all())
-    told = {key: value for key, value in row.items() if not (constant and key == "kappa_low")}
+    constant = "kappa_low" in row and row["kappa"] is not None and is_constant(counts[:2, :2])
     return reasons(
         [
             f"neither predicts a claim {row['class']}" if row["iou"] is None else "",
             "both give every claim the same prediction" if row["kappa"] is None else "",
-            "no interval for kappa: one gives every claim the same prediction" if len(told) < len(row) else "",
-            without_interval(told),
+            "no interval for kappa: one gives every claim the same prediction" if constant else "",
+            without_interval(row | {"kappa": None} if constant else row),
         ]
     )
 

@@ -41,12 +41,17 @@ def kappa_limits(clusters: Clusters, table: np.ndarray, confidence: float) -> Li
     with np.errstate(invalid="ignore"):
         influence = (apart - disagreement[group] * n) * chance[group] - disagreement[group] * expected
         alone = (apart - disagreement[group] * n) * chance[group]
-    own, whole = clusters.total(alone * alone), clusters.total(influence * influence)
-    # Where one of them says the same of every claim, kappa is 0 whatever is drawn, and rounding all that seems to vary.
-    worth = np.where(whole > 1e-12 * own, ratio(own, whole), np.where(own > 0, np.nan, 1))
+    worth = ratio(clusters.total(alone * alone), clusters.total(influence * influence))
+    worth[np.isnan(worth)] = 1
+    worth[is_constant(rate)] = np.nan
     effective = share.effective_n[:, 0] * worth
     low, high = wilson(disagreement, effective, share.n_clusters[:, 0] - 1, confidence)
     return 1 - ratio(high, chance), 1 - ratio(low, chance)
+
+
+def is_constant(table: np.ndarray) -> np.ndarray:
+    """Whether a or b says the same of every claim: bool (...) of claims (..., 2, 2) by a's and b's prediction."""
+    return ((table.sum(-1) == 0) | (table.sum(-2) == 0)).any(-1)
 
 
 def krippendorff_alpha(units: Iterable[Sequence[Hashable]]) -> float | None:
