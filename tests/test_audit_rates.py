@@ -172,6 +172,9 @@ def test_kappa_has_no_interval_where_an_evaluator_says_the_same_of_every_claim()
         assert (row["kappa"], row["kappa_low"], row["kappa_high"]) == (0, None, None)
         assert row["iou_low"] < row["iou_high"]
         assert row["reason"] == "no interval for kappa: one gives every claim the same prediction"
+    for row in consistency(judged([claim | {"b": 0} for claim in claims], "a", "b"), intervals=Intervals(20)):
+        assert (row["kappa"], row["kappa_low"], row["kappa_high"]) == (0, None, None)
+        assert row["reason"] == "no interval for kappa: one gives every claim the same prediction"
     claims[0]["a"] = 0
     for row in consistency(judged(claims, "a", "b"), intervals=Intervals(20)):
         assert row["kappa_low"] < row["kappa"] < row["kappa_high"]
