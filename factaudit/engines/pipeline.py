@@ -270,7 +270,7 @@ class Engine:
                 record = await self._record(response, bar)
                 finished(key, record)
 
-        self._working = asyncio.Lock()
+        self._beginning, self._retrieving = asyncio.Lock(), asyncio.Lock()
         async with sessions(self.llm, self.decomposer):
             await gather(worker() for _ in range(window))
 
@@ -301,7 +301,7 @@ class Engine:
             return Decomposed(False, tuple(map(Sentence, given)), facts)
         llm = self.decomposer or self.llm
         assert llm is not None
-        async with self._working:  # the first calls go out before the last response is split into sentences
+        async with self._beginning:  # the first calls go out before the last response is split into sentences
             await asyncio.sleep(0)
         limits = {"max_facts": self.max_facts, "min_characters": self.min_characters}
         passing = None if self._filter is None else self._filter.passing
@@ -313,7 +313,7 @@ class Engine:
         Ranking words is Python's work: threads would take turns with the event loop, which waits its turn at each thing
         that it sends or reads. An embedding model lets the event loop go on.
         """
-        async with self._working:
+        async with self._retrieving:
             if self.retriever.method == "dense":
                 return await asyncio.to_thread(self._retrieve, topic, decomposed, found)
             await asyncio.sleep(0)
