@@ -46,14 +46,6 @@ def score(
     one does not. ``merged``: whether there is one; null where the missing verdicts decide. ``margin``: the least over
     the groups.
     """
-    asked = ("score", rule, gamma, narrow)
-    if asked not in response.kept:
-        response.kept[asked] = _score(response, rule, gamma, narrow)
-    row, links = response.kept[asked]
-    return {**row}, links
-
-
-def _score(response: Response, rule: str, gamma: float, narrow: float) -> tuple[Row, list[Link]]:
     matrix, groups, own = response.matrix, response.groups, response.own
     grouped = groups >= 0
     if rule not in response.kept:

@@ -124,7 +124,7 @@ class Response:
     mean_biographies: float | None = None
     false_cells: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     abstained: bool = False
-    kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def own(self) -> np.ndarray:
