@@ -40,6 +40,7 @@ bench: $(VENV)/.installed-$(DEV)
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m factaudit.audit.docs docs/audits.md
 	$(BIN)/python -m factaudit.cli.reference docs/reference.md
+	$(BIN)/python -m factaudit.publications.docs docs/data.md
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "Open build/site/index.html in a browser."
 

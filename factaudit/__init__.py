@@ -16,14 +16,18 @@ from factaudit.version import __version__
 
 if TYPE_CHECKING:
     from factaudit.datasets import convert
-    from factaudit.estimate.run import estimate_rates
+    from factaudit.estimate.rate_estimation import estimate_rates
     from factaudit.evaluators.judging import judge
     from factaudit.experiment import run
+    from factaudit.llm.settings import LLM
+    from factaudit.python_input import read_input_claims as read_claims
+    from factaudit.python_input import read_input_verdicts as read_verdicts
     from factaudit.results import Results, compare
-    from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
+    from factaudit.tables import validate_claims, validate_verdicts, write_table
     from factaudit.tables.annotations import read_annotations
 
 __all__ = [
+    "LLM",
     "Results",
     "__version__",
     "compare",
@@ -40,25 +44,29 @@ __all__ = [
 ]
 
 _MODULES = {
+    "LLM": "factaudit.llm.settings",
     "Results": "factaudit.results",
     "compare": "factaudit.results",
     "convert": "factaudit.datasets",
-    "estimate_rates": "factaudit.estimate.run",
+    "estimate_rates": "factaudit.estimate.rate_estimation",
     "judge": "factaudit.evaluators.judging",
     "read_annotations": "factaudit.tables.annotations",
-    "read_claims": "factaudit.tables",
-    "read_verdicts": "factaudit.tables",
+    "read_claims": "factaudit.python_input",
+    "read_verdicts": "factaudit.python_input",
     "run": "factaudit.experiment",
     "validate_claims": "factaudit.tables",
     "validate_verdicts": "factaudit.tables",
     "write_table": "factaudit.tables",
 }
 
+#: What a module calls it; functions of `factaudit.tables` have the short names.
+_LONGER_NAMES = {"read_claims": "read_input_claims", "read_verdicts": "read_input_verdicts"}
+
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'factaudit' has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    value = globals()[name] = getattr(import_module(_MODULES[name]), _LONGER_NAMES.get(name, name))
     return value
 
 

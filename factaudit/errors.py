@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 #: How many problems of one file are kept; the rest are counted.
 MAX_PROBLEMS = 20
 #: How many of one cause are printed.
-_OF_A_CAUSE = 3
+_PRINTED_PER_CAUSE = 3
 
 
 class FactauditError(Exception):
@@ -18,6 +17,15 @@ class FactauditError(Exception):
 
 class UsageError(FactauditError):
     """A wrong call: an unknown name, an option out of range (exit code 2)."""
+
+
+def first_error_line(error: BaseException) -> str:
+    """The first line of what an exception says; its kind where it says nothing.
+
+    >>> first_error_line(ValueError("no such column\\nHint: ...")), first_error_line(ValueError())
+    ('no such column', 'ValueError')
+    """
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 @dataclass(frozen=True)
@@ -66,8 +74,8 @@ class InputError(FactauditError):
             causes.setdefault(problem.cause, []).append(problem)
         left = self.total - sum(map(len, causes.values()))  # of what cause these are is not known, where there are two
         for alike in causes.values():
-            lines += [f"  {problem}" for problem in alike[:_OF_A_CAUSE]]
-            rest = len(alike) - _OF_A_CAUSE + (left if len(causes) == 1 else 0)
+            lines += [f"  {problem}" for problem in alike[:_PRINTED_PER_CAUSE]]
+            rest = len(alike) - _PRINTED_PER_CAUSE + (left if len(causes) == 1 else 0)
             if rest > 0:
                 lines.append(f"  ... and {rest} more like that")
         if left and len(causes) > 1:
@@ -75,7 +83,14 @@ class InputError(FactauditError):
         return "\n".join(lines)
 
 
-def hint(name: str, known: Sequence[str]) -> str:
+def suggest_known_name(name: str, known_names: Sequence[str]) -> str:
     """`` (did you mean 'rouge2'?)`` where a known name is near, else the known names."""
-    near = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(sorted(known))})"
+    return suggest_near_name_in_error(name, known_names) or f" (known: {', '.join(sorted(known_names))})"
+
+
+def suggest_near_name_in_error(name: str, known_names: Sequence[str]) -> str:
+    """`` (did you mean 'rouge2'?)`` where a known name is near, else nothing."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known_names, n=1, cutoff=0.6)
+    return f" (did you mean {near[0]!r}?)" if near else ""

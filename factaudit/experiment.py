@@ -12,59 +12,82 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from factaudit.audit.core.units import Held
-from factaudit.datasets import FORMATS, check_options
+from factaudit.arrays.estimation_units import EstimationUnitsPastMemory
+from factaudit.audit.audit_options import read_audit_names_and_options
+from factaudit.comparison_tables import ComparisonTables
 from factaudit.errors import UsageError
-from factaudit.estimate.settings import EstimateSettings
+from factaudit.estimate.estimate_settings import EstimateSettings
 from factaudit.evaluators.judging import (
-    RETRIED,
+    RETRIED_STATUSES,
     NamedEvaluator,
-    as_claims,
-    check_names,
-    files_of,
+    check_unique_evaluator_names,
     judge,
-    name_evaluator,
-    parts,
+    list_files_named_by_evaluator_options,
+    make_named_evaluator,
+    walk_evaluator_members,
 )
-from factaudit.evaluators.unread import unread
-from factaudit.inputs import Source, TableSettings, files_among, is_hub, read_inputs, sources_of
-from factaudit.joined import Joined
-from factaudit.paths import Paths, option_kinds
-from factaudit.report.claims import Claims, telling_more
-from factaudit.results import Results, Row, audit_options, compare, compare_counts
-from factaudit.runfolder import (
-    check_audits,
-    check_spec,
-    checksums,
-    counted,
-    opened,
-    resolve_evaluator,
-    spare_run,
-    write_lock,
+from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
+from factaudit.experiment_inputs import (
+    ExperimentTablePaths,
+    ForeignFormatSource,
+    find_input_files,
+    is_hub_dataset,
+    list_experiment_tables,
+    read_experiment_inputs,
+    resolve_experiment_source,
 )
-from factaudit.sql.run import Further
-from factaudit.sql.run import run as run_held
-from factaudit.sql.source import chosen
-from factaudit.tables import merge_verdicts, write_table
+from factaudit.publications.fetching import fetch_missing_published_files
+from factaudit.report.claim_browser import ClaimBrowser, select_detailed_verdicts
+from factaudit.results import Results, Row, compare, compare_counts
+from factaudit.run_folder import (
+    check_run_audit_specs,
+    check_run_spares_inputs,
+    collect_run_spec_problem,
+    count_run_llm_calls,
+    hold_run_folder,
+    list_file_checksums,
+    resolve_run_evaluator_paths,
+    write_run_lock_file,
+)
+from factaudit.run_reuse import (
+    digest_run_reuse_dependencies,
+    find_identical_run,
+    remember_finished_run,
+    reuse_audit_rows,
+    write_run_results_and_report,
+)
+from factaudit.sql.audit_run import SqlAnalysisBesideAudits
+from factaudit.sql.audit_run import run_sql_audits as run_held
+from factaudit.sql.source_tables import choose_sql_source_tables
+from factaudit.tables import merge_verdict_tables, write_table
 from factaudit.tables.annotations import read_annotations
-from factaudit.tables.counts import read_counts
-from factaudit.text.printable import count
-from factaudit.unchanged import depends_on, finish, kept_rows, remember_run, same_run
-from factaudit.yamlfile import Place, YamlFile, check
+from factaudit.tables.counts_table import read_counts
+from factaudit.text.display_text import format_count
+from factaudit.yaml_file import YamlFile, YamlPlace, check_yaml_settings
+from factaudit.yaml_paths import YamlPaths
 
 #: What the lock file records of the environment.
-_PACKAGES = ("numpy", "pandas", "pyarrow", "scipy", "scikit-learn", "statsmodels", "rouge-score", "nltk", "openai")
+_LOCKED_PACKAGES = (
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "scipy",
+    "scikit-learn",
+    "statsmodels",
+    "rouge-score",
+    "nltk",
+    "openai",
+)
 
 
-class Experiment(TableSettings):
-    """An experiment YAML that compares evaluators, on claims or on a counts table (`factaudit.tables.counts`).
+class Experiment(ExperimentTablePaths):
+    """An experiment YAML that compares evaluators, on claims or on a counts table (`factaudit.tables.counts_table`).
 
-    An option's value is a path where its declared type says so (`factaudit.paths`).
+    An option's value is a path where its declared type says so (`factaudit.yaml_paths`).
     """
 
     counts: str | None = None
@@ -77,13 +100,15 @@ class Experiment(TableSettings):
     estimate: EstimateSettings | None = None
 
     @model_validator(mode="after")
-    def _one_input(self) -> Experiment:
+    def _check_one_input(self) -> Experiment:
         if self.counts is None and self.tables is None and not self.claims:
             raise ValueError("expected claims (or counts, or tables), found none")
         if self.counts is not None and (self.claims or self.verdicts or self.evaluators or self.tables):
             raise ValueError("expected counts alone: there are no claims to judge, nor verdicts of them")
         if self.tables is not None and (self.claims or self.verdicts or self.evaluators):
             raise ValueError("expected tables alone: they are claims and their verdicts")
+        if self.limit_documents is not None and (self.where == "duckdb" or not self.claims):
+            raise ValueError("limit_documents: expected claims that are read into memory")
         if (self.where == "duckdb" or self.tables is not None) and (self.annotations or self.label_rules):
             raise ValueError("expected labels in the claims: tables past memory are not labelled anew from annotations")
         if self.where == "duckdb" and self.evaluators:
@@ -96,26 +121,26 @@ class Experiment(TableSettings):
         return self
 
 
-def load(path: str | Path, settings: Mapping[str, Any] | None = None) -> Experiment:
+def read_experiment(path: str | Path, settings: Mapping[str, Any] | None = None) -> Experiment:
     """Read and check an experiment YAML; ``settings`` (``{"seed": 1, "audits": [...]}``) override its keys.
 
     In the result all paths are absolute. Raises `InputError` naming the line of everything that is wrong.
     """
     file = YamlFile(path)
     file.override(settings or {})
-    file.listed(file.data, "claims", "verdicts", "evaluators", "audits", "annotations", "label_rules")
+    file.wrap_in_lists(file.data, "claims", "verdicts", "evaluators", "audits", "annotations", "label_rules")
     claims = file.data.get("claims") if isinstance(file.data, dict) else None
     for item in claims if isinstance(claims, list) else ():
-        file.listed(item, "source")
-    experiment = check(Experiment, file.data, file)
-    return _resolve(experiment, file)
+        file.wrap_in_lists(item, "source")
+    experiment = check_yaml_settings(Experiment, file.data, file)
+    return _resolve_experiment_paths(experiment, file)
 
 
 def run(
     experiment: str | Path | Experiment,
     out: str | Path,
     *,
-    settings: Mapping[str, Any] | None = None,
+    settings: Mapping[str, object] | None = None,
     progress: bool = False,
     say: Callable[[str], None] = lambda text: None,
 ) -> Results:
@@ -126,22 +151,28 @@ def run(
     """
     folder = Path(out)
     if not isinstance(experiment, Experiment):
-        spare_run(folder, [experiment])
-        if (engine := engine_of(experiment)) is not None:
+        check_run_spares_inputs(folder, [experiment])
+        if (engine := find_experiment_engine(experiment)) is not None:
             return engine.run(experiment, out, settings=settings, progress=progress, say=say)
-        experiment = load(experiment, settings)
+        experiment = read_experiment(experiment, settings)
     if experiment.counts is not None:
-        return _run_counts(experiment, experiment.counts, folder, say)
-    also = experiment.evaluators or experiment.estimate or experiment.audits or experiment.annotations
-    held = chosen(experiment.tables, experiment.claims, experiment.verdicts, experiment.where, bool(also), say)
+        return _run_counts_experiment(experiment, experiment.counts, folder, say)
+    fetch_missing_published_files(list_experiment_tables(experiment), say)
+    also = bool(experiment.evaluators or experiment.estimate or experiment.audits or experiment.annotations)
+    also = also or experiment.limit_documents is not None
+    held = choose_sql_source_tables(
+        experiment.tables, experiment.claims, experiment.verdicts, experiment.where, also, say
+    )
     if held is not None:
-        return run_held(experiment, held, folder, say, _further(experiment))
-    audit_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
-    evaluators = [name_evaluator(spec) for spec in experiment.evaluators]
-    check_names(evaluators)
-    with opened(folder, [*_sources(experiment), *files_of(evaluators)]) as work:
-        key = _key(experiment, evaluators)
-        if key is not None and (before := same_run(folder, key)) is not None:
+        return run_held(experiment, held, folder, say, _check_experiment_estimate_settings(experiment))
+    read_audit_names_and_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
+    evaluators = [make_named_evaluator(spec) for spec in experiment.evaluators]
+    check_unique_evaluator_names(evaluators)
+    with hold_run_folder(
+        folder, [*_list_experiment_sources(experiment), *list_files_named_by_evaluator_options(evaluators)]
+    ) as work:
+        key = _digest_experiment(experiment, evaluators)
+        if key is not None and (before := find_identical_run(folder, key)) is not None:
             for line in (*before[1], f"unchanged {folder / 'report.html'}"):
                 say(line)
             return before[0]
@@ -151,30 +182,35 @@ def run(
             said.append(line)
             say(line)
 
-        read = read_inputs(experiment)
+        read = read_experiment_inputs(experiment)
         claims, verdicts, annotations, provenance = read.claims, read.verdicts, read.annotations, read.provenance
         for note in read.notes:
             tell(note)
-        tell(f"claims    {len(claims):>9,} in {count(claims['dataset'].nunique(), 'dataset')}")
+        tell(f"claims    {len(claims):>9,} in {format_count(claims['dataset'].nunique(), 'dataset')}")
         calls: list[Row] = []
         if evaluators:
-            check_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
-            callers = [(one.name, part) for one in evaluators for asked in one.asked for part, _ in parts(asked)]
-            with counted(callers, work / "calls.json", experiment.max_cost) as calls:
+            check_unique_evaluator_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
+            callers = [
+                (one.name, part)
+                for one in evaluators
+                for asked in one.evaluator_and_repeats
+                for part, _ in walk_evaluator_members(asked)
+            ]
+            with count_run_llm_calls(callers, work / "calls.json", experiment.max_cost) as calls:
                 judged = judge(claims, evaluators, journal=work / "journal", progress=progress)
-            verdicts = judged if verdicts is None else merge_verdicts((verdicts, judged))
+            verdicts = judged if verdicts is None else merge_verdict_tables((verdicts, judged))
         if verdicts is None:
             raise UsageError(
                 "nothing to audit: expected verdicts, evaluators, or a claims format that brings verdicts"
                 " (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes verdicts)"
             )
         for one in evaluators:
-            for part, _ in parts(one.evaluator):
+            for part, _ in walk_evaluator_members(one.evaluator):
                 if found := getattr(part, "provenance", None):
                     provenance.append({"evaluator": one.name, **found})
-        for line in unread(verdicts):
+        for line in format_unscored_verdicts(verdicts):
             tell(line)
-        tell(f"verdicts  {len(verdicts):>9,} of {count(verdicts['evaluator'].nunique(), 'evaluator')}")
+        tell(f"verdicts  {len(verdicts):>9,} of {format_count(verdicts['evaluator'].nunique(), 'evaluator')}")
         write_table(claims, folder / "claims.parquet")
         write_table(verdicts, folder / "verdicts.parquet")
         if annotations is not None:
@@ -183,156 +219,166 @@ def run(
         estimator, estimates = experiment.estimate, None
         if estimator is not None:
             estimates = estimator.estimate(claims, verdicts, experiment.seed, experiment.confidence)
-        failed = verdicts["status"].isin(RETRIED) & verdicts["evaluator"].isin([one.name for one in evaluators])
-        again, inputs = bool(failed.any()), read.inputs  # what failed is asked for again
-        told = telling_more(verdicts)
-        joined = Joined.of(claims, verdicts, annotations, experiment.label_rules)
+        failed = verdicts["status"].isin(RETRIED_STATUSES) & verdicts["evaluator"].isin(
+            [one.name for one in evaluators]
+        )
+        again, inputs = bool(failed.any()), read.input_files  # what failed is asked for again
+        told = select_detailed_verdicts(verdicts)
+        joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
         del read, claims, verdicts, annotations, failed  # most of the memory: nothing below reads them
-        with kept_rows(work / "audits") as reuse:
+        with reuse_audit_rows(work / "audits") as reuse:
             results = compare(
                 joined,
-                **experiment.asked,
+                **experiment.compare_arguments,
                 signatures={one.name: one.signature for one in evaluators},
                 inputs=inputs,
                 reuse=reuse,
             )
         if estimator is not None and estimates is not None:
             results.audits.update(estimates.audits())
-            files = checksums(map(Path, estimator.files()))
+            files = list_file_checksums(map(Path, estimator.files()))
             results.about["inputs"] += files
+            # Whose labels they are, which the report tells beside those of the claims.
+            results.about["estimate"] = {
+                "labels": [Path(path).name for path in estimator.labels],
+                "sample": None if estimator.sample is None else Path(estimator.sample).name,
+            }
             results = replace(results, signature=f"{results.signature}|estimate:{estimator.signature(files)}")
         results.calls.extend(calls)
-        tell(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {count(len(results.audits), 'audit')}")
-        write_lock(folder, experiment, results, provenance=provenance, packages=_PACKAGES)
+        tell(_describe_audit_rows(results))
+        write_run_lock_file(folder, experiment, results, provenance=provenance, packages=_LOCKED_PACKAGES)
         people = folder / "annotations.parquet"
-        shown = Claims(joined.judged, told, read_annotations(people) if people.is_file() else None)
-        finish(folder, results, shown)
-        remember_run(folder, None if again else key, said)
+        shown = ClaimBrowser(joined.judged, told, read_annotations(people) if people.is_file() else None)
+        write_run_results_and_report(folder, results, shown)
+        remember_finished_run(folder, None if again else key, said)
         say(f"report    {folder / 'report.html'}")
     return results
 
 
-def _further(experiment: Experiment) -> Further | None:
+def _check_experiment_estimate_settings(experiment: Experiment) -> SqlAnalysisBesideAudits | None:
     """The estimates of a run on tables past memory."""
     estimate = experiment.estimate
     if estimate is None:
         return None
 
-    def rows(held: Held) -> Mapping[str, list[Row]]:
-        return estimate.estimate_held(held, experiment.seed, experiment.confidence).audits()
+    def rows(held: EstimationUnitsPastMemory) -> Mapping[str, list[Row]]:
+        return estimate.estimate_past_memory(held, experiment.seed, experiment.confidence).audits()
 
     files = [Path(path) for path in estimate.files()]
-    return Further(rows, estimate.strata, files, lambda read: f"estimate:{estimate.signature(read)}")
+    return SqlAnalysisBesideAudits(rows, estimate.strata, files, lambda read: f"estimate:{estimate.signature(read)}")
 
 
-def _key(experiment: Experiment, evaluators: Sequence[NamedEvaluator]) -> str | None:
+def _digest_experiment(experiment: Experiment, evaluators: Sequence[NamedEvaluator]) -> str | None:
     """Of all that the run depends on; None where a source is a name on the hub, where it may change."""
-    sources = _sources(experiment)
-    if any(map(is_hub, sources)):
+    sources = _list_experiment_sources(experiment)
+    if any(map(is_hub_dataset, sources)):
         return None
     # An evaluator's files may be models of gigabytes: they are told by size and time.
-    stats = [(path, path.stat()) for path in files_among(list(map(str, files_of(evaluators))))]
+    stats = [
+        (path, path.stat())
+        for path in find_input_files(list(map(str, list_files_named_by_evaluator_options(evaluators))))
+    ]
     parts = [experiment.model_dump_json(), *(f"{one.name} {one.signature}" for one in evaluators)]
     parts += [f"{path} {found.st_size} {found.st_mtime_ns}" for path, found in stats]
-    return depends_on(*parts, files=list(files_among(sources)))
+    return digest_run_reuse_dependencies(*parts, files=list(find_input_files(sources)))
 
 
-def _sources(experiment: Experiment) -> list[str]:
-    return [*sources_of(experiment), *(experiment.estimate.files() if experiment.estimate is not None else ())]
+def _list_experiment_sources(experiment: Experiment) -> list[str]:
+    return [
+        *list_experiment_tables(experiment),
+        *(experiment.estimate.files() if experiment.estimate is not None else ()),
+    ]
 
 
-def _run_counts(experiment: Experiment, path: str, folder: Path, say: Callable[[str], None]) -> Results:
+def _run_counts_experiment(
+    experiment: Experiment, counts_path: str, folder: Path, say: Callable[[str], None]
+) -> Results:
     """`run` for a counts table: nothing to judge, and nothing that is worth keeping half done."""
-    with opened(folder, [path]):
-        counts = read_counts(path)
-        say(f"counts    {len(counts):>9,} rows in {count(counts['dataset'].nunique(), 'dataset')}")
-        results = compare_counts(counts, **experiment.asked, inputs=checksums([Path(path)]))
+    with hold_run_folder(folder, [counts_path]):
+        counts = read_counts(counts_path)
+        say(f"counts    {len(counts):>9,} rows in {format_count(counts['dataset'].nunique(), 'dataset')}")
+        results = compare_counts(
+            counts, **experiment.compare_arguments, inputs=list_file_checksums([Path(counts_path)])
+        )
         write_table(counts, folder / "counts.parquet")
-        say(f"audits    {sum(map(len, results.audits.values())):>9,} rows in {count(len(results.audits), 'audit')}")
-        write_lock(folder, experiment, results, packages=_PACKAGES)
-        finish(folder, results)
+        say(_describe_audit_rows(results))
+        write_run_lock_file(folder, experiment, results, packages=_LOCKED_PACKAGES)
+        write_run_results_and_report(folder, results)
         say(f"report    {folder / 'report.html'}")
     return results
 
 
-def engine_of(path: str | Path) -> ModuleType | None:
-    """The module (``load``, ``run``) of the engine whose block a YAML has; None where it compares evaluators."""
-    data = YamlFile(path).data
+class ExperimentEngineDeclaration(NamedTuple):
+    """How the experiments of an engine are read from a YAML, and run."""
+
+    load: Callable[..., Any]
+    run: Callable[..., Results]
+
+
+def _describe_audit_rows(results: Results) -> str:
+    """The line of progress once all audits are computed."""
+    rows = sum(map(len, results.audits.values()))
+    return f"audits    {rows:>9,} rows in {format_count(len(results.audits), 'audit')}"
+
+
+def find_experiment_engine(yaml_path: str | Path) -> ExperimentEngineDeclaration | None:
+    """The engine whose block a YAML has; None where it compares evaluators."""
+    data = YamlFile(yaml_path).data
     for name in ("factscore", "dfactscore", "verify_with_caution"):
         if isinstance(data, dict) and name in data:
-            return import_module(f"factaudit.engines.{name}.settings")
+            module = import_module(f"factaudit.engines.{name}.experiment")
+            return ExperimentEngineDeclaration(
+                getattr(module, f"load_{name}_experiment"), getattr(module, f"run_{name}_experiment")
+            )
     return None
 
 
-def expected_cost(experiment: Experiment, prices: str | Path | None = None) -> list[Row]:
+def estimate_experiment_cost(experiment: Experiment, price_table_path: str | Path | None = None) -> list[Row]:
     """What the calls of an experiment would cost at the most, a row per evaluator that asks a language model.
 
-    Nothing is sent. ``prices`` is a price table of the user's; the rows are those of `factaudit.llm.cost.estimate`.
+    Nothing is sent. ``price_table_path``: a price table of the user's. The rows are those of
+    `factaudit.llm.cost.estimate_judging_cost`.
     """
-    from factaudit.llm import cost
+    from factaudit.evaluators.judging_cost import estimate_evaluator_costs
 
     if experiment.counts is not None:
         return []
-    table = None if prices is None else cost.load_prices(prices)
-    claims = list(as_claims(read_inputs(experiment).claims))
-    rows = []
-    for one in map(name_evaluator, experiment.evaluators):
-        for evaluator in one.asked:
-            for part, asked in parts(evaluator, claims):
-                rows += cost.estimate({one.name: part}, list(asked), prices=table)
-    return rows
+    evaluators = [make_named_evaluator(one) for one in experiment.evaluators]
+    return estimate_evaluator_costs(evaluators, read_experiment_inputs(experiment).claims, price_table_path)
 
 
 # ---------------------------------------------------------------------------------------------------- the YAML
 
 
-def _resolve(experiment: Experiment, file: YamlFile) -> Experiment:
+def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experiment:
     """Make paths absolute and check what can be checked without running: files, formats, evaluators, audits."""
-    paths = Paths(file, experiment.data)
+    paths = YamlPaths(file, experiment.data)
 
-    def table(text: str, place: Place) -> str:
-        full = paths.absolute(text, place)
-        if Path(full).is_dir():
-            paths.problems.append(file.problem(f"{full} is a folder, expected a file (or a format and source)", place))
-        return full
-
-    claims: list[str | Source] = []
+    claims: list[str | ForeignFormatSource] = []
     for number, item in enumerate(experiment.claims):
-        place: Place = ("claims", number)
+        place: YamlPlace = ("claims", number)
         if isinstance(item, str):
-            claims.append(table(item, place))
+            claims += paths.resolve_files([item], "claims", number)
         else:
-            try:
-                check_options(item.format, item.options)
-            except UsageError as error:
-                paths.problems.append(file.problem(str(error), place))
-            sources = [
-                text if is_hub(text) else paths.absolute(text, (*place, "source", n))
-                for n, text in enumerate(item.source)
-            ]
-            kinds = option_kinds(FORMATS[item.format].function) if item.format in FORMATS else {}
-            options = {
-                key: paths.option(kinds.get(key), value, (*place, "options", key))
-                for key, value in item.options.items()
-            }
-            claims.append(item.model_copy(update={"source": sources, "options": options}))
-    counts = None if experiment.counts is None else table(experiment.counts, ("counts",))
+            claims.append(resolve_experiment_source(item, paths, place))
+    counts = None if experiment.counts is None else paths.resolve_file(experiment.counts, ("counts",))
     tables = experiment.tables and re.sub(
-        r"(?<=:///)[^?]*", lambda m: paths.absolute(m[0], ("tables",)), experiment.tables
+        r"(?<=:///)[^?]*", lambda m: paths.resolve_path(m[0], ("tables",)), experiment.tables
     )
-    verdicts = [table(text, ("verdicts", number)) for number, text in enumerate(experiment.verdicts)]
-    annotations = [table(text, ("annotations", number)) for number, text in enumerate(experiment.annotations)]
+    verdicts = paths.resolve_files(experiment.verdicts, "verdicts")
+    annotations = paths.resolve_files(experiment.annotations, "annotations")
     evaluators = [
-        resolve_evaluator(paths, spec, "evaluators", number) for number, spec in enumerate(experiment.evaluators)
+        resolve_run_evaluator_paths(paths, spec, "evaluators", number)
+        for number, spec in enumerate(experiment.evaluators)
     ]
-    check_audits(file, paths.problems, experiment.audits)
+    check_run_audit_specs(file, paths.problems, experiment.audits)
     estimate = experiment.estimate
     if estimate is not None:
-        check_spec(file, paths.problems, lambda settings: settings.check(), estimate, "estimate")
-        labels = [table(text, ("estimate", "labels", number)) for number, text in enumerate(estimate.labels)]
-        sample = None if estimate.sample is None else table(estimate.sample, ("estimate", "sample"))
+        collect_run_spec_problem(file, paths.problems, lambda settings: settings.check(), estimate, "estimate")
+        labels = paths.resolve_files(estimate.labels, "estimate", "labels")
+        sample = None if estimate.sample is None else paths.resolve_file(estimate.sample, ("estimate", "sample"))
         estimate = estimate.model_copy(update={"labels": labels, "sample": sample})
-    paths.check()
+    paths.check_problems()
     return experiment.model_copy(
         update={
             "data": paths.data,

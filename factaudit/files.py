@@ -2,29 +2,134 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
-from factaudit.errors import FactauditError, UsageError
+from factaudit.errors import FactauditError, InputError, Problem, UsageError
+
+#: Sets how many megabytes a compressed file may unpack to.
+UNPACK_LIMIT_VARIABLE = "FACTAUDIT_MAX_UNPACKED_MB"
+#: A line may be as long as an eighth of that.
+_LINE_SHARE = 8
 
 #: How the names of files begin that are being written, or were when a process was killed.
-TEMPORARY = ".factaudit-"
+TEMPORARY_PREFIX = ".factaudit-"
+
+
+def read_unpacked_size_limit() -> int:
+    """The bytes that a compressed file may unpack to: ``$FACTAUDIT_MAX_UNPACKED_MB``, else 500 MB."""
+    text = os.environ.get(UNPACK_LIMIT_VARIABLE) or "500"
+    if not (text.isascii() and text.isdecimal() and int(text) > 0):
+        raise UsageError(f"{UNPACK_LIMIT_VARIABLE}: expected a whole number of megabytes, found {text!r}")
+    return int(text) * 1_000_000
+
+
+def check_unpacked_size(source: str, n_bytes: int, share: float = 1.0) -> None:
+    """Raise `InputError` where something unpacks to more than a share of what is allowed."""
+    limit = int(share * read_unpacked_size_limit())
+    if n_bytes > limit:
+        part = "" if share == 1 else f", {share:g} of what it sets"
+        message = f"unpacks to more than {limit / 1e6:,.0f} MB; {UNPACK_LIMIT_VARIABLE} allows more{part}"
+        raise InputError(source, [Problem(message)])
+
+
+def check_is_table_file(path: Path) -> None:
+    """Raise `InputError` where there is no file, or a folder, a pipe or a link that leads nowhere."""
+    if path.is_file():
+        return
+    check_no_pipe(path)
+    message = "no such file"
+    if path.is_dir():
+        message = "this is a folder, expected a file"
+    elif path.is_symlink():
+        message = "this is a link to a file that is not there, or to itself"
+    raise InputError(str(path), [Problem(message)])
+
+
+def check_no_pipe(path: str | Path) -> None:
+    """Raise `InputError` where a path leads to a pipe or a device: it can be read once at most, or without end."""
+    path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        message = "this is a pipe or a device, expected a file: write what it gives into a file, and name that"
+        raise InputError(str(path), [Problem(message)])
+
+
+def open_input_file(path: str | Path) -> IO[bytes]:
+    """Open a file of the user's, unpacked where its name ends in ``.gz``. Raises `InputError` where it is none.
+
+    Reading raises `InputError` at a line that is longer than an eighth of `read_unpacked_size_limit`, and where a
+    compressed file unpacks to more than all of it (a JSON document, which is read whole: half): so that memory does
+    not run out before anything is said.
+    """
+    path = Path(path)
+    check_is_table_file(path)
+    return io.BufferedReader(_SizeLimitedUnpackedStream(path), 1 << 18)
+
+
+class _SizeLimitedUnpackedStream(io.RawIOBase):
+    """The bytes of a file, unpacked, as far as `open_input_file` allows."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+        self._is_packed = path.name.lower().endswith(".gz")
+        self._file = cast(IO[bytes], gzip.GzipFile(path) if self._is_packed else path.open("rb"))
+        self._is_document = path.name.lower().removesuffix(".gz").endswith((".json", ".score"))
+        self._line_limit = read_unpacked_size_limit() // _LINE_SHARE
+        self._n_read = self._line_length = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._line_length = 0
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self._file.read(len(buffer))
+        buffer[: len(piece)] = piece
+        last_end = piece.rfind(b"\n")
+        self._line_length = len(piece) - last_end - 1 + (self._line_length if last_end < 0 else 0)
+        if self._line_length > self._line_limit and not self._is_document:
+            message = f"a line is longer than {self._line_limit / 1e6:,.0f} MB, an eighth of {UNPACK_LIMIT_VARIABLE}"
+            raise InputError(self._path, [Problem(message)])
+        self._n_read += len(piece)
+        if self._is_packed:
+            check_unpacked_size(self._path, self._n_read, 0.5 if self._is_document else 1.0)
+        return len(piece)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
+
+
+def resolve_path(path: str | Path) -> Path:
+    """The absolute path without links; of a link that leads to itself, the link."""
+    return Path(os.path.realpath(path))
 
 
 @contextmanager
-def atomic(path: str | Path) -> Iterator[Path]:
+def replace_file_atomically(path: str | Path) -> Iterator[Path]:
     """Give a temporary path beside ``path``; on success it takes ``path``'s place in one step, else it is removed.
 
     A file that cannot be written (no permission, a full disk) is a `FactauditError` that names it.
     """
     target = Path(path)
     # The suffix is kept: writers (pandas, matplotlib) choose the format by it.
-    temporary = target.parent / f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}{target.suffix}"
+    temporary = target.parent / f"{TEMPORARY_PREFIX}{os.getpid()}-{secrets.token_hex(8)}{target.suffix}"
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -36,15 +141,15 @@ def atomic(path: str | Path) -> Iterator[Path]:
             temporary.unlink()
 
 
-def clear_away(files: Iterable[Path]) -> None:
+def delete_abandoned_temporaries(files: Iterable[Path]) -> None:
     """Delete what killed processes were writing; what a living one writes is left."""
     for path in files:
-        writer = path.name.removeprefix(TEMPORARY).partition("-")[0]
-        if path.name.startswith(TEMPORARY) and not (writer.isdecimal() and _is_alive(int(writer))):
+        writer = path.name.removeprefix(TEMPORARY_PREFIX).partition("-")[0]
+        if path.name.startswith(TEMPORARY_PREFIX) and not (writer.isdecimal() and _is_file_owner_alive(int(writer))):
             path.unlink(missing_ok=True)
 
 
-def _is_alive(process: int) -> bool:
+def _is_file_owner_alive(process: int) -> bool:
     if os.name == "nt":  # where asking would end it
         return True
     try:
@@ -56,7 +161,7 @@ def _is_alive(process: int) -> bool:
     return True
 
 
-def from_json(text: str | bytes) -> Any:
+def parse_json_file_text(text: str | bytes) -> Any:
     """A JSON text's value. What is nested too deeply to be read is a `json.JSONDecodeError`, as all that is no JSON."""
     try:
         return json.loads(text)
@@ -66,7 +171,7 @@ def from_json(text: str | bytes) -> Any:
 
 def write_text(path: str | Path, text: str) -> None:
     """Write UTF-8 text atomically, with ``\\n`` line ends on every system."""
-    with atomic(path) as temporary:
+    with replace_file_atomically(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
@@ -80,7 +185,7 @@ def write_jsonl(path: str | Path, rows: Iterable[Mapping[str, Any]]) -> None:
     write_text(path, "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows))
 
 
-def file_name(name: str) -> str:
+def make_safe_file_name(name: str) -> str:
     """A name of the user's as (the start of) a file's: at most 60 letters, digits, ``-``, ``_`` and dots within.
 
     Two names can become one: whoever writes a file for each adds a digest.
@@ -91,7 +196,20 @@ def file_name(name: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-_." else "_" for letter in name)[:60].strip(".") or "data"
 
 
-def spare(inputs: Iterable[str | Path], *outputs: str | Path | None) -> None:
+def list_folder_files(folder: Path) -> list[Path]:
+    """The files of a folder and its folders, sorted; neither hidden ones nor those of a run folder of ours."""
+    found = []
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_file():
+            found.append(path)
+        elif path.is_dir() and not (path / ".work").is_dir():
+            found += list_folder_files(path)
+    return found
+
+
+def check_outputs_spare_inputs(inputs: Iterable[str | Path], *outputs: str | Path | None) -> None:
     """Raise `UsageError` where an output is an input or another output, by whatever name: what is read is not lost.
 
     A folder among the inputs stands for the files in it. Outputs that are None are left out.
@@ -99,9 +217,9 @@ def spare(inputs: Iterable[str | Path], *outputs: str | Path | None) -> None:
     taken = {}
     for path in map(Path, inputs):
         for file in (path, *(path.rglob("*") if path.is_dir() else ())):
-            taken[file.resolve()] = "would be written over what the command reads"
+            taken[resolve_path(file)] = "would be written over what the command reads"
     for path in (Path(each) for each in outputs if each is not None):
-        place = path.resolve()
+        place = resolve_path(path)
         # The same file by another name: a hard link, or another case where the file system sees none.
         twin = path.exists() and any(file.exists() and file.samefile(path) for file in taken)
         if place in taken or twin:
@@ -111,18 +229,18 @@ def spare(inputs: Iterable[str | Path], *outputs: str | Path | None) -> None:
 
 
 @contextmanager
-def held(folder: str | Path, name: str) -> Iterator[None]:
+def hold_folder_lock(folder: str | Path, folder_label: str) -> Iterator[None]:
     """Hold a folder, made where it is missing, as the only process; `FactauditError` where another one has it.
 
-    The folder and its lock may not be links, which would lead elsewhere. name: what a message calls it.
+    The folder and its lock may not be links, which would lead elsewhere. folder_label: what a message calls it.
     """
-    refuse_link(folder)
-    refuse_link(Path(folder) / "lock")
+    check_not_link(folder)
+    check_not_link(Path(folder) / "lock")
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
         file = (Path(folder) / "lock").open("a")
     except OSError as error:
-        raise FactauditError(f"{name}: cannot be written to ({error.strerror})") from None
+        raise FactauditError(f"{folder_label}: cannot be written to ({error.strerror})") from None
     with file:
         try:
             import fcntl
@@ -131,21 +249,21 @@ def held(folder: str | Path, name: str) -> Iterator[None]:
         except ImportError:  # Windows has no fcntl: there, two runs into one folder are the user's to avoid
             pass
         except BlockingIOError:
-            raise FactauditError(f"{name}: another run is writing to this folder") from None
+            raise FactauditError(f"{folder_label}: another run is writing to this folder") from None
         yield
 
 
-def refuse_link(path: str | Path) -> None:
+def check_not_link(path: str | Path) -> None:
     """Raise `FactauditError` where a path that is about to be written to is a link."""
     if Path(path).is_symlink():
         raise FactauditError(f"{path}: is a link, and nothing is written through links here; remove it")
 
 
 #: Made once, which is much of what a short line costs; numpy's numbers and arrays are written as Python's own.
-_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=lambda value: value.tolist())
+_LINE_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=lambda value: value.tolist())
 
 
-class Journal:
+class JsonLinesJournal:
     """An append-only file of JSON lines, each flushed as it is written: what a killed process had done is in it.
 
     Opening it calls ``take`` with each whole row that it holds, in order, and cuts off a last line that is torn. A row
@@ -153,9 +271,11 @@ class Journal:
     and not those after it. ``header`` is the first row of a new file.
     """
 
-    def __init__(self, path: str | Path, take: Callable[[Any], None], header: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, path: str | Path, accept_row: Callable[[Any], None], header: Mapping[str, Any] | None = None
+    ) -> None:
         self.path = Path(path)
-        refuse_link(self.path)
+        check_not_link(self.path)
         whole = 0
         if self.path.exists():
             with self.path.open("rb") as file:
@@ -164,17 +284,17 @@ class Journal:
                         break
                     whole += len(line)
                     with suppress(ValueError, TypeError, KeyError, AttributeError):
-                        take(json.loads(line))
+                        accept_row(json.loads(line))
             os.truncate(self.path, whole)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._file = self.path.open("a", encoding="utf-8", buffering=1, newline="\n")
         if header is not None and not whole:
-            self.write(header)
+            self.write_row(header)
 
-    def write(self, row: Mapping[str, Any]) -> None:
+    def write_row(self, row: Mapping[str, Any]) -> None:
         """Append a row; a `FactauditError` that names the file where that fails."""
         try:
-            self._file.write(_LINE.encode(row) + "\n")
+            self._file.write(_LINE_ENCODER.encode(row) + "\n")
         except OSError as error:
             raise FactauditError(f"{self.path}: cannot be written ({error.strerror})") from error
 
@@ -183,7 +303,7 @@ class Journal:
         with suppress(OSError):
             self._file.close()
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> JsonLinesJournal:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -1,48 +1,55 @@
-"""Results: the rows of every audit with what it takes to question them. One JSON file, `factaudit.results/1`."""
+"""Results: the rows of every audit with what it takes to question them. `results.json`, and tables beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import pandas as pd
-from pydantic import ValidationError
 
-from factaudit.audit import computable, declaration
-from factaudit.audit.core.about import about as about_of
-from factaudit.audit.core.about import is_floor
-from factaudit.audit.core.counted import judged as counted
-from factaudit.audit.core.decisions import Limits
-from factaudit.audit.core.declare import columns_of, in_order
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS, Judged
-from factaudit.audit.core.tallies import Tallies
-from factaudit.audit.findings import findings
-from factaudit.errors import UsageError, hint
-from factaudit.files import write_json
-from factaudit.joined import Joined
-from factaudit.signature import digest, signature
-from factaudit.tables.digest import table_digest
-from factaudit.threads import one_thread
-from factaudit.version import __version__
+from factaudit.arrays.count_source import CountSource
+from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.published_counts import expand_published_counts as counted
+from factaudit.arrays.row_table import RowTable
+from factaudit.audit import find_audit_declaration, list_computable_audits, make_audited_run
+from factaudit.audit.audit_options import (
+    choose_supported_audits,
+    read_audit_names_and_options,
+    read_options_of_audits_past_memory,
+)
+from factaudit.audit.core.audit_declaration import list_declared_columns, sort_declared_rows
+from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
+from factaudit.audit.first_screen import DEFAULT_TITLE
+from factaudit.audit.input_description import describe_audit_inputs as about_of
+from factaudit.audit.input_description import is_floor_evaluator
+from factaudit.blas_threads import use_one_blas_thread
+from factaudit.comparison_tables import ComparisonSettings, ComparisonTables
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.python_errors import raise_python_errors
+from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource
+from factaudit.report.results_json import RESULTS_SCHEMA, read_results_json, write_results_json
+from factaudit.report.tidy_frames import FINDING_KEYS, make_tidy_frame
+from factaudit.tables.digest import compute_table_digest
 
 if TYPE_CHECKING:
-    from factaudit.report.plots.canvas import Canvas
-
-SCHEMA = "factaudit.results/1"
-Row = dict[str, Any]
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
 class Results:
-    """What audits found. ``audits`` maps a name to its rows (DESIGN: flat, rates in [0, 1], undefined is None)."""
+    """What audits found. ``audits``: by name their rows (flat, rates in [0, 1], undefined is None), or a `RowTable`.
+
+    ``results["rates"]`` is an audit's rows as a frame, ``results.rates`` the same with a row per figure (``figure``,
+    ``value``, ``low``, ``high``), ``results.findings`` what is said of them.
+    """
 
     signature: str
     about: dict[str, Any]
-    audits: dict[str, list[Row]]
-    findings: list[Row] = field(default_factory=list)
+    audits: dict[str, Sequence[Row]]
+    finding_rows: list[Row] = field(default_factory=list)
     calls: list[Row] = field(default_factory=list)
     sections: list[dict[str, Any]] = field(default_factory=list)
 
@@ -51,112 +58,204 @@ class Results:
         """The evaluators' names, in the order in which they were given."""
         return [row["name"] for row in self.about.get("evaluators", [])]
 
-    def rows(self, audit: str, **where: Any) -> list[Row]:
+    @property
+    def findings(self) -> pd.DataFrame:
+        """The findings, a row each: severity (fail, warn, ok), statement, and what it is about."""
+        return pd.DataFrame(self.finding_rows, columns=None if self.finding_rows else FINDING_KEYS)
+
+    def __getitem__(self, audit: str) -> pd.DataFrame:
+        """`table` of an audit; raises a `KeyError` where there is none of this name."""
+        if audit not in self.audits:
+            raise KeyError(f"no audit {audit!r} in these results{suggest_known_name(audit, list(self.audits))}")
+        return self.table(audit)
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        """An audit's figures, a row each."""
+        audits = self.__dict__.get("audits", {})
+        if name.startswith("_") or name not in audits:
+            raise AttributeError(f"no audit {name!r} in these results{suggest_known_name(name, list(audits))}")
+        rows = self._select_rows(name, {})
+        return make_tidy_frame(
+            self.table(name), list_declared_columns(find_audit_declaration(name, rows).columns, rows)
+        )
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.audits})
+
+    def _ipython_key_completions_(self) -> list[str]:
+        return list(self.audits)
+
+    def __repr__(self) -> str:
+        n_claims = sum(row.get("n_claims") or 0 for row in self.about.get("claims") or [])
+        evaluators = ", ".join(self.evaluators[:4]) + ", ..." * (len(self.evaluators) > 4)
+        return f"<Results of {n_claims:,} claims, evaluators {evaluators}; audits {', '.join(self.audits)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the first screen."""
+        from factaudit.audit.first_screen import compose_first_screen
+        from factaudit.report.html import render_html_first_screen
+
+        return render_html_first_screen(compose_first_screen(self.to_dict()))
+
+    def rows(self, audit: str, **where: object) -> list[Row]:
         """The rows of one audit that have these values (of a list: one of them), evaluators in the order of the report.
 
         Examples:
             >>> results.rows("rates", dataset="__macro__", evaluator="tfidf")  # doctest: +SKIP
         """
-        if audit not in self.audits:
-            raise UsageError(f"no audit {audit!r} in these results{hint(audit, list(self.audits))}")
-        found = self.audits[audit]
-        for key in where:
-            if found and key not in found[0]:
-                raise UsageError(f"rows of {audit} have no {key!r}{hint(key, list(found[0]))}")
-        wanted = {key: value if isinstance(value, list | tuple) else [value] for key, value in where.items()}
-        found = [row for row in found if all(row[key] in values for key, values in wanted.items())]
-        return in_order(found, columns_of(declaration(audit, found).columns, found), self.evaluators)
+        return list(self._select_rows(audit, where))
 
-    def table(self, audit: str, **where: Any) -> pd.DataFrame:
+    def table(self, audit: str, **where: object) -> pd.DataFrame:
         """`rows` as a DataFrame; undefined figures are missing values."""
-        return pd.DataFrame(self.rows(audit, **where))
+        found = self._select_rows(audit, where)
+        return found.to_frame() if isinstance(found, RowTable) else pd.DataFrame(found)
 
-    def figure(self, audit: str, *, plot: str = "", panels: str | None = None, **where: Any) -> Canvas:
+    def _select_rows(self, audit: str, where: Mapping[str, object]) -> Sequence[Row]:
+        if audit not in self.audits:
+            raise UsageError(f"no audit {audit!r} in these results{suggest_known_name(audit, list(self.audits))}")
+        keys = list_row_keys(self.audits[audit])
+        for key in where:
+            if keys and key not in keys:
+                raise UsageError(f"rows of {audit} have no {key!r}{suggest_known_name(key, keys)}")
+        wanted = {key: value if isinstance(value, list | tuple) else [value] for key, value in where.items()}
+        found = select_rows_by_keys(self.audits[audit], wanted)
+        columns = list_declared_columns(find_audit_declaration(audit, found).columns, found)
+        return sort_declared_rows(found, columns, self.evaluators)
+
+    def figure(
+        self,
+        audit: str,
+        *,
+        plot: str = "",
+        panels: str | None = None,
+        ax: Axes | None = None,
+        axes: Mapping[str, Axes] | None = None,
+        style: str | Path | Mapping[str, object] | Sequence[str | Path] | None = None,
+        **where: object,
+    ) -> Figure:
         """The report's figure of one audit, of the rows that have these values; an evaluator looks the same in each.
 
-        Where rows are of claims or of responses, ``level`` is ``claim`` unless it is given. ``plot``: the name of a
-        further figure, where the audit declares one. ``panels``: a column of which each value has a panel, in place of
-        the declared ones, where the kind of plot has panels of a column.
+        Where rows are of claims or of responses, ``level`` is ``claim`` unless it is given.
+
+        Args:
+            audit: its name.
+            plot: the name of a further figure, where the audit declares one.
+            panels: a column of which each value has a panel, in place of the declared ones, where the kind of plot has
+                panels of a column.
+            ax: axes of yours to draw into, where the figure has one panel.
+            axes: axes of yours by panel, of as many panels as you want: ``{"bacc": ax}``. A panel's name is its column,
+                or the value (of a data set, an evaluator) that it shows.
+            style: as `matplotlib.style.use` takes it, on top of the package's style sheet. What you have set yourself
+                (``with plt.style.context(...)``) wins over the sheet, too.
+
+        Examples:
+            >>> figure = results.figure("rates", evaluator=["tfidf", "rouge2"])  # doctest: +SKIP
+            >>> figure.axes[0].set_xlim(50, 100)  # doctest: +SKIP
         """
         rows = self.rows(audit, **where)
-        declared = declaration(audit, rows)
+        declared = find_audit_declaration(audit, rows)
         if not declared.plots:
-            drawn = [name for name in self.audits if declaration(name).plots]
-            raise UsageError(f"no figure of audit {audit!r}{hint(audit, drawn)}")
+            drawn = [name for name in self.audits if find_audit_declaration(name).plots]
+            raise UsageError(f"no figure of audit {audit!r}{suggest_known_name(audit, drawn)}")
         if "level" not in where and any(row.get("level") == "claim" for row in rows):
             rows = [row for row in rows if row["level"] == "claim"]
         if not rows:
             raise UsageError(f"nothing to draw: {audit} has no such rows")
         if declared.readable is not None:
             rows = declared.readable(rows)[0]
-        from factaudit.report.plots import draw
-
+        if declared.add_references is not None:
+            rows = declared.add_references(make_audited_run(self.audits, self.about), rows)
         named = {one.name: one for one in declared.plots}
         if plot and plot not in named:
-            raise UsageError(f"audit {audit!r} has no figure {plot!r}{hint(plot, list(named))}")
+            raise UsageError(f"audit {audit!r} has no figure {plot!r}{suggest_known_name(plot, list(named))}")
+        if ax is not None and axes is not None:
+            raise UsageError("expected ax or axes, found both")
         chosen = named[plot] if plot else declared.plots[0]
         if panels is not None:
             chosen = replace(chosen, panels=panels)  # type: ignore[call-arg]
+        from factaudit.report.plots.drawing import draw_audit_plot
+        from factaudit.report.plots.figure_style import use_figure_style
+
         floors = {row["name"] for row in self.about.get("evaluators", []) if row.get("floor")}
-        figure = draw(chosen, rows, declared.columns, self.evaluators, floors)
-        figure.add_axes((0, 0, 1, 1)).set_axis_off()  # IPython takes a figure without axes for empty
-        return figure
+        own_axes = ax if ax is not None else axes
+        with use_figure_style(style, in_own_axes=own_axes is not None):
+            return draw_audit_plot(chosen, rows, declared.columns, self.evaluators, floors, axes=own_axes).figure
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of ``results.json``."""
+        """The content of ``results.json``, with all rows of every audit."""
         return {
-            "schema": SCHEMA,
-            "signature": self.signature,
-            "about": self.about,
-            "audits": self.audits,
-            "findings": self.findings,
-            "calls": self.calls,
-            "sections": self.sections,
+            "schema": RESULTS_SCHEMA,
+            **{_get_json_key(each.name): getattr(self, each.name) for each in fields(self)},
         }
 
     def save(self, folder: str | Path) -> Path:
-        """Write ``results.json`` and the report into a folder; returns the path of ``report.html``."""
-        from factaudit.report import render
+        """Write ``results.json``, its tables and the report into a folder; returns the path of ``report.html``."""
+        from factaudit.report.rendering import render_report
 
-        write_json(Path(folder) / "results.json", self.to_dict())
-        render(Path(folder))
+        write_results_json(Path(folder), self.to_dict())
+        render_report(Path(folder))
         return Path(folder) / "report.html"
 
     @classmethod
     def load(cls, folder: str | Path) -> Results:
         """Read the ``results.json`` of a run folder. Raises `InputError`."""
-        from factaudit.report import read_results
-
-        found = read_results(Path(folder))
-        return cls(**{each.name: found[each.name] for each in fields(cls)})
+        found = read_results_json(Path(folder))
+        return cls(**{each.name: found[_get_json_key(each.name)] for each in fields(cls)})
 
 
+def _get_json_key(field_name: str) -> str:
+    return {"finding_rows": "findings"}.get(field_name, field_name)
+
+
+class AuditRunOptions(TypedDict, total=False):
+    """What `compare`, `compare_results_of_tallies` and `compare_counts` have in common, explained at `compare`."""
+
+    title: str
+    seed: int
+    replicates: int
+    confidence: float
+    decisions: Mapping[str, float] | None
+    trained_on: Mapping[str, Sequence[str]] | None
+    inputs: Sequence[Row]
+
+
+@raise_python_errors
 def compare(
-    claims: Any,
-    verdicts: Any = None,
+    claims: TableSource | Sequence[TableSource] | ComparisonTables,
+    verdicts: TableSource | Sequence[TableSource] | None = None,
     *,
-    audits: Sequence[str | Mapping[str, Any]] | None = None,
-    title: str = "Evaluators compared",
+    evaluators: Sequence[str] | None = None,
+    audits: Sequence[str | Mapping[str, object]] | None = None,
+    title: str = DEFAULT_TITLE,
     seed: int = 0,
     replicates: int = 2000,
     confidence: float = 0.95,
     decisions: Mapping[str, float] | None = None,
+    trained_on: Mapping[str, Sequence[str]] | None = None,
     signatures: Mapping[str, str] | None = None,
     inputs: Sequence[Row] = (),
-    reuse: Callable[[str, Callable[[], list[Row]]], list[Row]] | None = None,
+    reuse: Callable[[str, Callable[[], Sequence[Row]]], Sequence[Row]] | None = None,
     annotations: pd.DataFrame | None = None,
     label_rules: Sequence[str] = (),
-    mapping: Any = None,
+    mapping: MappingSource | None = None,
+    **columns: Unpack[ClaimColumnNames],
 ) -> Results:
     """Audit evaluators on claims: every audit by default, else those named (``"rates"`` or ``{"rates": {options}}``).
 
     Args:
-        claims: a validated table (`factaudit.tables`); or `Joined`, which has the verdicts and annotations too.
-        verdicts: a validated table, of these claims.
+        claims: a frame or the path of a file, of any shape; a validated table (`factaudit.tables`) is taken as it is.
+            Or `ComparisonTables`, which has the verdicts and annotations too.
+        verdicts: likewise, of these claims; None where the claims' frame has them.
+        evaluators: the columns that hold what one evaluator said each (of a table of verdicts: the evaluators to read).
+        columns: which column of yours is which of claims: ``label="human", system="model"``. Others are found by their
+            names and values.
+        mapping: what else says how the frames are read, as a YAML of `factaudit inspect --write` does.
         seed: of the bootstrap, where one is needed.
         replicates: of the bootstrap; 0 gives no intervals at all.
         confidence: of all intervals.
-        decisions: what is asked of an evaluator (`factaudit.audit.core.decisions.Limits`), where not the defaults.
+        decisions: limits of an evaluator (`factaudit.audit.core.decision_limits.DecisionLimits`) in place of defaults.
+        trained_on: evaluator name to the data sets (or the beginning of their names) that it was trained on: the first
+            screen warns of them.
         signatures: evaluator name to the signature that its verdicts were made with, where known.
         inputs: ``{"path", "checksum"}`` of the files behind the tables.
         reuse: called with a key (what the rows depend on) and a function that makes the rows; may return stored ones.
@@ -164,9 +263,13 @@ def compare(
         label_rules: the first makes the claims' labels of the annotations; figures under all of them stand beside each
             other in the audit of that name. By default the labels are the claims' own.
     """
-    known = computable()
-    chosen = audit_options(audits)
-    ready = claims if isinstance(claims, Joined) else Joined.of(claims, verdicts, annotations, label_rules, mapping)
+    known = list_computable_audits()
+    chosen = read_audit_names_and_options(audits)
+    ready = (
+        claims
+        if isinstance(claims, ComparisonTables)
+        else ComparisonTables.join(claims, verdicts, annotations, label_rules, mapping, columns, evaluators)
+    )
     judged = ready.judged
     if audits is None:
         applies = {name: known[name].applies for name in chosen}
@@ -174,31 +277,27 @@ def compare(
     for name, options in chosen.items():
         if (complete := known[name].complete) is not None:
             chosen[name] = complete(options, signatures or {})
-    settings = _Settings(title, seed, replicates, confidence, ready.tables, Limits.of(decisions))
-    found = settings.rows(judged, chosen, reuse)
-    results = settings.results(about_of(judged, ready.order, signatures or {}), inputs, chosen, found)
-    return results if not judged.label_rules else _with_rules(results, judged.label_rules)
-
-
-def _with_rules(results: Results, rules: Sequence[str]) -> Results:
-    """Say by which rule the labels are: in the signature, and in what the results are about."""
+    settings = ComparisonSettings(
+        ready.tables_digest, title, seed, replicates, confidence, decisions, trained_on, inputs
+    )
+    found = settings.compute_audit_rows(judged, chosen, reuse)
+    results = Results(
+        *settings.assemble_results(about_of(judged, ready.evaluator_order, signatures or {}), chosen, found)
+    )
+    if not (rules := judged.label_rules):
+        return results
     line = f"{results.signature}|label_rule:{rules[0]}"
     return replace(results, signature=line, about=results.about | {"labels_by": list(rules)})
 
 
-def compare_stored(
-    stored: Tallies,
+def compare_results_of_tallies(
+    tallies: CountSource,
     about: tuple[list[Row], list[Row]],
     tables: str,
     *,
     audits: Sequence[str | Mapping[str, Any]] | None = None,
-    title: str = "Evaluators compared",
-    seed: int = 0,
-    replicates: int = 2000,
-    confidence: float = 0.95,
-    decisions: Mapping[str, float] | None = None,
-    inputs: Sequence[Row] = (),
-    reuse: Callable[[str, Callable[[], list[Row]]], list[Row]] | None = None,
+    reuse: Callable[[str, Callable[[], Sequence[Row]]], Sequence[Row]] | None = None,
+    **options: Unpack[AuditRunOptions],
 ) -> Results:
     """Audit evaluators whose verdicts are held elsewhere (`factaudit.sql`), by the code that audits arrays.
 
@@ -206,170 +305,49 @@ def compare_stored(
     of what is held; the rest as in `compare`. By default all audits that ask for numbers alone; a section names those
     that read claims one by one. Raises `UsageError` where one of these is asked for by name.
     """
-    known = computable()
-    chosen = stored_options(audits)
-    settings = _Settings(title, seed, replicates, confidence, tables, Limits.of(decisions))
-    found = settings.rows(stored, chosen, reuse)
-    evaluators = [{**row, "signature": None, "floor": is_floor(row["name"])} for row in about[1]]
-    results = settings.results((about[0], evaluators), inputs, chosen, found)
+    known = list_computable_audits()
+    chosen = read_options_of_audits_past_memory(audits)
+    settings = ComparisonSettings(tables, **options)
+    found = settings.compute_audit_rows(tallies, chosen, reuse)
+    evaluators = [{**row, "signature": None, "floor": is_floor_evaluator(row["name"])} for row in about[1]]
+    results = Results(*settings.assemble_results((about[0], evaluators), chosen, found))
     left = [f"{audit.title} ({name})" for name, audit in known.items() if not audit.tallies] if audits is None else []
     text = "These tables were read by queries, past memory. What reads claims one by one was not computed: "
     sections = [{"title": "What was left out", "text": f"{text}{'; '.join(left)}."}] if left else []
     return replace(results, sections=sections)
 
 
-def stored_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
-    """`audit_options` of audits that ask for numbers alone. Raises `UsageError` for one that reads claims."""
-    able = [name for name, audit in computable().items() if audit.tallies]
-    chosen = audit_options(able if audits is None else audits)
-    for name in chosen:
-        if name not in able:
-            told = ", ".join(able)
-            raise UsageError(f"audit {name!r} reads claims one by one: of tables past memory can be computed {told}")
-    return chosen
-
-
-@one_thread()
+@use_one_blas_thread()
 def compare_counts(
     counts: pd.DataFrame,
     *,
     audits: Sequence[str | Mapping[str, Any]] | None = None,
-    title: str = "Evaluators compared",
-    seed: int = 0,
-    replicates: int = 2000,
-    confidence: float = 0.95,
-    decisions: Mapping[str, float] | None = None,
-    inputs: Sequence[Row] = (),
+    **options: Unpack[AuditRunOptions],
 ) -> Results:
     """Audit evaluators of which only numbers of claims are known, by the code that audits claims.
 
-    counts: a validated counts table (`factaudit.tables.counts`); the rest as in `compare`. By default all audits that
-    can do with it; those that need to know how many labelled errors were found read the rows that say so. Raises
+    counts: a validated counts table (`factaudit.tables.counts_table`); the rest as in `compare`. By default all audits
+    that can do with it; those that need to know how many labelled errors were found read the rows that say so. Raises
     `UsageError` for an audit that needs claims.
     """
-    known = computable()
-    able = {name: audit for name, audit in known.items() if audit.counts is not None}
-    chosen = audit_options(list(able) if audits is None else audits)
-    for name in chosen:
-        if name not in able:
-            raise UsageError(f"audit {name!r} needs claims: of a counts table can be computed {', '.join(able)}")
+    known = list_computable_audits()
+    able = [name for name, audit in known.items() if audit.counts is not None]
+    chosen = choose_supported_audits(audits, able, "needs claims: of a counts table")
     joint = counts[counts["errors_found"].notna()]
-    settings = _Settings(title, seed, replicates, confidence, table_digest(counts), Limits.of(decisions))
+    settings = ComparisonSettings(compute_table_digest(counts), **options)
     levels = [level for level in LEVELS if (counts["level"] == level).any()]
     units = {
         (level, kind): counted(t, level) for level in levels for kind, t in (("margins", counts), ("joint", joint))
     }
-    found: dict[str, list[Row]] = {}
-    for name, options in chosen.items():
+    found: dict[str, Sequence[Row]] = {}
+    for name, asked in chosen.items():
         audit, rows = known[name], list[Row]()
         by_level = "levels" in audit.options_model().model_fields
-        for level in [one for one in levels if one in options.get("levels", LEVELS)] if by_level else levels[:1]:
+        for level in [one for one in levels if one in asked.get("levels", LEVELS)] if by_level else levels[:1]:
             judged = units[level, str(audit.counts)]
             if audit.compute is not None and len(judged.claims):
-                given = options | ({"levels": [level]} if by_level else {})
+                given = asked | ({"levels": [level]} if by_level else {})
                 rows += audit.compute(judged, **given, intervals=settings.intervals)
         found[name] = sorted(rows, key=lambda row: str(row["dataset"])) if by_level else rows
     order = counts["evaluator"].unique()
-    return settings.results(about_of(units[levels[0], "margins"], order, {}), inputs, chosen, found)
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """What rows depend on beside the audits' options; ``tables``: a digest of what they are computed on."""
-
-    title: str
-    seed: int
-    replicates: int
-    confidence: float
-    tables: str
-    limits: Limits
-
-    @property
-    def intervals(self) -> Intervals | None:
-        return Intervals(self.replicates, self.seed, self.confidence) if self.replicates else None
-
-    @property
-    def _signed(self) -> dict[str, Any]:
-        names = ("seed", "replicates", "confidence", "tables")
-        return {name: getattr(self, name) for name in names} | {"version": __version__}
-
-    def key(self, audit: str, options: Mapping[str, Any]) -> str:
-        """Everything that an audit's rows depend on."""
-        return signature(audit, {**options, **self._signed})
-
-    def rows(
-        self,
-        judged: Judged | Tallies,
-        chosen: Mapping[str, dict[str, Any]],
-        reuse: Callable[[str, Callable[[], list[Row]]], list[Row]] | None,
-    ) -> dict[str, list[Row]]:
-        """The rows of the audits with their options; ``reuse`` as in `compare`."""
-        found: dict[str, list[Row]] = {}
-        for name, options in chosen.items():
-
-            @one_thread()
-            def make(name: str = name, options: dict[str, Any] = options) -> list[Row]:
-                compute = computable()[name].compute
-                return compute(judged, **options, intervals=self.intervals) if compute else []
-
-            found[name] = make() if reuse is None else reuse(self.key(name, options), make)
-        return found
-
-    def results(
-        self,
-        of: tuple[list[Row], list[Row]],
-        inputs: Sequence[Row],
-        chosen: Mapping[str, Mapping[str, Any]],
-        found: dict[str, list[Row]],
-    ) -> Results:
-        """The rows that were ``found``, with what they are about; ``of``: the claims by dataset, the evaluators."""
-        about = {
-            "title": self.title,
-            "factaudit": __version__,
-            "seed": self.seed,
-            "replicates": self.replicates,
-            "confidence": self.confidence,
-            "limits": self.limits.given(),
-            "claims": of[0],
-            "evaluators": of[1],
-            "inputs": list(inputs),
-        }
-        own = {
-            "evaluators": digest(*(f"{row['name']}={row['signature'] or ''}" for row in sorted(of[1], key=_name))),
-            "audits": digest(*(signature(name, options) for name, options in chosen.items())),
-        }
-        return Results(signature("factaudit", {**self._signed, **own}), about, found, findings(found, about))
-
-
-def audit_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
-    """Names and options of audits, checked against the audits' own keyword arguments; None means all, by default.
-
-    Raises `UsageError` naming the audit, the option and what was expected.
-    """
-    known = computable()
-    if audits is None:
-        return {name: {} for name in known}
-    chosen: dict[str, dict[str, Any]] = {}
-    for item in audits:
-        if not isinstance(item, str) and len(item) != 1:
-            raise UsageError(f"audit: expected one NAME: {{options}}, found {dict(item)!r}")
-        name, given = (item, {}) if isinstance(item, str) else next(iter(item.items()))
-        if name not in known:
-            raise UsageError(f"unknown audit {name!r}{hint(name, list(known))}")
-        if name in chosen:
-            raise UsageError(f"audit {name!r} is named twice")
-        model = known[name].options_model()
-        for key in given or {}:
-            if key not in model.model_fields:
-                raise UsageError(f"audit {name!r} has no option {key!r}{hint(key, list(model.model_fields))}")
-        try:
-            chosen[name] = model(**(given or {})).model_dump(exclude_unset=True)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"]))
-            raise UsageError(f"audit {name!r}, option {where}: {first['msg']}, found {first.get('input')!r}") from None
-    return chosen
-
-
-def _name(row: Row) -> str:
-    return str(row["name"])
+    return Results(*settings.assemble_results(about_of(units[levels[0], "margins"], order, {}), chosen, found))

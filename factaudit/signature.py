@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 
-def signature(name: str, settings: Mapping[str, Any]) -> str:
+def make_signature(name: str, settings: Mapping[str, Any]) -> str:
     """``name|key:value|...``, keys sorted, values as compact JSON where they are not plain words or numbers.
 
     >>> signature("rouge2", {"threshold": 0.5, "stemmer": False})
     'rouge2|stemmer:false|threshold:0.5'
     """
-    return "|".join([name, *(f"{key}:{_value(settings[key])}" for key in sorted(settings))])
+    return "|".join([name, *(f"{key}:{_format_signature_value(settings[key])}" for key in sorted(settings))])
 
 
-def _value(value: Any) -> str:
+def _format_signature_value(value: Any) -> str:
     if isinstance(value, str) and value and not set(value) & set('|:"\n'):
         return value
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def digest(*parts: str | bytes | None, length: int = 16) -> str:
+def hash_texts(*parts: str | bytes | None, length: int = 16) -> str:
     """A stable hexadecimal hash of a sequence of texts; None and "" differ, and so do ("ab", "c") and ("a", "bc")."""
     hashed = hashlib.sha256()
     for part in parts:
@@ -39,7 +39,7 @@ def digest(*parts: str | bytes | None, length: int = 16) -> str:
     return hashed.hexdigest()[:length]
 
 
-def file_checksum(path: Path) -> str:
+def compute_file_checksum(path: Path) -> str:
     """SHA-256 of a file's bytes, as ``sha256:<hex>``, read in blocks."""
     hashed = hashlib.sha256()
     with path.open("rb") as file:

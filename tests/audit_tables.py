@@ -7,7 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.audit.core.judged import Judged
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit import load_all_audits
 from factaudit.tables import validate_claims, validate_verdicts
 
 Row = dict[str, Any]
@@ -37,8 +38,8 @@ def tables(rows: Iterable[Mapping[str, Any]], evaluators: Sequence[str]) -> tupl
     return validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts, columns=columns))
 
 
-def judged(rows: Iterable[Mapping[str, Any]], *evaluators: str) -> Judged:
-    return Judged.join(*tables(rows, evaluators))
+def judged(rows: Iterable[Mapping[str, Any]], *evaluators: str) -> Judgements:
+    return Judgements.join(*tables(rows, evaluators))
 
 
 def find(rows: Iterable[Row], **values: Any) -> Row:
@@ -46,3 +47,11 @@ def find(rows: Iterable[Row], **values: Any) -> Row:
     found = [row for row in rows if all(row[key] == value for key, value in values.items())]
     assert len(found) == 1, f"{len(found)} rows with {values}"
     return found[0]
+
+
+def as_declared(name: str, row: Row) -> Row:
+    """A row that a test wrote by hand, which has no key that the audit does not declare."""
+    columns = load_all_audits()[name].columns
+    known = {*columns, *(f"{key}{end}" for key in columns for end in ("_min", "_max", "_low", "_high"))}
+    assert row.keys() <= known, f"{name} declares no {row.keys() - known}"
+    return row

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from hostile_folder import write_inputs
 from hypothesis import settings
+from published_server import folder, published, serve  # noqa: F401  (fixtures for all)
 
 # The same examples in every run: what fails fails for everybody.
 settings.register_profile("reproducible", derandomize=True, deadline=None)
@@ -45,10 +47,43 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of small valid inputs for every verb; tests change copies of it."""
+    made = tmp_path_factory.mktemp("inputs")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(made)
+        write_inputs(made)
+    return made
+
+
+@pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real reference data, beside the project or named by FACTAUDIT_SHARED_DATA."""
     named = os.environ.get("FACTAUDIT_SHARED_DATA")
-    folder = Path(named) if named else ROOT.parent / "shared" / "data"
-    if not (folder / "README.md").is_file():
-        pytest.skip(f"no reference data at {folder} (set FACTAUDIT_SHARED_DATA)")
-    return folder
+    data = Path(named) if named else ROOT.parent / "shared" / "data"
+    if not (data / "README.md").is_file():
+        pytest.skip(f"no reference data at {data} (set FACTAUDIT_SHARED_DATA)")
+    return data
+
+
+def run_command(*arguments: object) -> int:
+    """Run a command of the command line in this process; its exit code."""
+    from factaudit.cli import main
+
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    return int(stop.value.code or 0)
+
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(capsys: pytest.CaptureFixture[str]) -> Call:
+    """`run_command`: its exit code, and what it wrote to both outputs."""
+
+    def call_command(*arguments: object) -> tuple[int, str, str]:
+        code = run_command(*arguments)
+        return code, *capsys.readouterr()
+
+    return call_command

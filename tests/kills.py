@@ -25,14 +25,14 @@ from llm_server import FaultServer, Plan, completion, fingerprint
 #: Imports once, then forks for each line: {arguments, output, limit} in, the process's id out; a line in, its end out.
 FORKS = """
 import json, os, resource, sys
-import factaudit.experiment, factaudit.engines.dfactscore.run, factaudit.engines.factscore.settings
-import factaudit.report.plots.marks, factaudit.report.content, factaudit.intake.load
+import factaudit.experiment, factaudit.engines.dfactscore.experiment, factaudit.engines.factscore.experiment
+import factaudit.report.plots.plot_data, factaudit.report.report_document, factaudit.intake.table_loading
 import aiohttp, openai, sklearn, statsmodels.api
 from factaudit.cli import main
-from factaudit.llm import batch, client, gathering
-client.Client.__init__.__kwdefaults__ |= {"backoff": 0.002, "max_backoff": 0.01}
-batch.ask_all.__kwdefaults__["poll"] = 0.02
-gathering.BatchClient.quiet, gathering.BatchClient.poll = 0.1, 0.02
+from factaudit.llm import batch_api, client, batch_client
+client.LLMClient.__init__.__kwdefaults__ |= {"backoff": 0.002, "max_backoff": 0.01}
+batch_api.ask_in_batches.__kwdefaults__["poll_seconds"] = 0.02
+batch_client.BatchClient.quiet, batch_client.BatchClient.poll = 0.1, 0.02
 print("ready", flush=True)
 for line in iter(sys.stdin.readline, ""):
     told = json.loads(line)
@@ -54,7 +54,7 @@ for line in iter(sys.stdin.readline, ""):
     sys.stdin.readline()  # until then its id is nobody else's
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-COMMANDS = ("judge", "score", "dscore", "run", "batch")
+COMMANDS = ("judge", "score", "people", "run", "batch")
 CONCURRENCY = 8
 PRICE = 1.0  # US dollars per token, in and out
 #: What the server charges for though nothing usable comes back, and what it does not.
@@ -192,8 +192,8 @@ def arguments(command: str, files: Path, life: Path, url: str) -> list[str]:
             ]
         case "score":
             return ["score", str(files / "bios.jsonl"), *engine, *figures]
-        case "dscore":
-            return ["dscore", str(files / "names.jsonl"), *engine, *figures]
+        case "people":
+            return ["score", "--people", str(files / "names.jsonl"), *engine, *figures]
     pairs = [part.partition("=") for part in model.split(",")]
     asked = {"model": "m", **{key: int(value) if value.isdigit() else value for key, _, value in pairs}}
     (life / "run.yaml").write_text(

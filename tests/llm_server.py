@@ -24,7 +24,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from factaudit.llm.chat_types import ChatReply, ChatRequest
 
 #: Every way to misbehave that `Plan.fault` knows.
 FAULTS = (
@@ -266,7 +269,7 @@ class _Connection(asyncio.Protocol):
                 return
             body, self.buffer = self.buffer[end + 4 : end + 4 + length], self.buffer[end + 4 + length :]
         method, path, _ = head.split("\r\n")[0].split(" ")
-        if path.endswith("/chat/completions"):
+        if path.partition("?")[0].endswith("/chat/completions"):
             self.chat(headers, body)
         else:
             fault = self.server.hook(f"{method} {path}") if self.server.hook else None
@@ -394,6 +397,18 @@ async def _alone(latency: float) -> None:
     await server.start()
     print(server.port, flush=True)
     await asyncio.Event().wait()
+
+
+def ask(server: FaultServer, *requests: ChatRequest, **options: Any) -> list[ChatReply]:
+    """The replies of a client to all requests at once."""
+
+    from factaudit.llm.client import LLMClient
+
+    async def run() -> list[ChatReply]:
+        async with LLMClient("m", **{"base_url": server.url, "backoff": 0.001, "timeout": 5.0, **options}) as client:
+            return await asyncio.gather(*(client.ask(r) for r in requests))
+
+    return asyncio.run(run())
 
 
 if __name__ == "__main__":

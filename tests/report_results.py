@@ -7,9 +7,9 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from factaudit.audit import computable
-from factaudit.audit.core.declare import Audit
-from factaudit.audit.core.plot import Lines
+from factaudit.audit import list_computable_audits
+from factaudit.audit.core.audit_declaration import Audit
+from factaudit.audit.core.plot_specs import LinePlotSpec
 
 TASKS = ("summarization", "long-form QA", "response verification", "data-to-text")
 DATASETS = (
@@ -46,7 +46,7 @@ def _declared_rows(
 ) -> Iterator[dict[str, Any]]:
     """Rows that have the columns that an audit declares, with figures that may stand in them."""
     known = {"dataset": datasets, "evaluator": evaluators, "system": systems, "task": TASKS, "level": ("claim",)}
-    ordered = {plot.x: (1, 2, 3, 4, 5) for plot in audit.plots if isinstance(plot, Lines)}
+    ordered = {plot.x: (1, 2, 3, 4, 5) for plot in audit.plots if isinstance(plot, LinePlotSpec)}
     values = {
         key: ordered.get(key) or known.get(key) or tuple(column.values) or ("one", "two")
         for key, column in audit.columns.items()
@@ -59,7 +59,7 @@ def _declared_rows(
                 continue
             figure = rng.uniform(-0.3, 0.3) if column.unit == "points" else rng.uniform(0.2, 0.8)
             row[key] = {"count": rng.randint(3, 90), "text": "x"}.get(column.unit, figure)
-            for ends in [("low", "high")] * column.interval + [("min", "max")] * column.bounds:
+            for ends in [("low", "high")] * bool(column.interval) + [("min", "max")] * column.bounds:
                 row |= {f"{key}_{ends[0]}": figure - 0.1, f"{key}_{ends[1]}": figure + 0.1}
         yield row
 
@@ -243,7 +243,7 @@ def make_results(
                     "reason": None,
                 }
                 audits["adjustment"].append(row)
-    for audit in computable().values():
+    for audit in list_computable_audits().values():
         audits.setdefault(audit.name, list(_declared_rows(audit, rng, datasets, evaluators, systems)))
     best = max(evaluators, key=lambda e: tpr[e] + tnr[e])
     findings = [

@@ -5,7 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from factaudit.llm.types import Reply, Request
+from factaudit.llm.chat_types import ChatReply, ChatRequest
+
+
+class Killed(BaseException):
+    """As SIGKILL: no except clause of the program may catch it, and nothing after it is done."""
 
 
 class ScriptedLLM:
@@ -17,11 +21,11 @@ class ScriptedLLM:
     model = "scripted"
     signature = "llm|model:scripted"
 
-    def __init__(self, answer: Callable[[str], str | Reply], together: int = 1) -> None:
+    def __init__(self, answer: Callable[[str], str | ChatReply], together: int = 1) -> None:
         self.answer = answer
         self.together = together
         self._reached = asyncio.Event()
-        self.requests: list[Request] = []
+        self.requests: list[ChatRequest] = []
         self.under_way = self.most_under_way = 0
 
     @property
@@ -29,7 +33,7 @@ class ScriptedLLM:
         """What was asked, in order."""
         return [request.messages[-1]["content"] for request in self.requests]
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: ChatRequest) -> ChatReply:
         """Record and answer one request."""
         self.requests.append(request)
         self.under_way += 1
@@ -42,4 +46,12 @@ class ScriptedLLM:
             answer = self.answer(request.messages[-1]["content"])
         finally:
             self.under_way -= 1
-        return answer if isinstance(answer, Reply) else Reply("ok", answer, "stop")
+        return answer if isinstance(answer, ChatReply) else ChatReply("ok", answer, "stop")
+
+
+def answer_two_facts(prompt: str) -> str:
+    """Two facts a sentence; a fact is true unless it says so."""
+    if prompt.startswith("Please breakdown"):
+        sentence = prompt.rstrip("\n").rsplit("independent facts: ", 1)[1]
+        return f"- {sentence}\n- {sentence[:-1]} indeed."
+    return "False" if "wrong" in prompt.rsplit("Input:", 1)[-1] else "True"

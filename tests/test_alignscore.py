@@ -9,31 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 import tiny_models
+from tiny_models import judged, sentences
 
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators import alignscore
-from factaudit.evaluators.alignscore import AlignScore, chunks, read_weights
-from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.alignscore import AlignScoreEvaluator, read_alignscore_weights, split_alignscore_chunks
+from factaudit.evaluators.base import Claim
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.text.sentences import split_sentences
 
-
-def text(rng: random.Random, n: int) -> str:
-    return " ".join(" ".join(rng.choices(tiny_models.WORDS, k=rng.randint(4, 12))).capitalize() + "." for _ in range(n))
+# One process loads torch.
+pytestmark = pytest.mark.xdist_group("torch")
 
 
 def some_claims(n: int = 18) -> list[Claim]:
     rng = random.Random(1)
     docs: list[str] = []
     for number in range(n):
-        docs.append(docs[-1] if number % 3 == 2 else text(rng, rng.choice([1, 60, 90])))
-    return [Claim(f"c#{number}", text(rng, rng.choice([1, 1, 3])), doc) for number, doc in enumerate(docs)]
-
-
-def judged(evaluator: AlignScore, claims: list[Claim]) -> dict[str, Verdict]:
-    found = list(evaluator.judge(claims))
-    assert len({verdict.claim_id for verdict in found}) == len(found)
-    return {verdict.claim_id: verdict for verdict in found}
+        docs.append(docs[-1] if number % 3 == 2 else sentences(rng, rng.choice([1, 60, 90])))
+    return [Claim(f"c#{number}", sentences(rng, rng.choice([1, 1, 3])), doc) for number, doc in enumerate(docs)]
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +58,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def evaluator(folder: Path) -> AlignScore:
-    return AlignScore(str(folder / "AlignScore.ckpt"), backbone=str(folder), device="cpu")
+def evaluator(folder: Path) -> AlignScoreEvaluator:
+    return AlignScoreEvaluator(str(folder / "AlignScore.ckpt"), backbone=str(folder), device="cpu")
 
 
 def one_by_one(folder: Path) -> Any:
@@ -92,7 +86,7 @@ def one_by_one(folder: Path) -> Any:
 @pytest.mark.parametrize("batch_size", [1, 7, 64])
 def test_equals_a_plain_loop(folder: Path, batch_size: int) -> None:
     claims = some_claims()
-    found = judged(AlignScore(str(folder / "AlignScore.ckpt"), str(folder), batch_size=batch_size), claims)
+    found = judged(AlignScoreEvaluator(str(folder / "AlignScore.ckpt"), str(folder), batch_size=batch_size), claims)
     aligned = one_by_one(folder)
     several = cut = 0
     for claim in claims:
@@ -111,27 +105,36 @@ def test_equals_a_plain_loop(folder: Path, batch_size: int) -> None:
 
 def test_chunks_are_equal_numbers_of_sentences() -> None:
     sentence = "One two three four five six seven eight nine ten."
-    assert chunks(" ".join([sentence] * 34)) == (" ".join([sentence] * 34),)  # 340 words
+    assert split_alignscore_chunks(" ".join([sentence] * 34)) == (" ".join([sentence] * 34),)  # 340 words
     # 800 words: three chunks are wanted, 80 sentences make them 26 long, and two sentences are left over.
-    assert [len(split_sentences(part)) for part in chunks(" ".join([sentence] * 80))] == [26, 26, 26, 2]
-    assert chunks(" \n ") == ("",)
+    assert [len(split_sentences(part)) for part in split_alignscore_chunks(" ".join([sentence] * 80))] == [
+        26,
+        26,
+        26,
+        2,
+    ]
+    assert split_alignscore_chunks(" \n ") == ("",)
 
 
 @pytest.mark.hf
-def test_safetensors_give_the_same(folder: Path, evaluator: AlignScore, tmp_path: Path) -> None:
+def test_safetensors_give_the_same(folder: Path, evaluator: AlignScoreEvaluator, tmp_path: Path) -> None:
     from safetensors.torch import save_file
 
     path = tmp_path / "AlignScore.safetensors"
     save_file(
-        {name: values.contiguous() for name, values in read_weights(folder / "AlignScore.ckpt").items()}, str(path)
+        {name: values.contiguous() for name, values in read_alignscore_weights(folder / "AlignScore.ckpt").items()},
+        str(path),
     )
     claims = some_claims(6)
-    first, second = judged(evaluator, claims), judged(AlignScore(str(path), backbone=str(folder)), claims)
+    first, second = (
+        judged(evaluator, claims),
+        judged(AlignScoreEvaluator(str(path), backbone=str(folder)), claims),
+    )
     assert {key: verdict.score for key, verdict in first.items()} == {
         key: verdict.score for key, verdict in second.items()
     }
     assert evaluator.signature.split("|")[0] == "alignscore"
-    assert evaluator.signature != AlignScore(str(path), backbone=str(folder)).signature
+    assert evaluator.signature != AlignScoreEvaluator(str(path), backbone=str(folder)).signature
 
 
 class Harm:
@@ -151,7 +154,7 @@ def test_a_checkpoint_runs_nothing(tmp_path: Path, folder: Path) -> None:
     path, written = tmp_path / "bad.ckpt", tmp_path / "written"
     torch.save({"state_dict": {}, "callbacks": Harm(written)}, path)
     with pytest.raises(FactauditError, match=r"bad\.ckpt holds more than weights.*convert it to \.safetensors"):
-        judged(AlignScore(str(path), backbone=str(folder)), some_claims(1))
+        judged(AlignScoreEvaluator(str(path), backbone=str(folder)), some_claims(1))
     assert not written.exists()
 
 
@@ -162,16 +165,16 @@ def test_what_is_no_checkpoint_is_said(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "other.ckpt"
     torch.save({"state_dict": {"weight": torch.zeros(2)}}, path)
     with pytest.raises(FactauditError, match=r"other\.ckpt is no AlignScore checkpoint: it lacks base_model"):
-        judged(AlignScore(str(path), backbone=str(folder)), some_claims(1))
+        judged(AlignScoreEvaluator(str(path), backbone=str(folder)), some_claims(1))
     path.write_bytes((folder / "AlignScore.ckpt").read_bytes()[:1000])
     with pytest.raises(FactauditError, match=r"other\.ckpt cannot be read as a checkpoint"):
-        judged(AlignScore(str(path), backbone=str(folder)), some_claims(1))
+        judged(AlignScoreEvaluator(str(path), backbone=str(folder)), some_claims(1))
     bert = tiny_models.bert_classifier(tmp_path / "bert", {0: "a", 1: "b"})
     with pytest.raises(FactauditError, match="expected a RoBERTa as the backbone, found 'bert'"):
-        judged(AlignScore(str(folder / "AlignScore.ckpt"), backbone=str(bert)), some_claims(1))
+        judged(AlignScoreEvaluator(str(folder / "AlignScore.ckpt"), backbone=str(bert)), some_claims(1))
     small = tiny_models.masked_lm(tmp_path / "small", positions=66)
     with pytest.raises(FactauditError, match=r"AlignScore\.ckpt is not of .*small"):
-        judged(AlignScore(str(folder / "AlignScore.ckpt"), backbone=str(small)), some_claims(1))
+        judged(AlignScoreEvaluator(str(folder / "AlignScore.ckpt"), backbone=str(small)), some_claims(1))
 
 
 def test_options_are_checked(tmp_path: Path) -> None:
@@ -185,18 +188,18 @@ def test_options_are_checked(tmp_path: Path) -> None:
         make_evaluator("alignscore", {"batch_size": 0})
     made = make_evaluator("alignscore", {"model": "base"})
     assert made.signature == "alignscore|backbone:roberta-base|model:base|revision:main"
-    assert alignscore.PUBLISHED["large"] == ("AlignScore-large.ckpt", "roberta-large")
+    assert alignscore.PUBLISHED_CHECKPOINTS["large"] == ("AlignScore-large.ckpt", "roberta-large")
 
 
 @pytest.mark.hf
-def test_missing_documents_and_sentences_that_are_too_long(evaluator: AlignScore) -> None:
+def test_missing_documents_and_sentences_that_are_too_long(evaluator: AlignScoreEvaluator) -> None:
     rng = random.Random(5)
     long = " ".join(rng.choices(tiny_models.WORDS, k=150)).capitalize() + "."
     claims = [
         Claim("none", "The mill. The sea.", None),
         Claim("blank", "The mill.", " "),
-        Claim("long", f"The mill. {long}", text(rng, 5)),
-        Claim("fine", "The mill.", text(rng, 5)),
+        Claim("long", f"The mill. {long}", sentences(rng, 5)),
+        Claim("fine", "The mill.", sentences(rng, 5)),
     ]
     found = judged(evaluator, claims)
     assert (found["none"].status, found["none"].score) == ("skipped", None)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from scripted_llm import ScriptedLLM
 
-from factaudit.audit.core.biographies import CATEGORIES
+from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES
 from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.records import Scored
-from factaudit.engines.responses import Response, given_groups, read_responses
-from factaudit.engines.settings import open_knowledge
+from factaudit.engines.engine_settings import open_engine_knowledge_source
+from factaudit.engines.records import ScoredRecords
+from factaudit.engines.responses import Response, find_given_fact_groups, read_response_file
 
 Groups = list[list[str]]
 
@@ -55,11 +55,11 @@ LAYOUTS: dict[str, Callable[[Groups], str]] = {
 
 @pytest.fixture(scope="module")
 def biographies(root: Path) -> list[Response]:
-    return read_responses(root / "data/people/ambiguous/biographies.jsonl")
+    return read_response_file(root / "data/people/ambiguous/biographies.jsonl")
 
 
 @pytest.fixture(scope="module")
-def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> Scored:
+def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> ScoredRecords:
     layouts = list(LAYOUTS.values())
     groups: dict[str, str] = {}
     for number, one in enumerate(biographies):
@@ -74,27 +74,27 @@ def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.Tem
 
     out = tmp_path_factory.mktemp("ambiguous")
     scorer = DFactScorer(
-        open_knowledge(root / "data/people/ambiguous/pages.jsonl", out=out),
+        open_engine_knowledge_source(root / "data/people/ambiguous/pages.jsonl", out=out),
         ScriptedLLM(answer),
         verifiers="unigram:threshold=0.9",
         groupers=("llm", "heuristic", "one-group"),
         gamma=0,
         replicates=0,
     )
-    return scorer.score(biographies)
+    return scorer.score_responses(biographies)
 
 
-def _table(root: Path, biographies: list[Response], scored: Scored) -> list[str]:
+def _table(root: Path, biographies: list[Response], scored: ScoredRecords) -> list[str]:
     """A row for each kind of name: links that are right, merged biographies found, others taken for merged."""
     lines = (root / "data/people/ambiguous/biographies.jsonl").read_text(encoding="utf-8").splitlines()
     kinds = [json.loads(line)["kind"] for line in lines]
     counts: dict[str, Counter[str]] = {kind: Counter() for kind in (*dict.fromkeys(kinds), "all")}
     for kind, one, row in zip(kinds, biographies, scored.responses, strict=True):
         assert one.facts is not None
-        marks, entities = given_groups(one.facts)
+        marks, entities = find_given_fact_groups(one.facts)
         wanted = [entities[mark] for mark in dict.fromkeys(marks)]
         found = [group["entity"] for group in row["groups"]]
-        is_merged = one.category == CATEGORIES[1]
+        is_merged = one.category == BIOGRAPHY_CATEGORIES[1]
         for counted in (counts[kind], counts["all"]):
             counted["n"] += 1
             counted["groups"] += len(wanted)
@@ -110,30 +110,34 @@ def _table(root: Path, biographies: list[Response], scored: Scored) -> list[str]
 
 
 def test_the_biographies_are_of_all_kinds(biographies: list[Response]) -> None:
-    assert Counter(one.category for one in biographies) == {CATEGORIES[0]: 18, CATEGORIES[1]: 9, CATEGORIES[2]: 9}
+    assert Counter(one.category for one in biographies) == {
+        BIOGRAPHY_CATEGORIES[0]: 18,
+        BIOGRAPHY_CATEGORIES[1]: 9,
+        BIOGRAPHY_CATEGORIES[2]: 9,
+    }
     assert all(one.candidates is None and not one.docs for one in biographies), "candidates are to be found"
 
 
-def test_everybody_meant_is_a_candidate(biographies: list[Response], scored: Scored) -> None:
+def test_everybody_meant_is_a_candidate(biographies: list[Response], scored: ScoredRecords) -> None:
     for one, row in zip(biographies, scored.responses, strict=True):
         meant = {fact.entity for fact in one.facts or ()} - {None}
         assert meant <= set(row["candidates"]), one.response_id
 
 
-def test_ten_layouts_are_ten_ways_to_say_the_same(scored: Scored) -> None:
+def test_ten_layouts_are_ten_ways_to_say_the_same(scored: ScoredRecords) -> None:
     (row,) = [row for row in scored.summary["grouping"] if row["grouper"] == "llm"]
     assert len(LAYOUTS) == 10
     assert (row["same_as_given"], row["n_failed"], row["n_dropped"], row["n_invented"]) == (1.0, 0, 0, 0)
 
 
-def test_the_table_is_as_the_folder_says(root: Path, biographies: list[Response], scored: Scored) -> None:
+def test_the_table_is_as_the_folder_says(root: Path, biographies: list[Response], scored: ScoredRecords) -> None:
     told = (root / "data/people/README.md").read_text(encoding="utf-8").splitlines()
     table = _table(root, biographies, scored)
     assert table[-1] == "| all | 36 | 45 of 45 | 9 of 9 | 0 of 27 |"
     assert set(table) <= set(told), "\n".join(table)
 
 
-def test_without_groups_whoever_is_told_apart_is_a_false_alarm(scored: Scored) -> None:
+def test_without_groups_whoever_is_told_apart_is_a_false_alarm(scored: ScoredRecords) -> None:
     by_grouper = {row["grouper"]: row for row in scored.summary["linking"] if row["link"] == "argmax"}
     assert by_grouper["llm"]["share_merged"] == 9 / 36
     assert by_grouper["one-group"]["share_merged"] == 18 / 36

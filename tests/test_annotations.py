@@ -12,8 +12,8 @@ from factaudit.errors import InputError, UsageError
 from factaudit.tables import write_table
 from factaudit.tables.annotations import (
     ANNOTATION_COLUMNS,
-    judgements,
-    labels_by,
+    label_claims_by_annotations,
+    list_annotator_judgements,
     read_annotations,
     validate_annotations,
 )
@@ -46,7 +46,7 @@ def test_round_trip(tmp_path: Path, name: str) -> None:
 def test_several_spans_of_one_claim_are_several_rows() -> None:
     rows = table(("c", "ann", 0), ("c", "ann", 0)).assign(start=[0, 7], end=[3, 9])
     assert len(validate_annotations(rows)) == 2
-    assert len(judgements(validate_annotations(rows))) == 1
+    assert len(list_annotator_judgements(validate_annotations(rows))) == 1
 
 
 @pytest.mark.parametrize(
@@ -93,10 +93,13 @@ def test_rules() -> None:
             ("none", "x", None),
         )
     )
-    judged = judgements(rows)
+    judged = list_annotator_judgements(rows)
 
     def by(rule: str) -> dict[str, int | float | None]:
-        return {claim: None if pd.isna(label) else label for claim, label in labels_by(rule, judged).items()}
+        return {
+            claim: None if pd.isna(label) else label
+            for claim, label in label_claims_by_annotations(rule, judged).items()
+        }
 
     assert by("majority") == {"all": 1, "most": 1, "tie": None, "unsure": 1, "none": None}
     assert by("any_unattributable") == {"all": 1, "most": 0, "tie": 0, "unsure": 1, "none": None}
@@ -104,12 +107,14 @@ def test_rules() -> None:
     assert by("mean") == {"all": 1, "most": pytest.approx(2 / 3), "tie": 0.5, "unsure": 1, "none": None}
     assert by("z") == {"all": 1, "most": 0, "unsure": None}
     with pytest.raises(UsageError, match="did you mean 'majority'"):
-        labels_by("majorty", judged)
+        label_claims_by_annotations("majorty", judged)
 
 
 def test_grades() -> None:
     rows = pd.DataFrame({"claim_id": list("abc"), "grade": ["supported", "partially", "contradicted"]})
-    judged = judgements(validate_annotations(rows), {"supported": 1, "partially": None, "contradicted": 0})
+    judged = list_annotator_judgements(
+        validate_annotations(rows), {"supported": 1, "partially": None, "contradicted": 0}
+    )
     assert judged["label"].tolist() == [1, pd.NA, 0]
     with pytest.raises(UsageError, match="grade 'partially'"):
-        judgements(validate_annotations(rows), {"supported": 1})
+        list_annotator_judgements(validate_annotations(rows), {"supported": 1})

@@ -6,28 +6,39 @@ The imports are read from the source, those inside functions and under TYPE_CHEC
 from __future__ import annotations
 
 import ast
+import functools
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
+
+# One process reads the source, once.
+pytestmark = pytest.mark.xdist_group("source")
+
 PACKAGE = Path(__file__).parents[1] / "factaudit"
 #: The rooms (folders, or modules that stand alone) from the bottom up; a room imports those on lower floors only.
 FLOORS = (
     {"version", "errors"},
-    {"collector", "signature", "spec", "files", "text", "threads", "yamlfile"},
-    {"paths"},
+    {"stats", "files"},
+    {"garbage_collection", "python_errors", "signature", "spec_string", "text", "blas_threads", "yaml_file"},
+    {"publications"},
+    {"yaml_paths"},
     {"tables"},
-    {"intake"},
+    {"intake", "arrays"},
     {"llm", "knowledge", "datasets", "audit"},
-    {"report", "joined"},
+    {"input_tables"},
+    {"python_input"},
+    {"report", "comparison_tables"},
     {"results"},
     {"evaluators"},
-    {"runfolder"},
-    {"unchanged", "inputs"},
-    {"engines", "estimate", "rundiff", "export", "sql"},
-    {"experiment"},
+    {"run_folder"},
+    {"run_reuse", "experiment_inputs", "run_matching", "run_gate"},
+    {"engines", "estimate", "run_diff", "export", "sql"},
+    {"experiment", "run_diff_markdown"},
     {"start"},
     {"cli"},
     {"__main__"},
@@ -40,7 +51,12 @@ MAX_LINES = 400
 def sources(package: Path) -> Iterator[tuple[str, ast.Module]]:
     """Each file of a package: its path inside, and its syntax tree."""
     for path in sorted(package.rglob("*.py")):
-        yield path.relative_to(package).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+        yield path.relative_to(package).as_posix(), parse_source(path.read_text(encoding="utf-8"))
+
+
+@functools.cache
+def parse_source(text: str) -> ast.Module:
+    return ast.parse(text)
 
 
 def imported(tree: ast.Module) -> Iterator[str]:
@@ -84,6 +100,18 @@ def climbs(package: Path) -> list[str]:
 
 def test_imports_run_one_way():
     assert climbs(PACKAGE) == []
+
+
+def test_statistics_arrays_and_declarations_know_their_place():
+    """`stats` reads nothing of ours but errors, `arrays` no audit, and `audit.core` only declares."""
+    known = {
+        "stats": {"stats", "errors"},
+        "arrays": {"arrays", "stats", "errors", "tables", "text", "signature"},
+    }
+    for path, tree in sources(PACKAGE):
+        ours = {name.split(".")[1] for name in imported(tree) if name.startswith("factaudit.")}
+        assert ours <= known.get(room(path), ours), path
+    assert len(list((PACKAGE / "audit" / "core").glob("*.py"))) <= 14
 
 
 def circle(package: Path) -> list[str]:
@@ -138,7 +166,7 @@ def test_audits_draw_nothing_and_ask_nobody():
     for path, tree in sources(PACKAGE):
         if room(path) == "audit":
             assert not {name.split(".")[0] for name in imported(tree)} & NOT_IN_AUDITS, path
-    loaded = "import sys; from factaudit.audit import declared; declared(); "
+    loaded = "import sys; from factaudit.audit import load_all_audits; load_all_audits(); "
     loaded += "print(*{name.split('.')[0] for name in sys.modules})"
     names = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split()
     assert "scipy" in names
@@ -156,3 +184,18 @@ def test_no_file_outgrows_its_concept():
 def test_every_file_says_what_it_holds():
     for path, tree in sources(PACKAGE):
         assert not tree.body or ast.get_docstring(tree), f"{path} has no docstring"
+
+
+@pytest.mark.parametrize(
+    ("old", "name"),
+    [
+        ("factaudit.audit.core.declare", "Audit"),
+        ("factaudit.evaluators.own", "FromFunction"),
+        ("factaudit.estimate.run", "estimate_rates"),
+    ],
+)
+def test_a_former_public_module_still_imports_and_warns(old, name):
+    sys.modules.pop(old, None)
+    with pytest.warns(DeprecationWarning, match="is now"):
+        module = importlib.import_module(old)
+    assert getattr(module, name)

@@ -8,17 +8,22 @@ import numpy as np
 import pytest
 from audit_tables import find, judged, tables
 
-from factaudit.audit.adjusted_bias import adjusted_bias
-from factaudit.audit.adjustment import CV, adjustment
-from factaudit.audit.core.adjust import adjust
-from factaudit.audit.core.calibration import adjusted_counts, candidates, cumulate, tune
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.scores import METHODS
-from factaudit.audit.transfer import transfer
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.adjusted_bias import compute_adjusted_bias
+from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS, compute_adjustment_effect
+from factaudit.audit.error_rate_correction import correct_system_error_rates
+from factaudit.audit.transfer import compute_rate_transfer
 from factaudit.errors import UsageError
+from factaudit.stats.adjusted_counts import adjust_counts
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.threshold_calibration import (
+    CORRECTION_METHODS,
+    cumulate_threshold_weights_in_place,
+    list_candidate_thresholds,
+    tune_calibration_threshold,
+)
 
-TUNED = METHODS[2:]
+TUNED = CORRECTION_METHODS[2:]
 
 
 def random_rows(seed: int, unscored: float = 0.0, ties: bool = False) -> list[dict]:
@@ -73,9 +78,9 @@ def slow(rows: list[dict], calibration: str, method: str) -> tuple[float, float,
 @pytest.mark.parametrize("seed", range(3))
 def test_every_method_agrees_with_the_plain_implementation(seed, ties):
     rows = random_rows(seed, unscored=0.1, ties=ties)
-    found = adjustment(judged(rows, "e"), levels=["claim"])
+    found = compute_adjustment_effect(judged(rows, "e"), levels=["claim"])
     assert len(found) == 4 * 5
-    for method in METHODS:
+    for method in CORRECTION_METHODS:
         expected = {system: slow(rows, system, method) for system in "abcd"}
         made = {}
         for system, (mean, worst, threshold) in expected.items():
@@ -92,10 +97,10 @@ def test_every_method_agrees_with_the_plain_implementation(seed, ties):
             assert row["change"] == pytest.approx(mean - slow(rows, system, "none")[0], abs=1e-12)
             assert row["n"] + row["n_unscored"] == len(rows)
             assert row["n_unscored"] == sum(each["e"] is None for each in rows) > 0
-        row = find(found, method=method, calibration_system=CV)
+        row = find(found, method=method, calibration_system=MEAN_OVER_CALIBRATIONS)
         assert row["n_systems"] == len(made) >= 1
         assert row["mean_abs_bias"] == pytest.approx(np.mean([mean for mean, _ in made.values()]))
-        assert row["worst_abs_bias"] == pytest.approx(np.mean([worst for _, worst in made.values()]))
+        assert row["worst_abs_bias"] == pytest.approx(max(worst for _, worst in made.values()))
 
 
 def test_at_response_level_the_score_is_the_least_of_the_claims():
@@ -107,8 +112,8 @@ def test_at_response_level_the_score_is_the_least_of_the_claims():
         {"system": system, "label": min(r["label"] for r in claims), "e": min(r["e"] for r in claims)}
         for (system, _), claims in by_response.items()
     ]
-    found = adjustment(judged(rows, "e"), levels=["response"])
-    expected = adjustment(judged(whole, "e"), levels=["claim"])
+    found = compute_adjustment_effect(judged(rows, "e"), levels=["response"])
+    expected = compute_adjustment_effect(judged(whole, "e"), levels=["claim"])
     figures = ("mean_abs_bias", "worst_abs_bias", "threshold", "calibration_error_rate", "n")
     assert [[row[key] for key in figures] for row in found] == [[row[key] for key in figures] for row in expected]
 
@@ -116,11 +121,11 @@ def test_at_response_level_the_score_is_the_least_of_the_claims():
 def test_adjusted_counts_by_hand():
     # the error is the positive class: of 10 errors 8 are found (TNR 0.8), of 20 others 3 are taken for errors (FNR)
     table = np.array([[8, 2], [3, 17]])
-    assert adjusted_counts(np.array(0.3), table) == pytest.approx((0.3 - 0.15) / (0.8 - 0.15))
-    assert adjusted_counts(np.array(0.1), table) == 0
-    assert adjusted_counts(np.array(0.9), table) == 1
+    assert adjust_counts(np.array(0.3), table) == pytest.approx((0.3 - 0.15) / (0.8 - 0.15))
+    assert adjust_counts(np.array(0.1), table) == 0
+    assert adjust_counts(np.array(0.9), table) == 1
     for useless in ([[0, 0], [3, 17]], [[8, 2], [0, 0]], [[1, 2], [2, 4]]):
-        assert np.isnan(adjusted_counts(np.array(0.3), np.array(useless)))
+        assert np.isnan(adjust_counts(np.array(0.3), np.array(useless)))
 
 
 def test_adjusted_counts_are_exact_where_the_evaluator_errs_at_the_same_rates():
@@ -131,7 +136,7 @@ def test_adjusted_counts_are_exact_where_the_evaluator_errs_at_the_same_rates():
         for label in (0, 1)
         for i in range(sizes[label])
     ]
-    found = adjustment(judged(rows, "e"), levels=["claim"])
+    found = compute_adjustment_effect(judged(rows, "e"), levels=["claim"])
     assert {row["method"] for row in found} == {"none", "adjusted_counts"}, "without scores, no threshold to tune"
     for row in found:
         if row["method"] == "adjusted_counts":
@@ -149,18 +154,18 @@ def test_unidentifiable_calibrations_are_counted_and_named():
         *[{"system": "few", "label": label, "e": 0.2 + 0.6 * label} for label in (0, 1, 1)],
         *[{"system": "unscored", "label": label, "e": None} for label in (0, 1)],
     ]
-    found = adjustment(judged(rows, "e"), levels=["claim"], intervals=Intervals(50))
+    found = compute_adjustment_effect(judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(50))
     row = find(found, method="adjusted_counts", calibration_system="no errors")
     assert (row["unidentifiable"], row["mean_abs_bias"]) == (1, None)
     assert row["reason"].startswith("no labelled error")
     assert find(found, method="adjusted_counts", calibration_system="equal")["reason"].startswith("TNR = FNR")
     assert find(found, method="bacc_threshold", calibration_system="no errors")["unidentifiable"] == 1
     assert find(found, method="zero_bias_threshold", calibration_system="no errors")["unidentifiable"] == 0
-    over = find(found, method="adjusted_counts", calibration_system=CV)
+    over = find(found, method="adjusted_counts", calibration_system=MEAN_OVER_CALIBRATIONS)
     assert (over["n_systems"], over["unidentifiable"]) == (1, 5)
     worse = find(found, method="adjusted_counts", calibration_system="worse")
     assert (worse["unidentifiable"], worse["mean_abs_bias"]) == (1, None)
-    assert worse["reason"].startswith("TNR < FNR: the evaluator does worse than chance on it")
+    assert worse["reason"].startswith("TNR < FNR: on its labels the evaluator is no better than chance")
     few = find(found, method="adjusted_counts", calibration_system="few")
     assert few["reason"].startswith("TNR − FNR is not clear of 0"), "three claims do not show that it beats chance"
     assert over["mean_abs_bias"] == find(found, method="adjusted_counts", calibration_system="fine")["mean_abs_bias"]
@@ -169,26 +174,28 @@ def test_unidentifiable_calibrations_are_counted_and_named():
 
 
 def test_one_system_calibrates_nothing():
-    rows = adjustment(judged([{"system": "a", "label": i % 2, "e": i / 9} for i in range(10)], "e"), levels=["claim"])
+    rows = compute_adjustment_effect(
+        judged([{"system": "a", "label": i % 2, "e": i / 9} for i in range(10)], "e"), levels=["claim"]
+    )
     assert all(row["mean_abs_bias"] is None for row in rows)
-    assert find(rows, method="none", calibration_system=CV)["reason"].startswith("1 system:")
+    assert find(rows, method="none", calibration_system=MEAN_OVER_CALIBRATIONS)["reason"].startswith("1 system:")
     assert "no other system" in find(rows, method="none", calibration_system="a")["reason"]
 
 
 def test_candidates_separate_neighbours_and_reach_both_ends():
-    assert candidates(np.array([0.0, 0.2, 1.0])).tolist() == [-1.0, 0.1, 0.6, 1.0]
-    assert candidates(np.array([0.3])).tolist() == [0.0, 1.0]
+    assert list_candidate_thresholds(np.array([0.0, 0.2, 1.0])).tolist() == [-1.0, 0.1, 0.6, 1.0]
+    assert list_candidate_thresholds(np.array([0.3])).tolist() == [0.0, 1.0]
     near = np.array([0.5, np.nextafter(0.5, 1), np.nextafter(np.nextafter(0.5, 1), 1)])
-    assert [(near <= t).sum() for t in candidates(near)] == [0, 1, 2, 3]
+    assert [(near <= t).sum() for t in list_candidate_thresholds(near)] == [0, 1, 2, 3]
 
 
 def test_adjust_corrects_the_other_systems():
     rows = random_rows(3)
     unlabelled = [row | {"label": None} if row["system"] == "d" else row for row in rows]
     claims, verdicts = tables(unlabelled, ["e"])
-    found = adjust(claims, verdicts, "e", "a")
+    found = correct_system_error_rates(claims, verdicts, "e", "a")
     assert {row["system"] for row in found} == {"b", "c", "d"}
-    for method in METHODS:
+    for method in CORRECTION_METHODS:
         threshold = slow(rows, "a", method)[2]
         for system in "bcd":
             row = find(found, system=system, method=method)
@@ -197,7 +204,7 @@ def test_adjust_corrects_the_other_systems():
             assert row["predicted_error_rate"] == pytest.approx(rate)
         biases = [abs(find(found, system=system, method=method)["bias"]) for system in "bc"]
         table = judged([row for row in rows if row["system"] != "d"], "e")
-        expected = find(adjustment(table, levels=["claim"]), method=method, calibration_system="a")
+        expected = find(compute_adjustment_effect(table, levels=["claim"]), method=method, calibration_system="a")
         assert np.mean(biases) == pytest.approx(expected["mean_abs_bias"], abs=1e-12)
         d = find(found, system="d", method=method)
         assert d["bias"] is d["labelled_error_rate"] is None
@@ -208,13 +215,13 @@ def test_adjust_corrects_the_other_systems():
 def test_adjust_names_what_it_does_not_know():
     claims, verdicts = tables(random_rows(0), ["e"])
     with pytest.raises(UsageError, match=r"unknown system 'aa' \(known: a, b, c, d\)|did you mean 'a'"):
-        adjust(claims, verdicts, "e", "aa")
+        correct_system_error_rates(claims, verdicts, "e", "aa")
     with pytest.raises(UsageError, match="nothing to correct: 'a' shares no dataset with another system"):
-        adjust(*tables([row for row in random_rows(0) if row["system"] == "a"], ["e"]), "e", "a")
+        correct_system_error_rates(*tables([row for row in random_rows(0) if row["system"] == "a"], ["e"]), "e", "a")
     with pytest.raises(UsageError, match="unknown evaluator 'x'"):
-        adjust(claims, verdicts, "x", "a")
+        correct_system_error_rates(claims, verdicts, "x", "a")
     with pytest.raises(UsageError, match="unknown method 'adjusted_count'"):
-        adjustment(judged(random_rows(0), "e"), methods=["adjusted_count"])
+        compute_adjustment_effect(judged(random_rows(0), "e"), methods=["adjusted_count"])
 
 
 def test_a_judge_worse_than_chance_corrects_nothing():
@@ -226,20 +233,22 @@ def test_a_judge_worse_than_chance_corrects_nothing():
         for label in [int(number >= errors)]
     ]
     claims, verdicts = tables(rows, ["e"])
-    row = find(adjust(claims, verdicts, "e", "a", intervals=Intervals(50)), method="adjusted_counts")
+    row = find(
+        correct_system_error_rates(claims, verdicts, "e", "a", intervals=ClusterBootstrap(50)), method="adjusted_counts"
+    )
     assert row["adjusted_error_rate"] is row["adjusted_error_rate_low"] is row["bias"] is None
     assert row["labelled_error_rate"] == 0.55
-    assert "worse than chance" in row["reason"]
+    assert "no better than chance" in row["reason"]
 
 
 def test_a_correction_has_the_error_of_its_calibration_and_the_test_that_it_rests_on():
     claims, verdicts = tables(random_rows(3), ["e"])
-    rows = adjust(claims, verdicts, "e", "a", intervals=Intervals(400))
+    rows = correct_system_error_rates(claims, verdicts, "e", "a", intervals=ClusterBootstrap(400))
     plain, corrected = (find(rows, method=method, system="b") for method in ("none", "adjusted_counts"))
     widths = [row["adjusted_error_rate_high"] - row["adjusted_error_rate_low"] for row in (plain, corrected)]
     assert widths[1] > 1.3 * widths[0], "the calibration's error comes on top"
     assert corrected["bias_low"] < corrected["bias"] < corrected["bias_high"]
-    tests = transfer(Judged.join(claims, verdicts), levels=["claim"])
+    tests = compute_rate_transfer(Judgements.join(claims, verdicts), levels=["claim"])
     for rate in ("tpr", "tnr"):
         test = find(tests, rate=rate)
         assert (corrected[f"{rate}_p"], corrected[f"{rate}_missable"]) == (test["p"], test["missable"])
@@ -256,23 +265,25 @@ def test_transfer_is_refuted_or_supported_where_the_labels_can():
             for number in range(n)
         ]
 
-    refuted = transfer(judged(rows({"a": 0.7, "b": 0.7, "c": 0.5}), "e"), levels=["claim"])
+    refuted = compute_rate_transfer(judged(rows({"a": 0.7, "b": 0.7, "c": 0.5}), "e"), levels=["claim"])
     assert find(refuted, rate="tnr")["transfers"] == "no"
     assert (find(refuted, rate="tnr")["lowest"], find(refuted, rate="tnr")["highest"]) == (0.5, 0.7)
     assert find(refuted, rate="tpr")["transfers"] == "yes"
-    small = find(transfer(judged(rows({"a": 0.7, "b": 0.7, "c": 0.6}, 30), "e"), levels=["claim"]), rate="tnr")
+    small = find(
+        compute_rate_transfer(judged(rows({"a": 0.7, "b": 0.7, "c": 0.6}, 30), "e"), levels=["claim"]), rate="tnr"
+    )
     assert small["p"] > 0.05
     assert (small["transfers"], small["power_10"] < 0.3) == ("cannot tell", True)
-    alone = find(transfer(judged(rows({"a": 0.7}), "e"), levels=["claim"]), rate="tnr")
+    alone = find(compute_rate_transfer(judged(rows({"a": 0.7}), "e"), levels=["claim"]), rate="tnr")
     assert (alone["p"], alone["transfers"]) == (None, "cannot tell")
 
 
 def test_each_systems_bias_after_each_calibration():
     rows = random_rows(5, unscored=0.1)
     table = judged(rows, "e")
-    found = adjusted_bias(table, levels=["claim"], intervals=Intervals(100))
-    summary = adjustment(table, levels=["claim"])
-    for method in METHODS:
+    found = compute_adjusted_bias(table, levels=["claim"], intervals=ClusterBootstrap(100))
+    summary = compute_adjustment_effect(table, levels=["claim"])
+    for method in CORRECTION_METHODS:
         for system in "abcd":
             row = find(summary, method=method, calibration_system=system)
             each = [find(found, method=method, calibration_system=system, system=o) for o in "abcd" if o != system]
@@ -282,17 +293,23 @@ def test_each_systems_bias_after_each_calibration():
             assert np.mean([abs(r["bias"]) for r in each]) == pytest.approx(row["mean_abs_bias"])
             assert all(r["bias_low"] <= r["bias"] <= r["bias_high"] for r in each)
         of_a = [row for row in found if row["method"] == method and row["system"] == "a"]
-        biases = [row["bias"] for row in of_a if row["calibration_system"] != CV and row["bias"] is not None]
-        assert find(of_a, calibration_system=CV)["bias"] == pytest.approx(np.mean(biases))
+        biases = [
+            row["bias"]
+            for row in of_a
+            if row["calibration_system"] != MEAN_OVER_CALIBRATIONS and row["bias"] is not None
+        ]
+        assert find(of_a, calibration_system=MEAN_OVER_CALIBRATIONS)["bias"] == pytest.approx(np.mean(biases))
 
 
 def test_intervals_calibrate_again_and_do_not_depend_on_the_blocks(monkeypatch):
     table = judged(random_rows(5), "e")
-    rows = adjusted_bias(table, intervals=Intervals(200, seed=1))
-    monkeypatch.setattr("factaudit.audit.core.intervals._BLOCK", 1000)
-    assert adjusted_bias(table, intervals=Intervals(200, seed=1)) == rows
-    assert adjusted_bias(table, intervals=Intervals(200, seed=2)) != rows
-    assert "change_low" not in adjustment(table, intervals=Intervals(9))[0], "a mean of absolutes has none that holds"
+    rows = compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=1))
+    monkeypatch.setattr("factaudit.stats.cluster_bootstrap._BLOCK_NUMBERS", 1000)
+    assert compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=1)) == rows
+    assert compute_adjusted_bias(table, intervals=ClusterBootstrap(200, seed=2)) != rows
+    assert "change_low" not in compute_adjustment_effect(table, intervals=ClusterBootstrap(9))[0], (
+        "a mean of absolutes has none that holds"
+    )
 
 
 @pytest.mark.parametrize("n_scores", [5, 64, 65, 200])
@@ -305,15 +322,15 @@ def test_thresholds_are_those_of_a_search_through_all(n_scores, claims):
     weights[0, :, :3] = 0
     below = np.zeros((2, n_scores + 1, 40), dtype=np.int32)
     below[:, 1:] = weights
-    cumulate(below)
+    cumulate_threshold_weights_in_place(below)
     assert (below[:, 1:] == weights.cumsum(1)).all()
-    tried = candidates(np.sort(random.choice(1001, n_scores, replace=False)) / 1000)
+    tried = list_candidate_thresholds(np.sort(random.choice(1001, n_scores, replace=False)) / 1000)
     errors, others = below[:, -1].astype(int)
     for method, losses, defined in (
         ("zero_bias_threshold", abs(below.sum(0) - errors), errors + others > 0),
         ("bacc_threshold", below[1] * errors - below[0] * others, (errors > 0) & (others > 0)),
     ):
-        found = tune(method, tried, below)
+        found = tune_calibration_threshold(method, tried, below)
         for at in range(40):
             ties = np.flatnonzero(losses[:, at] == losses[:, at].min())
             nearest = ties[np.abs(tried[ties] - 0.5).argmin()]
@@ -326,9 +343,9 @@ def test_bins_of_scores_change_only_the_intervals_and_those_by_little(monkeypatc
     table = judged(rows, "e")
     scores = table.score[0]
     assert len(np.unique(scores[~np.isnan(scores)])) > 256
-    binned = adjusted_bias(table, levels=["claim"], intervals=Intervals(300))
-    monkeypatch.setattr("factaudit.audit.core.scores.SCORE_BINS", 10**6)
-    exact = adjusted_bias(judged(rows, "e"), levels=["claim"], intervals=Intervals(300))
+    binned = compute_adjusted_bias(table, levels=["claim"], intervals=ClusterBootstrap(300))
+    monkeypatch.setattr("factaudit.arrays.calibration_claims.MOST_SCORE_BINS", 10**6)
+    exact = compute_adjusted_bias(judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(300))
     assert binned != exact
     ends = [key for key in exact[0] if key.endswith(("_low", "_high"))]
     for one, other in zip(binned, exact, strict=True):

@@ -10,18 +10,18 @@ import pandas as pd
 import pytest
 from audit_tables import find
 
-from factaudit.audit.citations import AUDIT, citations
-from factaudit.audit.core.declare import Audited
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.citations import AUDIT, compute_citation_scores
+from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.datasets import convert
 from factaudit.errors import InputError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 
 Row = dict[str, Any]
 
 
-def judged(sentences: dict[str, dict[str, int | str]], malformed: dict[str, str] | None = None) -> Judged:
+def judged(sentences: dict[str, dict[str, int | str]], malformed: dict[str, str] | None = None) -> Judgements:
     """Of each sentence the verdicts (or failures) by cited documents, "1,3"; none: it cites nothing."""
     claims: list[Row] = []
     verdicts: list[Row] = []
@@ -35,38 +35,38 @@ def judged(sentences: dict[str, dict[str, int | str]], malformed: dict[str, str]
                 known = isinstance(value, int)
                 told = {"prediction": value if known else None, "status": "ok" if known else value}
                 verdicts.append({"claim_id": claims[-1]["claim_id"], "evaluator": "e"} | told)
-    return Judged.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    return Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
 
 
 def test_recall_and_precision_by_hand() -> None:
     # Supported by its one citation; by two, one of which is needless; not supported; not cited.
-    (row,) = citations(judged({"a": {"1": 1}, "b": {"2,3": 1, "2": 1, "3": 0}, "c": {"1": 0}, "d": {}}))
+    (row,) = compute_citation_scores(judged({"a": {"1": 1}, "b": {"2,3": 1, "2": 1, "3": 0}, "c": {"1": 0}, "d": {}}))
     # Without 3 the others (2) support b: 3 is needless.
     assert (row["recall"], row["precision"]) == (2 / 4, 2 / 4)
     assert (row["n_sentences"], row["n_citations"], row["n_uncited"], row["n_unscored"]) == (4, 4, 1, 0)
     # Needed together: neither is enough, so both citations count.
-    (row,) = citations(judged({"a": {"1,2": 1, "1": 0, "2": 0}}))
+    (row,) = compute_citation_scores(judged({"a": {"1,2": 1, "1": 0, "2": 0}}))
     assert (row["recall"], row["precision"]) == (1.0, 1.0)
 
 
 def test_malformed_citations_are_counted() -> None:
-    (row,) = citations(judged({"a": {"1": 1}, "b": {}}, {"b": "[7]; [Document 1]"}))
+    (row,) = compute_citation_scores(judged({"a": {"1": 1}, "b": {}}, {"b": "[7]; [Document 1]"}))
     assert (row["recall"], row["n_malformed"], row["n_uncited"]) == (0.5, 2, 0)
 
 
 def test_a_failed_judgement_never_raises_recall_and_widens_the_bounds() -> None:
-    (row,) = citations(judged({"a": {"1": 1}, "b": {"2": "error"}}))
+    (row,) = compute_citation_scores(judged({"a": {"1": 1}, "b": {"2": "error"}}))
     assert (row["recall"], row["recall_min"], row["recall_max"], row["n_unscored"]) == (0.5, 0.5, 1.0, 1)
     # Whether 2 suffices is not known, but without it the others don't: needed in any case.
     three = {"1,2,3": 1, "1": 1, "3": 0, "2": "error", "1,2": 0}
-    (row,) = citations(judged({"a": three | {"1,3": 0}}))
+    (row,) = compute_citation_scores(judged({"a": three | {"1,3": 0}}))
     assert (row["precision"], row["precision_max"]) == (1.0, 1.0)
-    (row,) = citations(judged({"a": three | {"1,3": 1}}))
+    (row,) = compute_citation_scores(judged({"a": three | {"1,3": 1}}))
     assert (row["precision"], row["precision_max"]) == (pytest.approx(2 / 3), 1.0)
 
 
 def test_precision_is_null_where_single_documents_were_not_asked_about() -> None:
-    (row,) = citations(judged({"a": {"1,2": 1}, "b": {"1": 1}}))
+    (row,) = compute_citation_scores(judged({"a": {"1,2": 1}, "b": {"1": 1}}))
     assert (row["recall"], row["precision"], row["precision_min"], row["precision_max"]) == (1, None, 1 / 3, 1)
     assert row["reason"] == "single documents were not judged in 1 responses: no precision"
 
@@ -76,7 +76,7 @@ def test_precision_is_null_where_single_documents_were_not_asked_about() -> None
 
 def test_recall_is_that_of_the_published_files(shared: Path) -> None:
     found = convert("alce-citations", [shared / "dfactscore" / "citation"])
-    rows = citations(Judged.join(found.claims, found.verdicts), intervals=Intervals(100))
+    rows = compute_citation_scores(Judgements.join(found.claims, found.verdicts), intervals=ClusterBootstrap(100))
     for path in (shared / "dfactscore" / "citation").glob("*.score"):
         total = json.loads(path.read_text())
         row = find(rows, recall=pytest.approx(total["citation_rec"] / 100, abs=1e-9))
@@ -102,15 +102,15 @@ def test_empty_outputs_are_left_out_as_in_alce_and_told(tmp_path: Path) -> None:
     # 1.5 over 4 responses; or over 3, where one is empty.
     for recall, empty in ((37.5, 0), (50.0, 1), (75.0, 2)):
         found = convert("alce-citations", [scores_file(tmp_path, recall)])
-        (row,) = citations(Judged.join(found.claims, found.verdicts))
+        (row,) = compute_citation_scores(Judgements.join(found.claims, found.verdicts))
         assert (100 * row["recall"], row["n_empty"], row["n_responses"]) == (recall, empty, 4 - empty)
         assert row["recall_all"] == pytest.approx(0.375)
-        told = [one.statement for one in AUDIT.checks[0].run(Audited({"citations": [row]}))]
+        told = [one.statement for one in AUDIT.checks[0].run(AuditedRun({"citations": [row]}))]
         assert len(told) == bool(empty)
         if empty:
             assert f"leaves out {empty} of 4 responses that are empty" in told[0]
             assert "37.5 %" in told[0]
-    with pytest.raises(InputError, match=r"citation_rec is 60"):
+    with pytest.raises(InputError, match=r"found 60\.0000"):
         convert("alce-citations", [scores_file(tmp_path, 60.0)])
     claims = convert("alce-citations", [scores_file(tmp_path, 37.5)]).claims
     assert claims["cited"].fillna("").tolist() == ["1", "", "1,2", "", ""]
@@ -120,9 +120,9 @@ def test_it_applies_where_claims_say_what_they_cite() -> None:
     assert AUDIT.applies is not None
     table = judged({"a": {"1": 1}})
     assert AUDIT.applies(table)
-    plain = Judged.join(
+    plain = Judgements.join(
         table.claims.drop(columns="cited"),
         validate_verdicts(pd.DataFrame([{"claim_id": "a1", "evaluator": "e", "prediction": 1}])),
     )
     assert not AUDIT.applies(plain)
-    assert citations(plain) == []
+    assert compute_citation_scores(plain) == []

@@ -10,11 +10,11 @@ import pytest
 from audit_tables import find, judged
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.rows import MACRO
-from factaudit.audit.discrimination import AUDIT, discrimination
-from factaudit.audit.findings import findings
+from factaudit.audit.core.result_rows import MACRO_MEAN
+from factaudit.audit.discrimination import AUDIT, compute_score_discrimination
+from factaudit.audit.findings import collect_findings
 from factaudit.errors import UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
 
@@ -29,7 +29,7 @@ def claims(n: int, seed: int = 0, shift: float = 0.0, **names: Any) -> list[Row]
 
 def test_auc_and_average_precision_are_those_of_scikit_learn() -> None:
     rows = claims(300) + claims(200, seed=1, dataset="other")
-    found = discrimination(judged(rows, "e"))
+    found = compute_score_discrimination(judged(rows, "e"))
     for dataset in ("d", "other"):
         some = [row for row in rows if row.get("dataset", "d") == dataset]
         label, score = (np.array([row[key] for row in some]) for key in ("label", "e"))
@@ -37,32 +37,32 @@ def test_auc_and_average_precision_are_those_of_scikit_learn() -> None:
         assert row["auc"] == pytest.approx(roc_auc_score(label, score))
         assert row["average_precision"] == pytest.approx(average_precision_score(1 - label, -score))
         assert row["error_rate"] == pytest.approx((label == 0).mean())
-    mean = find(found, dataset=MACRO)
-    assert mean["auc"] == pytest.approx(np.mean([row["auc"] for row in found if row["dataset"] != MACRO]))
+    mean = find(found, dataset=MACRO_MEAN)
+    assert mean["auc"] == pytest.approx(np.mean([row["auc"] for row in found if row["dataset"] != MACRO_MEAN]))
 
 
 def test_a_split_named_dev_tunes_and_is_not_tried() -> None:
     rows = [row | {"split": "dev" if at < 200 else "test"} for at, row in enumerate(claims(600))]
-    row = find(discrimination(judged(rows, "e")), dataset="d")
+    row = find(compute_score_discrimination(judged(rows, "e")), dataset="d")
     assert (row["tuned"], row["n"]) == ("dev", 600)
     test = rows[200:]
     passed = [each for each in test if each["label"] == 1]
     assert row["tuned_tpr"] == pytest.approx(np.mean([each["e"] > row["tuned_threshold"] for each in passed]))
-    assert find(discrimination(judged(claims(600), "e")), dataset="d")["tuned"] == "cross-validation"
+    assert find(compute_score_discrimination(judged(claims(600), "e")), dataset="d")["tuned"] == "cross-validation"
 
 
 def test_bounds_hold_whatever_the_missing_scores_had_been() -> None:
     rows = claims(14, seed=3)
     for at in (0, 5, 9):
         rows[at]["e"] = None
-    bounds = find(discrimination(judged(rows, "e")), dataset="d")
+    bounds = find(compute_score_discrimination(judged(rows, "e")), dataset="d")
     assert bounds["n_unscored"] == 3
     reached = []
     for filled in product((0.0, 1.0), repeat=3):
         full = [dict(row) for row in rows]
         for at, score in zip((0, 5, 9), filled, strict=True):
             full[at]["e"] = score
-        row = find(discrimination(judged(full, "e")), dataset="d")
+        row = find(compute_score_discrimination(judged(full, "e")), dataset="d")
         reached.append(row)
         for key in ("auc", "average_precision", "bacc"):
             assert bounds[f"{key}_min"] - 1e-12 <= row[key] <= bounds[f"{key}_max"] + 1e-12
@@ -71,18 +71,26 @@ def test_bounds_hold_whatever_the_missing_scores_had_been() -> None:
 
 
 def test_scores_at_the_wrong_threshold_are_found() -> None:
-    audits = {"discrimination": discrimination(judged(claims(600, shift=0.35), "e"), intervals=Intervals(50))}
-    (found,) = [row for row in findings(audits) if row["id"] == "threshold"]
+    audits = {
+        "discrimination": compute_score_discrimination(
+            judged(claims(600, shift=0.35), "e"), intervals=ClusterBootstrap(50)
+        )
+    }
+    (found,) = [row for row in collect_findings(audits) if row["id"] == "threshold"]
     assert (found["severity"], found["evaluator"]) == ("warn", "e")
-    assert "stands at the wrong threshold" in found["statement"]
-    right = {"discrimination": discrimination(judged(claims(600, shift=0.08), "e"), intervals=Intervals(50))}
-    assert [row for row in findings(right) if row["id"] == "threshold"] == []
+    assert "Another threshold would raise the BAcc" in found["statement"]
+    right = {
+        "discrimination": compute_score_discrimination(
+            judged(claims(600, shift=0.08), "e"), intervals=ClusterBootstrap(50)
+        )
+    }
+    assert [row for row in collect_findings(right) if row["id"] == "threshold"] == []
 
 
 def test_one_class_or_no_score_has_no_figure() -> None:
-    row = find(discrimination(judged([{"label": 1, "e": 0.5}, {"label": 1, "e": 0.9}], "e")), dataset="d")
+    row = find(compute_score_discrimination(judged([{"label": 1, "e": 0.5}, {"label": 1, "e": 0.9}], "e")), dataset="d")
     assert row["auc"] is row["tuned_bacc"] is None
     assert row["reason"].startswith("only one class")
     assert AUDIT.applies is not None
     with pytest.raises(UsageError, match="at least 2 folds"):
-        discrimination(judged(claims(10), "e"), folds=1)
+        compute_score_discrimination(judged(claims(10), "e"), folds=1)

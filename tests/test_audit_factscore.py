@@ -17,14 +17,21 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import roc_auc_score
 
-from factaudit.audit.core.facts import applies
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.means import bootstrap_mean, penalty
-from factaudit.audit.factscore import factscore
-from factaudit.audit.factscore_auc import discrimination
-from factaudit.audit.factscore_people import agreement, calibration, classified, errors, thresholds
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.response_facts import has_response_facts
+from factaudit.arrays.response_means import response_length_penalty
+from factaudit.audit.factscore import compute_factscore
+from factaudit.audit.factscore_agreement import (
+    classify_factscores_by_threshold,
+    compute_factscore_agreement,
+    compute_factscore_calibration,
+    compute_factscore_errors,
+    compute_factscore_thresholds,
+)
+from factaudit.audit.factscore_auc import compute_factscore_auc
 from factaudit.errors import UsageError
+from factaudit.stats.bootstrap_means import bootstrap_mean_interval
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 
 Row = dict[str, Any]
@@ -32,7 +39,7 @@ Row = dict[str, Any]
 Facts = Sequence[int | str] | None
 
 
-def table(responses: Sequence[Facts], human: Sequence[tuple[int, int, int] | None] = (), **shared: Any) -> Judged:
+def table(responses: Sequence[Facts], human: Sequence[tuple[int, int, int] | None] = (), **shared: Any) -> Judgements:
     claims: list[Row] = []
     verdicts: list[Row] = []
     for number, facts in enumerate(responses):
@@ -52,11 +59,11 @@ def table(responses: Sequence[Facts], human: Sequence[tuple[int, int, int] | Non
     if not verdicts:
         claims.append({"claim_id": "x", "dataset": "other", "claim": "c"})
         verdicts.append({"claim_id": "x", "evaluator": "e", "prediction": 1, "status": "ok"})
-    return Judged.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    return Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
 
 
 def scored(responses: Sequence[Facts], gamma: float = 0) -> Row:
-    return find(factscore(table(responses), gamma=gamma), dataset="d", system="s")
+    return find(compute_factscore(table(responses), gamma=gamma), dataset="d", system="s")
 
 
 # ---------------------------------------------------------------------------------------------------------- scores
@@ -77,7 +84,7 @@ def scored(responses: Sequence[Facts], gamma: float = 0) -> Row:
     ],
 )
 def test_the_length_penalty(n: int, gamma: float, expected: float) -> None:
-    assert penalty(n, gamma) == expected
+    assert response_length_penalty(n, gamma) == expected
 
 
 def test_a_negative_gamma_is_refused() -> None:
@@ -137,7 +144,7 @@ def test_the_mean_is_over_responses_and_nothing_leaves_silently() -> None:
 def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
     one = table([[1, 1]])
     one.status[0, 0] = 1  # unparsed, with a prediction all the same
-    (row,) = factscore(one, gamma=0)
+    (row,) = compute_factscore(one, gamma=0)
     assert (row["score"], row["score_min"], row["score_max"], row["n_unparsed"]) == (1, 0.5, 1, 1)
 
 
@@ -154,8 +161,8 @@ def test_systems_are_told_apart_and_first_taken_together() -> None:
         for n, system in enumerate(("b", None, "b"))
     ]
     verdicts = [{"claim_id": str(n), "evaluator": "e", "prediction": value} for n, value in enumerate((1, 0, 0))]
-    both = Judged.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
-    rows = factscore(both, gamma=0)
+    both = Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    rows = compute_factscore(both, gamma=0)
     assert [(row["system"], row["score"], row["n_responses"]) for row in rows] == [
         ("__all__", pytest.approx(1 / 3), 3),
         ("b", 0.5, 2),
@@ -186,30 +193,30 @@ def test_rows_of_one_fact_are_one_fact_that_any_of_them_supports() -> None:
         }
         for row, value in zip(claims, values, strict=True)
     ]
-    both = Judged.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
-    (row,) = factscore(both, gamma=0)
+    both = Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    (row,) = compute_factscore(both, gamma=0)
     assert (row["n_facts"], row["n_supported"], row["n_unscored"]) == (3, 1, 1)
     assert (row["score"], row["score_max"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
 
 
 def test_it_applies_where_claims_say_which_fact_or_which_response_abstained() -> None:
-    assert applies(table([[1], None]))
-    assert not applies(table([[1]]))
+    assert has_response_facts(table([[1], None]))
+    assert not has_response_facts(table([[1]]))
 
 
 def test_intervals_are_of_a_bootstrap_over_responses() -> None:
     values = np.array([0.0, 0.5, 1.0, 1.0])
-    low, high = bootstrap_mean(values, Intervals(replicates=4000, seed=3))
+    low, high = bootstrap_mean_interval(values, ClusterBootstrap(replicates=4000, seed=3))
     means = [values[[a, b, c, d]].mean() for a in range(4) for b in range(4) for c in range(4) for d in range(4)]
     assert low == pytest.approx(np.quantile(means, 0.025), abs=0.13)
     assert high == pytest.approx(np.quantile(means, 0.975), abs=0.13)
-    assert bootstrap_mean(values[:1], Intervals()) == (None, None)
+    assert bootstrap_mean_interval(values[:1], ClusterBootstrap()) == (None, None)
 
 
 # ----------------------------------------------------------------------------------------------------- with people
 
 
-def people(human: Sequence[float | None], predicted: Sequence[float | None]) -> Judged:
+def people(human: Sequence[float | None], predicted: Sequence[float | None]) -> Judgements:
     """Responses of twenty facts each, with these shares supported by people and by the evaluator (None: not known)."""
     facts: list[Facts] = [
         ["skipped"] * 20 if share is None else [int(n < round(20 * share)) for n in range(20)] for share in predicted
@@ -220,12 +227,12 @@ def people(human: Sequence[float | None], predicted: Sequence[float | None]) -> 
 
 def test_the_human_score_and_its_two_conventions() -> None:
     one = table([[1]], [(3, 1, 2)])
-    assert agreement(one)[0]["human"] == 0.75
-    assert agreement(one, irrelevant="unsupported")[0]["human"] == 0.5
+    assert compute_factscore_agreement(one)[0]["human"] == 0.75
+    assert compute_factscore_agreement(one, irrelevant="unsupported")[0]["human"] == 0.5
     none = table([[1]], [(0, 0, 2)])
-    assert agreement(none)[0]["human_annotated"] is None
-    assert agreement(none, irrelevant="unsupported")[0]["human_annotated"] == 0
-    assert agreement(none)[0]["human_respond_ratio"] == 1
+    assert compute_factscore_agreement(none)[0]["human_annotated"] is None
+    assert compute_factscore_agreement(none, irrelevant="unsupported")[0]["human_annotated"] == 0
+    assert compute_factscore_agreement(none)[0]["human_respond_ratio"] == 1
 
 
 def test_without_counts_people_score_by_labels() -> None:
@@ -234,8 +241,8 @@ def test_without_counts_people_score_by_labels() -> None:
         for n, label in enumerate((1, 1, 0, None))
     ]
     verdicts = [{"claim_id": str(n), "evaluator": "e", "prediction": 1} for n in range(4)]
-    both = Judged.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
-    row = agreement(both, gamma=0)[0]
+    both = Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    row = compute_factscore_agreement(both, gamma=0)[0]
     assert (row["human"], row["predicted"]) == (pytest.approx(2 / 3), 1.0)
 
 
@@ -247,7 +254,9 @@ def test_on_the_same_facts_like_is_compared_with_like() -> None:
         for n, label in enumerate(labels)
     ]
     verdicts = [{"claim_id": str(n), "evaluator": "e", "prediction": one} for n, one in enumerate(said)]
-    found = agreement(Judged.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts))))
+    found = compute_factscore_agreement(
+        Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+    )
     shares = {row["figure"]: (row["human"], row["predicted"]) for row in found}
     assert shares["init_score"] == (pytest.approx(2 / 3), pytest.approx(1 / 3))
     assert shares["same_facts"] == (pytest.approx(2 / 3), pytest.approx(2 / 3))
@@ -258,7 +267,7 @@ def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
     human = rng.integers(0, 21, 30) / 20
     predicted = np.round(20 * np.clip(human + rng.normal(0, 0.2, 30), 0, 1)) / 20
     both = people([*human, 0.5, None], [*predicted, None, 0.5])
-    found = agreement(both, intervals=Intervals(replicates=500))[0]
+    found = compute_factscore_agreement(both, intervals=ClusterBootstrap(replicates=500))[0]
     assert (found["system"], found["figure"], found["n"], found["n_missing"]) == ("s", "init_score", 30, 1)
     assert (found["n_annotated"], found["human_respond_ratio"]) == (31, 31 / 32)
     assert found["human_annotated"] == pytest.approx((human.sum() + 0.5) / 31)
@@ -269,7 +278,7 @@ def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
         assert found[f"{key}_r"] == pytest.approx(reference(human, predicted).statistic)
         assert found[f"{key}_p"] == pytest.approx(reference(human, predicted).pvalue)
         assert found[f"{key}_r_low"] < found[f"{key}_r"] < found[f"{key}_r_high"]
-    assert found == agreement(both, intervals=Intervals(replicates=500))[0]
+    assert found == compute_factscore_agreement(both, intervals=ClusterBootstrap(replicates=500))[0]
 
 
 @pytest.mark.parametrize(
@@ -283,27 +292,27 @@ def test_agreement_equals_scipys_and_leaves_nothing_out_silently() -> None:
 def test_an_undefined_correlation_is_null_with_a_reason(
     human: list[float | None], predicted: list[float | None], reason: str
 ) -> None:
-    for found in agreement(people(human, predicted), intervals=Intervals(replicates=20)):
+    for found in compute_factscore_agreement(people(human, predicted), intervals=ClusterBootstrap(replicates=20)):
         assert reason in found["reason"]
         assert (found["pearson_r"], found["pearson_p"], found["spearman_r_low"]) == (None, None, None)
         json.dumps(found, allow_nan=False)
 
 
 def test_thresholds_are_exceeded_strictly() -> None:
-    rows = thresholds(people([0.9, 0.7, 0.1, 0.0], [0.8, 0.2, 0.9, 0.0]))
+    rows = compute_factscore_thresholds(people([0.9, 0.7, 0.1, 0.0], [0.8, 0.2, 0.9, 0.0]))
     found = {one["threshold"]: one for one in rows if one["figure"] == "init_score"}
     half = found[0.5]
     assert [half[key] for key in ("n", "tp", "tn", "fp", "fn", "n_human", "n_predicted")] == [4, 1, 1, 1, 1, 2, 2]
     assert [half[key] for key in ("accuracy", "precision", "recall", "f1")] == [0.5] * 4
     assert found[0.1]["n_human"] == 2  # at the threshold is not above it
     assert [t for t, one in found.items() if one["best"]] == [0.1]
-    (none, _) = thresholds(people([0.1], [0.05]), grid=[0.9])
+    (none, _) = compute_factscore_thresholds(people([0.1], [0.05]), grid=[0.9])
     assert (none["precision"], none["recall"], none["f1"], none["best"]) == (None, None, None, False)
     assert (none["accuracy"], none["reason"]) == (1.0, "no response is above the threshold")
 
 
 def test_calibration_bins() -> None:
-    found = calibration(people([0.2, 0.4, 1.0, 0.5], [0.0, 0.05, 1.0, None]))
+    found = compute_factscore_calibration(people([0.2, 0.4, 1.0, 0.5], [0.0, 0.05, 1.0, None]))
     assert [(one["bin"], one["n"]) for one in found] == [(1, 2), (10, 1)]
     assert (found[0]["predicted"], found[0]["human"]) == (pytest.approx(0.025), pytest.approx(0.3))
 
@@ -329,7 +338,9 @@ def test_auc_equals_scikit_learns_with_ties_and_missing_scores() -> None:
     verdicts = validate_verdicts(
         pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "e", "score": given, "prediction": 1})
     )
-    rows = discrimination(Judged.join(claims, verdicts.sample(frac=1, random_state=0)), intervals=Intervals(300))
+    rows = compute_factscore_auc(
+        Judgements.join(claims, verdicts.sample(frac=1, random_state=0)), intervals=ClusterBootstrap(300)
+    )
     found = {one["system"]: one for one in rows}
     use = np.array([i % 50 != 0 and i % 40 != 1 for i in range(n)])
     for system, part in (("__all__", use), ("a", use & (np.arange(n) < 200)), ("b", use & (np.arange(n) >= 200))):
@@ -337,7 +348,9 @@ def test_auc_equals_scikit_learns_with_ties_and_missing_scores() -> None:
         assert found[system]["n"] == part.sum()
         assert found[system]["auc_low"] < found[system]["auc"] < found[system]["auc_high"]
     assert found["__all__"]["n_unscored"] == 10
-    one_class = discrimination(Judged.join(claims.assign(label=pd.array([1] * n, dtype="Int8")), verdicts))[0]
+    one_class = compute_factscore_auc(Judgements.join(claims.assign(label=pd.array([1] * n, dtype="Int8")), verdicts))[
+        0
+    ]
     assert (one_class["auc"], one_class["reason"]) == (None, "labels of one class only")
 
 
@@ -348,10 +361,10 @@ def test_the_re_implementations_figures_to_the_printed_digit(shared: Path, mode:
     examples = printed["per_example_results"]
     pairs = np.array([[one["ground_truth_accuracy"], one["predicted_score"]] for one in examples])
     assert len(pairs) == printed["evaluated_count"] == 493
-    found = errors(pairs)
+    found = compute_factscore_errors(pairs)
     rows = []
     for one in printed["metrics_by_threshold"].values():
-        rows.append(classified(pairs, one["threshold"]))
+        rows.append(classify_factscores_by_threshold(pairs, one["threshold"]))
         for theirs, ours in (
             ("accuracy", "accuracy"),
             ("precision", "precision"),

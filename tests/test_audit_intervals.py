@@ -8,22 +8,23 @@ import pytest
 from audit_tables import find, judged
 from scipy.special import ndtr, stdtrit
 
-from factaudit.audit import computable
-from factaudit.audit.core import permutation
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.kinds import distinct, tally
-from factaudit.audit.core.permutation import _plus, studentised_p
-from factaudit.audit.core.tallies import LABEL, says
-from factaudit.audit.differences import differences
-from factaudit.audit.quantification import quantification
-from factaudit.audit.ranking import ranking
-from factaudit.audit.rates import rates
+from factaudit.arrays.count_source import LABEL_FIELD, prediction_field
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.resampled_counts import resample_counts
+from factaudit.audit import list_computable_audits
+from factaudit.audit.differences import compute_evaluator_differences
+from factaudit.audit.quantification import compute_quantification_bias
+from factaudit.audit.ranking import compute_ranking_agreement
+from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.errors import UsageError
+from factaudit.stats import permutation
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.distinct_rows import count_distinct_clusters, count_distinct_rows
+from factaudit.stats.permutation import _sum_randomly_signed_clusters, studentised_permutation_p
 
 
 def clusters(rows: list[dict]) -> list[set[int]]:
-    codes = judged(rows, "e").clusters
+    codes = judged(rows, "e").cluster_codes
     return sorted((set(np.flatnonzero(codes == code).tolist()) for code in set(codes.tolist())), key=min)
 
 
@@ -50,7 +51,7 @@ def test_a_response_that_names_several_documents_stays_whole():
     assert clusters(rows) == [{0, 1, 2}, {3, 4}]
 
 
-def table(seed: int = 0, n: int = 400) -> Judged:
+def table(seed: int = 0, n: int = 400) -> Judgements:
     random = np.random.default_rng(seed)
     rows = []
     for number in range(n):
@@ -73,29 +74,29 @@ def table(seed: int = 0, n: int = 400) -> Judged:
 @pytest.mark.parametrize("pays", [0, 10**9])
 def test_statistics_give_what_the_rows_of_the_same_draws_give(monkeypatch, pays):
     """The figures of a replicate equal those of the table whose clusters are repeated as often as they were drawn."""
-    monkeypatch.setattr("factaudit.audit.core.intervals._MULTINOMIAL_PAYS", pays)
+    monkeypatch.setattr("factaudit.stats.cluster_bootstrap._MULTINOMIAL_PAYS", pays)
     joined = table()
-    intervals = Intervals(replicates=5, seed=3)
-    stratum, names = joined.datasets
+    intervals = ClusterBootstrap(replicates=5, seed=3)
+    stratum, names = joined.dataset_codes, joined.dataset_names
     weights = np.zeros((5, len(joined.label)))
     for at, name in enumerate(names):
         inside = np.flatnonzero(stratum == at)
         codes = (joined.label[inside] % 3).astype(int) * 3 + joined.prediction[0, inside] % 3
-        local = pd.factorize(joined.clusters[inside])[0]
+        local = pd.factorize(joined.cluster_codes[inside])[0]
         full = np.zeros((local.max() + 1, 9), dtype=int)
         np.add.at(full, (local, codes), 1)
-        kinds, times = distinct(full)
-        drawn = np.concatenate(list(intervals.weights(times, name)))
+        kinds, times = count_distinct_rows(full)
+        drawn = np.concatenate(list(intervals.draw_kind_weights(times, name)))
         assert drawn.sum(1) == pytest.approx(times.sum())
         # which kind each cluster is of; all the draws of a kind go to its first cluster
         kind = [int(np.flatnonzero((kinds == row).all(1))[0]) for row in full]
         first = {k: kind.index(k) for k in range(len(kinds))}
         for k, cluster in first.items():
             weights[:, inside[local == cluster]] = drawn[:, [k]]
-    counted = dict(intervals.counts(joined, joined.group("claim"), (LABEL, says(0))))
+    counted = dict(resample_counts(intervals, joined, joined.make_groups("claim"), (LABEL_FIELD, prediction_field(0))))
     for replicate in range(5):
         again = np.repeat(np.arange(len(joined.label)), weights[replicate].astype(int))
-        resampled = Judged(
+        resampled = Judgements(
             joined.claims.iloc[again].reset_index(drop=True),
             joined.evaluators,
             joined.label[again],
@@ -104,7 +105,7 @@ def test_statistics_give_what_the_rows_of_the_same_draws_give(monkeypatch, pays)
             joined.status[:, again],
         )
         for name in names:
-            row = find(rates(resampled), dataset=name, evaluator="e")
+            row = find(compute_evaluator_rates(resampled), dataset=name, evaluator="e")
             tn, fp = counted[name][0][replicate, 0, 0:2]
             fn, tp = counted[name][0][replicate, 0, 3:5]
             assert (row["tpr"], row["tnr"]) == (pytest.approx(tp / (tp + fn)), pytest.approx(tn / (tn + fp)))
@@ -114,15 +115,15 @@ def test_statistics_give_what_the_rows_of_the_same_draws_give(monkeypatch, pays)
 def test_distinct_clusters_and_their_numbers_give_the_clusters_back():
     random = np.random.default_rng(0)
     statistics = random.integers(0, 3, (500, 3))
-    kinds, times = distinct(statistics)
+    kinds, times = count_distinct_rows(statistics)
     assert sorted(map(tuple, np.repeat(kinds, times, axis=0))) == sorted(map(tuple, statistics))
     assert len({tuple(kind) for kind in kinds}) == len(kinds)
-    shuffled = distinct(random.permutation(statistics))
+    shuffled = count_distinct_rows(random.permutation(statistics))
     assert (shuffled[0] == kinds).all()
     assert (shuffled[1] == times).all()
     codes = random.integers(0, 4, 60)
     for groups in (np.arange(60), np.arange(60) // 3):
-        kinds, times = tally(groups, codes, 4)
+        kinds, times = count_distinct_clusters(groups, codes, 4)
         assert (times @ kinds).tolist() == np.bincount(codes, minlength=4).tolist()
         assert times.sum() == len(set(groups.tolist()))
 
@@ -131,7 +132,7 @@ def test_distinct_clusters_and_their_numbers_give_the_clusters_back():
 def test_both_ways_to_draw_have_the_moments_of_a_bootstrap(n_kinds):
     times = np.full(n_kinds, 600 // n_kinds)
     total = int(times.sum())
-    drawn = np.concatenate(list(Intervals(replicates=4000, seed=1).weights(times, "d")))
+    drawn = np.concatenate(list(ClusterBootstrap(replicates=4000, seed=1).draw_kind_weights(times, "d")))
     share = times / total
     assert (drawn.sum(1) == total).all()
     assert drawn.mean(0) == pytest.approx(total * share, rel=0.15)
@@ -145,7 +146,7 @@ def test_percentiles_are_numpys_to_the_last_digit(n_clusters):
     replicates[random.random(replicates.shape) < 0.2] = np.nan
     replicates[:200, 1] = np.nan
     replicates[:, 2, 3], replicates[:, 3, 0] = np.nan, random.random(301)
-    low, high = Intervals(replicates=301).ends(replicates, n_clusters)
+    low, high = ClusterBootstrap(replicates=301).percentile_ends(replicates, n_clusters)
     tail = (1 - 0.95) / 2
     if n_clusters is not None:
         tail = ndtr(-stdtrit(n_clusters - 1, 1 - tail) * np.sqrt(n_clusters / (n_clusters - 1)))
@@ -159,19 +160,19 @@ def test_percentiles_are_numpys_to_the_last_digit(n_clusters):
 @pytest.mark.parametrize("shared", [True, False])
 def test_coins_are_numpys_binomial_numbers(most, shared, monkeypatch):
     if not shared:
-        monkeypatch.setattr(permutation, "fits", lambda n_bytes: False)
+        monkeypatch.setattr(permutation, "can_cache_random_numbers", lambda n_bytes: False)
     times = np.random.default_rng(0).integers(1, most + 1, 40)
     times[0] = most
-    mine = _plus(times, 300, [3, most], np.eye(40))
+    mine = _sum_randomly_signed_clusters(times, 300, [3, most], np.eye(40))
     np.testing.assert_array_equal(mine, np.random.default_rng([3, most]).binomial(times, 0.5, (300, 40)))
-    fewer = _plus(times[:30], 20, [3, most], np.eye(30))
+    fewer = _sum_randomly_signed_clusters(times[:30], 20, [3, most], np.eye(30))
     np.testing.assert_array_equal(fewer, np.random.default_rng([3, most]).binomial(times[:30], 0.5, (20, 30)))
 
 
 def test_coins_of_many_kinds_are_fair_and_one_for_each_cluster(monkeypatch):
     monkeypatch.setattr(permutation, "_MANY_KINDS", 10)
     times = np.array([1, 1, 2, 3, 7, 8, 9, 16, 17, 40, 64, 100])
-    heads = _plus(times, 20_000, [3], np.eye(len(times)))
+    heads = _sum_randomly_signed_clusters(times, 20_000, [3], np.eye(len(times)))
     again = np.random.default_rng([3]).binomial(times, 0.5, heads.shape)
     assert not np.array_equal(heads, again), "bits were tossed"
     assert (heads.min(0)[:6] == 0).all()
@@ -180,24 +181,24 @@ def test_coins_of_many_kinds_are_fair_and_one_for_each_cluster(monkeypatch):
     assert heads.mean(0) == pytest.approx(times / 2, abs=0.02 * np.sqrt(times.max()))
     np.testing.assert_allclose(np.cov(heads.T), np.diag(times / 4), atol=0.04 * times.max() / 4)
     assert heads.var(0) == pytest.approx(times / 4, rel=0.06)
-    np.testing.assert_array_equal(_plus(times, 20_000, [3], np.eye(len(times))), heads)
+    np.testing.assert_array_equal(_sum_randomly_signed_clusters(times, 20_000, [3], np.eye(len(times))), heads)
 
 
 def test_no_difference_on_paper_is_never_significant():
     # 0.1 + 0.2 - 0.3 in the place of 0: of three clusters a gains one and two claims, and loses three.
     gains, sizes = np.array([[1], [2], [-3], [0]]), np.full((4, 1), 10)
-    assert studentised_p(gains, sizes, np.array([0.1]), [0], 500) == 1.0
+    assert studentised_permutation_p(gains, sizes, np.array([0.1]), [0], 500) == 1.0
 
 
 def test_all_who_resample_as_many_clusters_of_a_dataset_share_the_draws():
-    intervals, statistics = Intervals(replicates=50, seed=9), np.random.default_rng(0).integers(0, 9, (30, 2))
-    (drawn,) = intervals.draws(30, "d")
-    (again,) = Intervals(replicates=50, seed=9).draws(30, "d")
+    intervals, statistics = ClusterBootstrap(replicates=50, seed=9), np.random.default_rng(0).integers(0, 9, (30, 2))
+    (drawn,) = intervals.draw_cluster_weights(30, "d")
+    (again,) = ClusterBootstrap(replicates=50, seed=9).draw_cluster_weights(30, "d")
     assert np.shares_memory(drawn, again), "drawn once"
-    assert not np.array_equal(drawn, next(iter(intervals.draws(30, "other"))))
-    assert not np.array_equal(drawn, next(iter(Intervals(replicates=50, seed=8).draws(30, "d"))))
-    kinds, times = distinct(statistics)
-    several = intervals.sums([statistics, statistics + 0.5], "d")
+    assert not np.array_equal(drawn, next(iter(intervals.draw_cluster_weights(30, "other"))))
+    assert not np.array_equal(drawn, next(iter(ClusterBootstrap(replicates=50, seed=8).draw_cluster_weights(30, "d"))))
+    kinds, times = count_distinct_rows(statistics)
+    several = intervals.resample_sums([statistics, statistics + 0.5], "d")
     for found, rows in zip(
         several, (np.repeat(kinds, times, axis=0), np.repeat(kinds + 0.5, times, axis=0)), strict=True
     ):
@@ -206,17 +207,22 @@ def test_all_who_resample_as_many_clusters_of_a_dataset_share_the_draws():
 
 def test_seeds_reproduce_and_another_dataset_or_block_size_changes_nothing(monkeypatch):
     joined = table()
-    intervals = Intervals(replicates=100, seed=7)
-    rows = {name: audit.compute(joined, intervals=intervals) for name, audit in computable().items()}
+    intervals = ClusterBootstrap(replicates=100, seed=7)
+    rows = {name: audit.compute(joined, intervals=intervals) for name, audit in list_computable_audits().items()}
     assert rows == {
-        name: audit.compute(joined, intervals=Intervals(replicates=100, seed=7)) for name, audit in computable().items()
+        name: audit.compute(joined, intervals=ClusterBootstrap(replicates=100, seed=7))
+        for name, audit in list_computable_audits().items()
     }
-    assert rows["rates"] == rates(joined, intervals=Intervals(replicates=9, seed=8)), "not resampled"
-    assert rows["differences"] != differences(joined, intervals=Intervals(replicates=100, seed=8))
-    monkeypatch.setattr("factaudit.audit.core.intervals._BLOCK", 500)
-    assert rows["ranking"] == ranking(joined, intervals=intervals)
+    assert rows["rates"] == compute_evaluator_rates(joined, intervals=ClusterBootstrap(replicates=9, seed=8)), (
+        "not resampled"
+    )
+    assert rows["differences"] != compute_evaluator_differences(
+        joined, intervals=ClusterBootstrap(replicates=100, seed=8)
+    )
+    monkeypatch.setattr("factaudit.stats.cluster_bootstrap._BLOCK_NUMBERS", 500)
+    assert rows["ranking"] == compute_ranking_agreement(joined, intervals=intervals)
     inside = np.flatnonzero(joined.claims["dataset"] == "x")
-    alone = Judged(
+    alone = Judgements(
         joined.claims.iloc[inside].reset_index(drop=True),
         joined.evaluators,
         joined.label[inside],
@@ -225,17 +231,17 @@ def test_seeds_reproduce_and_another_dataset_or_block_size_changes_nothing(monke
         joined.status[:, inside],
     )
     assert [row for row in rows["rates"] if row["dataset"] == "x"] == [
-        row for row in rates(alone, intervals=intervals) if row["dataset"] == "x"
+        row for row in compute_evaluator_rates(alone, intervals=intervals) if row["dataset"] == "x"
     ]
 
 
 def test_nothing_to_resample_is_no_interval():
     rows = [{"doc_id": "1", "label": i % 2, "e": int(i > 3)} for i in range(8)]
-    row = find(rates(judged(rows, "e"), intervals=Intervals(50)), dataset="d")
+    row = find(compute_evaluator_rates(judged(rows, "e"), intervals=ClusterBootstrap(50)), dataset="d")
     assert row["bacc"] is not None
     assert row["bacc_low"] is row["bacc_high"] is row["ppr_low"] is None
     lone = [{"label": 1, "e": i % 2} for i in range(9)] + [{"label": 0, "e": 0}]
-    row = find(rates(judged(lone, "e"), intervals=Intervals(50)), dataset="d")
+    row = find(compute_evaluator_rates(judged(lone, "e"), intervals=ClusterBootstrap(50)), dataset="d")
     assert row["tnr"] == 1.0
     assert row["tnr_low"] is row["bacc_high"] is None
     assert row["tpr_low"] < row["tpr"] < row["tpr_high"]
@@ -247,10 +253,10 @@ def test_nothing_to_resample_is_no_interval():
 )
 def test_impossible_settings_are_refused(arguments, message):
     with pytest.raises(UsageError, match=message):
-        Intervals(**arguments)
+        ClusterBootstrap(**arguments)
 
 
-def clustered(random: np.random.Generator, n_docs: int = 120) -> Judged:
+def clustered(random: np.random.Generator, n_docs: int = 120) -> Judgements:
     """Claims of two systems on documents, some hard and some easy: labels and predictions agree within a document.
 
     True values: error rate 0.3 of system a and 0.5 of b; TPR 0.8, TNR 0.6.
@@ -289,9 +295,9 @@ def test_95_percent_intervals_cover_in_92_to_98_percent_of_400_data_sets():
     naive = 0
     for seed in range(400):
         joined = clustered(np.random.default_rng([11, seed]))
-        intervals = Intervals(replicates=400, seed=seed)
-        row = find(rates(joined, intervals=intervals), dataset="d")
-        row |= find(quantification(joined, levels=["claim"], intervals=intervals), system="a")
+        intervals = ClusterBootstrap(replicates=400, seed=seed)
+        row = find(compute_evaluator_rates(joined, intervals=intervals), dataset="d")
+        row |= find(compute_quantification_bias(joined, levels=["claim"], intervals=intervals), system="a")
         for key, value in expected.items():
             covered[key] += row[f"{key}_low"] <= value <= row[f"{key}_high"]
         n, p = row["n"], row["labelled_error_rate"]
@@ -303,10 +309,10 @@ def test_95_percent_intervals_cover_in_92_to_98_percent_of_400_data_sets():
 
 def test_intervals_of_differences_and_correlations_hold_the_estimate():
     joined = table()
-    for row in differences(joined, intervals=Intervals(300)):
+    for row in compute_evaluator_differences(joined, intervals=ClusterBootstrap(300)):
         assert row["difference_low"] <= row["difference"] <= row["difference_high"]
         assert (row["p_permutation"] is None) == (row["dataset"] == "__macro__")
-    for row in ranking(joined, intervals=Intervals(300)):
+    for row in compute_ranking_agreement(joined, intervals=ClusterBootstrap(300)):
         if row["kendall_tau"] is not None:
             assert -1 <= row["kendall_tau_low"] <= row["kendall_tau_high"] <= 1
             assert -1 <= row["pearson_r_low"] <= row["pearson_r_high"] <= 1

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from factaudit.audit.annotators import annotator_agreement
-from factaudit.audit.core.agreement import krippendorff_alpha
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.people import compare_with_machine, human_scores
-from factaudit.audit.popularity import popularity
-from factaudit.datasets.people import Annotation, read_annotations
+from factaudit.audit.annotator_agreement import compute_biography_annotator_agreement
+from factaudit.audit.dfactscore_people import compare_human_and_machine_dfactscores, compute_human_dfactscores
+from factaudit.audit.popularity import compute_entity_popularity
+from factaudit.datasets.biography_annotations import BiographyFactAnnotation, read_biography_fact_annotations
 from factaudit.errors import InputError
+from factaudit.stats.agreement import krippendorff_alpha
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
 
 
 def note(fact: str, label: str, page: str | None = None, entity: str = "A", **more: Any) -> Row:
-    one = Annotation.model_validate(
+    one = BiographyFactAnnotation.model_validate(
         {
             "system": "s",
             "response_id": "r",
@@ -37,27 +37,29 @@ def note(fact: str, label: str, page: str | None = None, entity: str = "A", **mo
 
 
 def test_scores_by_people() -> None:
-    (row,) = human_scores([note("a", "S", "A"), note("b", "S", "B"), note("c", "NS"), note("d", "IR"), note("e", "S")])
+    (row,) = compute_human_dfactscores(
+        [note("a", "S", "A"), note("b", "S", "B"), note("c", "NS"), note("d", "IR"), note("e", "S")]
+    )
     # a and e are of the entity's page, b of another; c is not supported, d irrelevant.
     assert (row["factscore"], row["dfactscore"]) == (0.75, 0.5)
     assert (row["n_facts"], row["n_irrelevant"], row["n_biographies"], row["n_entities"]) == (4, 1, 1, 2)
     # Not supported by the linked page but by another person's (Fig. 3, step 4).
-    (row,) = human_scores([note("a", "S", "A"), note("b", "NS", "B"), note("c", "NS", "A")])
+    (row,) = compute_human_dfactscores([note("a", "S", "A"), note("b", "NS", "B"), note("c", "NS", "A")])
     assert (row["factscore"], row["dfactscore"], row["n_entities"]) == (pytest.approx(2 / 3), pytest.approx(1 / 3), 2)
-    (row,) = human_scores([note("a", "S"), note("b", "NS", "B")])
+    (row,) = compute_human_dfactscores([note("a", "S"), note("b", "NS", "B")])
     assert (row["factscore"], row["dfactscore"], row["n_entities"]) == (1, 0.5, 2)
-    (empty,) = human_scores([note("d", "IR")])
+    (empty,) = compute_human_dfactscores([note("d", "IR")])
     assert empty["factscore"] is None
 
 
 def test_annotations_are_read_and_checked(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     file.write_text("system,response_id,annotator,biography,entity,fact,label,page\ns,1,x,1,A,He sang.,S,A\n")
-    (one,) = read_annotations(file)
+    (one,) = read_biography_fact_annotations(file)
     assert (one["response_id"], one["label"], one["page"]) == ("1", "S", "A")
     file.write_text("system,response_id,biography,fact,label\ns,1,1,He sang.,yes\n")
     with pytest.raises(InputError, match="row 1, column 'label'"):
-        read_annotations(file)
+        read_biography_fact_annotations(file)
 
 
 def test_krippendorffs_alpha_of_his_own_example() -> None:
@@ -84,7 +86,7 @@ def test_agreement_of_two_annotators() -> None:
         for name, own in labels.items()
         for n, label in enumerate(own)
     ]
-    rows = {row["judgement"]: row for row in annotator_agreement(notes)}
+    rows = {row["judgement"]: row for row in compute_biography_annotator_agreement(notes)}
     facts = rows["fact label"]
     assert (facts["n_units"], facts["n_annotators"], facts["percent"]) == (8, 2, 6 / 8)
     # Cohen by hand: expected = (5*5 + 2*2 + 1*1) / 64.
@@ -95,11 +97,14 @@ def test_agreement_of_two_annotators() -> None:
     assert rows["entity"]["percent"] == 0.0
     # Per system, and of all together where there are several.
     other = [one | {"system": "t", "label": "S"} for one in notes]
-    both = {(row["system"], row["judgement"]): row["percent"] for row in annotator_agreement([*notes, *other])}
+    both = {
+        (row["system"], row["judgement"]): row["percent"]
+        for row in compute_biography_annotator_agreement([*notes, *other])
+    }
     assert both["s", "fact label"] == 6 / 8
     assert both["t", "fact label"] == 1
     assert both["__all__", "fact label"] == 14 / 16
-    alone = annotator_agreement([note("a", "S")])
+    alone = compute_biography_annotator_agreement([note("a", "S")])
     assert all(row["percent"] is None and row["reason"] for row in alone)
 
 
@@ -115,7 +120,10 @@ def test_people_beside_the_machine() -> None:
             scores = {"init_factscore": true + 0.02, "init_dfactscore": true - 0.1 + random.normal(0, 0.02)}
             machine.append({**key, **scores, "n_biographies": 1 + n % 3 + (n == 4), "n_entities": 2 + n % 2})
     machine.pop()
-    rows = {row["system"]: row for row in compare_with_machine(people, machine, intervals=Intervals(500))}
+    rows = {
+        row["system"]: row
+        for row in compare_human_and_machine_dfactscores(people, machine, intervals=ClusterBootstrap(500))
+    }
     assert (rows["__all__"]["n"], rows["__all__"]["n_unmatched"]) == (59, 1)
     own = [(p["dfactscore"], m["init_dfactscore"]) for p, m in zip(people[:30], machine[:30], strict=True)]
     expected = stats.pearsonr(*zip(*own, strict=True)).statistic
@@ -139,7 +147,7 @@ def test_several_annotators_of_a_response_are_averaged() -> None:
         for name, value in (("x", 0.4), ("y", 0.8))
     ]
     machine = [{"system": "s", "response_id": "r", "init_factscore": 0.5, "init_dfactscore": 0.5}]
-    row = compare_with_machine(people, machine)[1]
+    row = compare_human_and_machine_dfactscores(people, machine)[1]
     assert row["human_factscore"] == pytest.approx(0.6)
     assert row["factscore_pearson_r"] is None
     assert "too few" in row["reason"]
@@ -151,9 +159,9 @@ def test_popularity() -> None:
         return {"candidates": candidates, "groups": groups}
 
     views = {"A": 100.0, "B": 10.0, "C": 1.0}
-    row = popularity([response("A", ["A", "B", "C"]), response("B", ["A", "B"])], views)
+    row = compute_entity_popularity([response("A", ["A", "B", "C"]), response("B", ["A", "B"])], views)
     assert (row["n"], row["most_viewed"], row["mean_rank"]) == (2, 0.5, 0.5)
     assert row["by_chance"] == pytest.approx((1 / 3 + 1 / 2) / 2)
-    without = popularity([response("A", ["A", "Z"]), response("A", ["A"])], views)
+    without = compute_entity_popularity([response("A", ["A", "Z"]), response("A", ["A"])], views)
     assert (without["n"], without["n_without_views"], without["most_viewed"]) == (0, 1, None)
     assert without["reason"]

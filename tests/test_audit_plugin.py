@@ -13,7 +13,7 @@ from audit_tables import tables
 from click.testing import CliRunner
 
 import factaudit.audit
-from factaudit.audit import computable, declared, docs
+from factaudit.audit import docs, list_computable_audits, load_all_audits
 from factaudit.cli import cli
 from factaudit.results import Results, compare
 
@@ -21,23 +21,29 @@ from factaudit.results import Results, compare
 FRESH = '''
     """How many of the labels say attributable?"""
 
-    from factaudit.audit.core.declare import Audit, Check, Column, Finding, shared
-    from factaudit.audit.core.plot import DotPlot
+    from factaudit.audit.core.audit_declaration import (
+        Audit,
+        Check,
+        Column,
+        Finding,
+        pick_shared_columns,
+    )
+    from factaudit.audit.core.plot_specs import DotPlotSpec
 
 
-    def balance(judged, *, least=0.4, intervals=None):
-        dataset, names = judged.datasets
-        labels = [judged.label[dataset == at] for at in range(len(names))]
+    def balance(judgements, *, least=0.4, intervals=None):
+        dataset, names = judgements.dataset_codes, judgements.dataset_names
+        labels = [judgements.label[dataset == at] for at in range(len(names))]
         return [
             {"dataset": name, "evaluator": evaluator, "n": len(found), "attributable_share": float((found == 1).mean()),
              "enough": bool((found == 1).mean() >= least), "reason": None}
             for name, found in zip(names, labels)
-            for evaluator in judged.evaluators
+            for evaluator in judgements.evaluators
         ]
 
 
-    def lopsided(audited):
-        for row in audited.rows("balance"):
+    def lopsided(audited_run):
+        for row in audited_run.rows("balance"):
             if not row["enough"]:
                 text = f"{row['dataset']} is lopsided."
                 yield Finding("warn", None, row["dataset"], text, {"attributable_share": row["attributable_share"]})
@@ -45,19 +51,19 @@ FRESH = '''
 
     AUDIT = Audit(
         name="balance",
-        place=15,
+        after="rates",
         title="A fresh section on balance",
         question="Are the labels of both classes?",
         formula="Share = labels of 1 / labels.",
         text="What a fresh audit has to say.",
         columns={
-            **shared("dataset", "evaluator", "n", "reason"),
+            **pick_shared_columns("dataset", "evaluator", "n", "reason"),
             "attributable_share": Column("labels of 1", "percent", "share of the labels that are 1"),
             "enough": Column("enough", "text", "whether there are enough"),
         },
         options={"least": "the least share that is enough"},
         compute=balance,
-        plots=(DotPlot(what="A fresh figure of labels", keys=("attributable_share",)),),
+        plots=(DotPlotSpec(what="A fresh figure of labels", keys=("attributable_share",)),),
         checks=(Check("lopsided", "Lopsided labels", "labels are mostly of one class", lopsided),),
     )
 '''
@@ -78,10 +84,10 @@ def added(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
         target = "fresh_balance:AUDIT" if "attribute" in request.param else "fresh_balance"
         (info / "entry_points.txt").write_text(f"[factaudit.audits]\nbalance = {target}\n")
         monkeypatch.syspath_prepend(str(tmp_path))
-    declared.cache_clear()
+    load_all_audits.cache_clear()
     yield
     monkeypatch.undo()
-    declared.cache_clear()
+    load_all_audits.cache_clear()
 
 
 def rows() -> list[dict]:
@@ -97,17 +103,17 @@ def said_by(folder: Path) -> dict[str, str]:
         for path in folder.rglob("*")
         if path.suffix in (".html", ".md", ".csv", ".svg")
     }
-    found["docs"] = docs.page(computable().values())
+    found["docs"] = docs.render_audits_page(list_computable_audits().values(), Path("docs/figures"))
     found["list"] = CliRunner().invoke(cli, ["list", "audits"]).output
     return found
 
 
 def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
-    assert list(declared()).index("balance") == list(declared()).index("rates") + 1
+    assert list(load_all_audits()).index("balance") == list(load_all_audits()).index("rates") + 1
     found = said_by(tmp_path / "run")
     results = Results.load(tmp_path / "run")
     assert [row["attributable_share"] for row in results.rows("balance")] == [0.25]
-    assert [each["statement"] for each in results.findings if each["id"] == "lopsided"] == ["d is lopsided."]
+    assert [each["statement"] for each in results.finding_rows if each["id"] == "lopsided"] == ["d is lopsided."]
     for page in (found["report.html"], found["report.md"]):
         for text in (
             "A fresh section on balance",
@@ -116,10 +122,11 @@ def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
             "Lopsided labels",
         ):
             assert text in page
-        assert re.search(r"A fresh figure of labels\. Share = labels of 1 / labels\. .*n = 40 behind each point", page)
+        assert re.search(r"A fresh figure of labels\. .*n = 40 behind each point", page)
+        assert "Share = labels of 1 / labels." in page
     assert found["tables/balance.csv"].splitlines()[1] == "d,e,40,0.25,False,"
     assert "<path" in found["figures/balance.svg"]
-    assert results.figure("balance").panels
+    assert results.figure("balance").axes
     assert "## `balance`" in found["docs"]
     assert "| `least` | the least share that is enough; default `0.4` |" in found["docs"]
     assert "| `lopsided` | labels are mostly of one class |" in found["docs"]
@@ -129,7 +136,7 @@ def test_an_audit_that_is_added_is_everywhere(added, tmp_path):
 
 
 def test_an_audit_that_is_removed_is_nowhere(tmp_path):
-    assert "balance" not in declared()
+    assert "balance" not in load_all_audits()
     found = said_by(tmp_path)
     assert not [name for name, text in found.items() if "fresh" in text.lower() or "balance.csv" in name]
 
@@ -149,11 +156,11 @@ def test_a_package_whose_audits_do_not_load_is_left_out_with_a_warning(tmp_path,
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[factaudit.audits]\nbroken = acme_absent\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    declared.cache_clear()
+    load_all_audits.cache_clear()
     with pytest.warns(UserWarning, match="audits of the package broken are left out: No module named 'acme_absent'"):
-        assert "rates" in declared()
+        assert "rates" in load_all_audits()
     monkeypatch.undo()
-    declared.cache_clear()
+    load_all_audits.cache_clear()
 
 
 #: Where audits are gone through.
@@ -167,11 +174,11 @@ def test_an_audit_is_named_in_its_own_file_only(root: Path):
     files = {short: path for short, path in files.items() if short.parts[0] in ROOMS}
     homes = {
         name: Path("audit") / f"{audit.compute.__module__.rpartition('.')[2]}.py"
-        for name, audit in computable().items()
+        for name, audit in list_computable_audits().items()
     }
     assert set(homes.values()) <= set(files)
     # FActScore is the name of an audit, and of a figure of another; pairs are an audit, and an option of another.
-    others = {key for audit in declared().values() for key in (*audit.columns, *audit.options)}
+    others = {key for audit in load_all_audits().values() for key in (*audit.columns, *audit.options)}
     homes = {name: home for name, home in homes.items() if name not in others}
     for short, path in files.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -185,5 +192,6 @@ def test_an_audit_is_named_in_its_own_file_only(root: Path):
 
 @pytest.mark.parametrize("name", ["surface_bias", "surface_trend", "chunking_rates", "stability"])
 def test_a_name_that_is_no_common_word_stands_in_one_file(root: Path, name: str):
-    naming = [path.name for path in (root / "factaudit").rglob("*.py") if name in path.read_text(encoding="utf-8")]
-    assert len(naming) == 1
+    texts = {path: path.read_text(encoding="utf-8") for path in (root / "factaudit").rglob("*.py")}
+    # Only the next one says that it stands after it.
+    assert len([path for path, text in texts.items() if name in text.replace(f'after="{name}"', "")]) == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,18 +15,18 @@ from audit_tables import judged, tables
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from factaudit.audit import computable
-from factaudit.audit.consistency import consistency
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.differences import differences
-from factaudit.audit.findings import findings
-from factaudit.audit.headroom import headroom
-from factaudit.audit.quantification import quantification
-from factaudit.audit.rates import rates
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit import list_computable_audits
+from factaudit.audit.consistency import compute_evaluator_consistency
+from factaudit.audit.differences import compute_evaluator_differences
+from factaudit.audit.findings import collect_findings
+from factaudit.audit.headroom import compute_headroom
+from factaudit.audit.quantification import compute_quantification_bias
+from factaudit.audit.rates import compute_evaluator_rates
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
-SMALL = Intervals(replicates=20, seed=1)
+SMALL = ClusterBootstrap(replicates=20, seed=1)
 #: Without shrinking: an example of these tables is small, and shrinking runs every audit for minutes.
 QUICK = settings(phases=[Phase.explicit, Phase.reuse, Phase.generate])
 ROW = st.fixed_dictionaries(
@@ -52,8 +52,19 @@ COLUMNS = ["system", "response_id", "doc_id", "label", "doc", "task", *EVALUATOR
 LACKS = st.sets(st.sampled_from(COLUMNS), max_size=4).map(dict.fromkeys)
 
 
-def run(table: Judged, intervals: Intervals | None = SMALL) -> dict[str, list[Row]]:
-    return {name: audit.compute(table, intervals=intervals) for name, audit in computable().items()}
+NAMES = tuple(list_computable_audits())
+
+
+@pytest.fixture(scope="module", params=[NAMES], ids=[" ".join(NAMES)])
+def names(request: pytest.FixtureRequest) -> tuple[str, ...]:
+    """All audits; with ``-k NAME`` that one."""
+    return tuple(name for name in NAMES if name == request.config.option.keyword) or NAMES
+
+
+def run(
+    table: Judgements, intervals: ClusterBootstrap | None = SMALL, names: Sequence[str] = NAMES
+) -> dict[str, list[Row]]:
+    return {name: list_computable_audits()[name].compute(table, intervals=intervals) for name in names}
 
 
 def figures(row: Row) -> Iterable[str]:
@@ -74,13 +85,13 @@ def check_rows(audits: dict[str, list[Row]]) -> None:
                     assert row["reason"], (name, key, row)
             for key in figures(row):
                 check_ends(name, key, row)
-    json.dumps(audits, allow_nan=False)
-    for finding in findings(audits):
+    json.dumps({name: list(rows) for name, rows in audits.items()}, allow_nan=False)
+    for finding in collect_findings(audits):
         assert list(finding) == ["id", "severity", "evaluator", "dataset", "statement", "evidence"]
         assert finding["severity"] in ("fail", "warn", "ok")
         assert "None" not in finding["statement"]
         assert "nan" not in finding["statement"].split()
-    json.dumps(findings(audits), allow_nan=False)
+    json.dumps(collect_findings(audits), allow_nan=False)
 
 
 def check_ends(name: str, key: str, row: Row) -> None:
@@ -97,7 +108,7 @@ def check_ends(name: str, key: str, row: Row) -> None:
         assert low < high or key == "kendall_tau" or "factscore" in name, (name, key, row)
 
 
-def check_labels(table: Judged, audits: dict[str, list[Row]]) -> None:
+def check_labels(table: Judgements, audits: dict[str, list[Row]]) -> None:
     """What the labels say is over all of them, and the same whichever evaluator stands beside them."""
     said: dict[Any, set[Any]] = {}
     labels = (
@@ -109,26 +120,27 @@ def check_labels(table: Judged, audits: dict[str, list[Row]]) -> None:
     )
     labels += ("p_labelled", "orderable", "detectable_10", "labelled_system")
     for name in ("quantification", "headroom", "ranking_pairs"):
-        for row in audits[name]:
+        for row in audits.get(name, ()):
             about = tuple(row.get(k) for k in ("dataset", "level", "system", "group", "system_a", "system_b"))
             for key in labels:
                 if key in row:
                     said.setdefault((name, key, *about), set()).add(row[key])
     assert {key: values for key, values in said.items() if len(values) > 1} == {}
     whole = table.claims.assign(label=table.label)
-    for row in audits["quantification"]:
+    for row in audits.get("quantification", ()):
         if row["level"] == "claim":
             mine = whole[whole["dataset"] == row["dataset"]]
             mine = mine if row["system"] == "__all__" else mine[mine["system"] == row["system"]]
             of = mine["label"][mine["label"] >= 0]
+            assert row["n_labelled"] == len(of)
             assert row["labelled_error_rate"] == (pytest.approx((of == 0).mean()) if len(of) else None)
 
 
 @settings(QUICK, max_examples=25)
 @given(ROWS)
-def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure_and_labels_are_all_labels(rows):
+def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure_and_labels_are_all_labels(names, rows):
     table = judged(rows, *EVALUATORS)
-    audits = run(table)
+    audits = run(table, names=names)
     check_rows(audits)
     check_labels(table, audits)
 
@@ -136,13 +148,14 @@ def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure_
 @pytest.mark.slow
 @settings(QUICK, max_examples=25)
 @given(ROWS, ROWS, LACKS, LACKS)
-def test_a_dataset_has_the_same_rows_alone_and_beside_one_that_lacks_whole_columns(mine, others, lacks, they_lack):
-    """But in `discrimination`, which gives rows to each evaluator that has a score of any dataset."""
+def test_a_dataset_has_the_same_rows_alone_and_beside_one_that_lacks_whole_columns(
+    names, mine, others, lacks, they_lack
+):
     mine = [row | {"dataset": "x", "claim_id": f"x{at}", "pair_of": None} | lacks for at, row in enumerate(mine)]
     others = [row | {"dataset": "a", "pair_of": None} | they_lack for row in others]
-    alone, both = (run(judged(rows, *EVALUATORS)) for rows in (mine, [*others, *mine]))
+    alone, both = (run(judged(rows, *EVALUATORS), names=names) for rows in (mine, [*others, *mine]))
     check_rows(both)
-    for name in alone.keys() - {"discrimination"}:
+    for name in alone:
         found, expected = ([row for row in of[name] if row.get("dataset") == "x"] for of in (both, alone))
         assert [list(row.values()) for row in found] == [
             [pytest.approx(value, abs=1e-9) if isinstance(value, float) else value for value in row.values()]
@@ -153,25 +166,25 @@ def test_a_dataset_has_the_same_rows_alone_and_beside_one_that_lacks_whole_colum
 @pytest.mark.slow
 @settings(QUICK, max_examples=15)
 @given(ROWS, st.randoms(use_true_random=False))
-def test_any_permutation_of_rows_gives_the_same_results(rows, random):
+def test_any_permutation_of_rows_gives_the_same_results(names, rows, random):
     rows = [{"claim_id": f"c{number}"} | row for number, row in enumerate(rows)]
     claims, verdicts = tables(rows, EVALUATORS)
-    expected = run(Judged.join(claims, verdicts))
+    expected = run(Judgements.join(claims, verdicts), names=names)
     order, other = list(range(len(claims))), list(range(len(verdicts)))
     random.shuffle(order)
     random.shuffle(other)
-    shuffled = Judged.join(claims.iloc[order].reset_index(drop=True), verdicts.iloc[other].reset_index(drop=True))
-    found = run(shuffled)
+    shuffled = Judgements.join(claims.iloc[order].reset_index(drop=True), verdicts.iloc[other].reset_index(drop=True))
+    found = run(shuffled, names=names)
     assert found.keys() == expected.keys()
     for name in expected:
         assert found[name] == expected[name], name
-    assert findings(found) == findings(expected)
+    assert collect_findings(found) == collect_findings(expected)
 
 
 @settings(QUICK, max_examples=50)
 @given(ROWS)
 def test_bacc_is_the_mean_of_tpr_and_tnr(rows):
-    for row in rates(judged(rows, *EVALUATORS)):
+    for row in compute_evaluator_rates(judged(rows, *EVALUATORS)):
         if row["dataset"] == "__macro__":
             continue
         if row["tpr"] is None or row["tnr"] is None:
@@ -188,7 +201,7 @@ def test_bacc_is_the_mean_of_tpr_and_tnr(rows):
 def test_iou_and_kappa_are_symmetric(rows):
     turned = [row | {"e": row["f"], "f": row["e"]} for row in rows]
     keys = ("iou", "iou_min", "iou_max", "kappa", "n", "n_unscored")
-    rows_of = [consistency(judged(each, "e", "f"), by=["dataset"]) for each in (rows, turned)]
+    rows_of = [compute_evaluator_consistency(judged(each, "e", "f"), by=["dataset"]) for each in (rows, turned)]
     assert [[row[k] for k in keys] for row in rows_of[0]] == [[row[k] for k in keys] for row in rows_of[1]]
     for row in rows_of[0]:
         assert row["iou"] is None or 0 <= row["iou"] <= 1
@@ -202,8 +215,14 @@ def test_an_unscored_claim_changes_only_n_unscored_and_bounds(rows, extra):
     first = next((row for row in rows if row["label"] is not None), rows[0])
     extra |= {"dataset": first["dataset"], "e": None, "f": None, "chunked-f": None, "response_id": None}
     extra |= {"system": first["system"], "task": first["task"], "label": extra["label"] if first["label"] else None}
-    of_labels = {"labelled", "labelled_system", "labelled_error_rate", "bias", "detectable_10"}
-    for audit in (rates, consistency, differences, headroom, quantification):
+    of_labels = {"n_labelled", "labelled", "labelled_system", "labelled_error_rate", "bias", "detectable_10"}
+    for audit in (
+        compute_evaluator_rates,
+        compute_evaluator_consistency,
+        compute_evaluator_differences,
+        compute_headroom,
+        compute_quantification_bias,
+    ):
         before, after = audit(judged(rows, *EVALUATORS)), audit(judged([*rows, extra], *EVALUATORS))
         assert len(before) == len(after)
         for old, new in zip(before, after, strict=True):
@@ -222,8 +241,13 @@ def test_a_guess_counts_as_unscored_in_the_bounds(rows, guessed):
     for table in (read, none):
         table.loc[table.index[at], "status"] = "unparsed"
     none.loc[none.index[at], ["prediction", "score"]] = None
-    for audit in (rates, quantification, consistency, differences):
-        as_is, as_guess, as_nothing = (audit(Judged.join(claims, each)) for each in (verdicts, read, none))
+    for audit in (
+        compute_evaluator_rates,
+        compute_quantification_bias,
+        compute_evaluator_consistency,
+        compute_evaluator_differences,
+    ):
+        as_is, as_guess, as_nothing = (audit(Judgements.join(claims, each)) for each in (verdicts, read, none))
         for plain, guess, nothing in zip(as_is, as_guess, as_nothing, strict=True):
             assert {k: v for k, v in guess.items() if k in figures(plain)} == {k: plain[k] for k in figures(plain)}
             if plain["dataset"] == "__macro__":
@@ -233,7 +257,7 @@ def test_a_guess_counts_as_unscored_in_the_bounds(rows, guessed):
                     assert guess[key] == pytest.approx(nothing[key]), (audit, key, guess, nothing)
 
 
-def completions(table: Judged) -> Iterable[Judged]:
+def completions(table: Judgements) -> Iterable[Judgements]:
     gaps = table.prediction < 0
     for guess in itertools.product((0, 1), repeat=int(gaps.sum())):
         complete = table.prediction.copy()
@@ -254,7 +278,13 @@ FEW = st.lists(
     max_size=7,
 ).filter(lambda rows: sum(row[name] is None for row in rows for name in ("e", "f")) <= 6)
 
-_BOUNDED = (rates, consistency, differences, quantification, headroom)
+_BOUNDED = (
+    compute_evaluator_rates,
+    compute_evaluator_consistency,
+    compute_evaluator_differences,
+    compute_quantification_bias,
+    compute_headroom,
+)
 
 
 @settings(QUICK, max_examples=25)
@@ -263,7 +293,7 @@ def test_bounds_hold_every_completion_and_are_reached(rows):
     table = judged(rows, "e", "f")
     complete = list(completions(table))
     for audit in _BOUNDED:
-        options = {"levels": ["claim"]} if audit in (quantification, headroom) else {}
+        options = {"levels": ["claim"]} if audit in (compute_quantification_bias, compute_headroom) else {}
         found = audit(table, **options)
         finished = [audit(each, **options) for each in complete]
         for at, row in enumerate(found):
@@ -316,11 +346,27 @@ DEGENERATE = {
 
 @pytest.mark.parametrize("case", DEGENERATE)
 @pytest.mark.parametrize("intervals", [None, SMALL])
-def test_degenerate_cases_give_nulls_with_reasons(case, intervals):
+def test_degenerate_cases_give_nulls_with_reasons(names, case, intervals):
     table = judged(DEGENERATE[case], *EVALUATORS)
-    audits = run(table, intervals)
-    assert all(audits[name] for name in ("rates", "consistency", "quantification", "headroom", "ranking", "adjustment"))
+    audits = run(table, intervals, names)
+    always = ("rates", "consistency", "quantification", "headroom", "ranking", "adjustment")
+    assert all(audits[name] for name in always if name in names)
     check_rows(audits)
+
+
+def test_a_missing_interval_is_told_by_its_own_cause():
+    """Not as too few clusters to resample, where nothing is resampled or nothing varies."""
+    audits = run(judged(DEGENERATE["one cluster"], *EVALUATORS), names=["rates", "differences"])
+    assert "no interval for tpr, tnr, fpr, fnr, bacc, ppr, gap: fewer than two clusters" in audits["rates"][0]["reason"]
+    assert audits["differences"][0]["reason"] == "no interval: fewer than two clusters of a class"
+    lone = run(judged(of(label=lambda i: int(i > 0)), *EVALUATORS), names=["discrimination"])["discrimination"]
+    assert "no interval for auc, average_precision: a single claim of one class" in lone[0]["reason"]
+    same = [row for row in run(judged(of(24, e=1), *EVALUATORS))["adjusted_bias"] if row["evaluator"] == "e"]
+    still = [row for row in same if row["adjusted_error_rate"] == 0 and row["method"] == "none"]
+    assert still
+    for row in still:
+        assert "no interval for adjusted_error_rate" in row["reason"]
+        assert ": its replicates are all alike, or most of them undefined" in row["reason"]
 
 
 def test_all_unscored_is_undefined_and_never_0():
@@ -329,13 +375,13 @@ def test_all_unscored_is_undefined_and_never_0():
         for row in audits[name]:
             # What the labels say does not depend on predictions, nor do shares of orders that no data can show.
             assert not [key for key in figures(row) if not key.startswith(("detectable", "labelled"))], (name, row)
-    found = findings(audits)
+    found = collect_findings(audits)
     assert {f["evaluator"] for f in found if f["id"] == "unscored" and f["severity"] == "fail"} == set(EVALUATORS)
 
 
 def test_one_class_only_leaves_the_other_rate_undefined():
     for label, defined, undefined in ((1, "tpr", "tnr"), (0, "tnr", "tpr")):
-        for row in rates(judged(of(label=label), *EVALUATORS)):
+        for row in compute_evaluator_rates(judged(of(label=label), *EVALUATORS)):
             assert row[defined] is not None
             assert row[undefined] is row["bacc"] is row["gap"] is None
 

@@ -10,20 +10,20 @@ import pytest
 from audit_tables import find, judged, tables
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_score, recall_score
 
-from factaudit.audit.consistency import consistency
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.differences import differences
-from factaudit.audit.quantification import quantification
-from factaudit.audit.rates import rates
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.consistency import compute_evaluator_consistency
+from factaudit.audit.differences import compute_evaluator_differences
+from factaudit.audit.quantification import compute_quantification_bias
+from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.errors import UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 
 RATES = ("tpr", "tnr", "fpr", "fnr", "bacc", "ppr", "gap")
 
 
 def test_rates_by_hand():
-    rows = rates(
+    rows = compute_evaluator_rates(
         judged(
             [
                 {"label": 1, "e": 1},
@@ -54,12 +54,12 @@ def test_rates_by_hand():
 
 
 def test_a_claim_without_any_verdict_is_unscored():
-    rows = rates(judged([{"label": 1, "e": 1}, {"label": 1}], "e"))
+    rows = compute_evaluator_rates(judged([{"label": 1, "e": 1}, {"label": 1}], "e"))
     assert find(rows, dataset="d")["n_unscored"] == 1
 
 
 def test_macro_is_the_unweighted_mean_of_what_is_defined():
-    rows = rates(
+    rows = compute_evaluator_rates(
         judged(
             [
                 {"dataset": "a", "label": 1, "e": 1},
@@ -82,7 +82,7 @@ def test_macro_is_the_unweighted_mean_of_what_is_defined():
 
 
 def test_any_columns_split_the_rates_and_a_missing_value_is_a_group():
-    rows = rates(
+    rows = compute_evaluator_rates(
         judged(
             [
                 {"label": 0, "error_type": "number", "e": 0},
@@ -96,17 +96,17 @@ def test_any_columns_split_the_rates_and_a_missing_value_is_a_group():
     assert [row["error_type"] for row in rows if row["dataset"] == "d"] == ["entity", "number", None]
     assert find(rows, dataset="d", error_type="number")["tnr"] == 1.0
     assert find(rows, dataset="d", error_type=None)["tpr"] == 1.0
-    over_all = rates(judged([{"label": 0, "error_type": "number", "e": 0}], "e"), by=["error_type"])
+    over_all = compute_evaluator_rates(judged([{"label": 0, "error_type": "number", "e": 0}], "e"), by=["error_type"])
     assert [row["dataset"] for row in over_all] == ["__all__"]
 
 
 def test_an_unknown_column_is_named_with_a_hint():
     with pytest.raises(UsageError, match=r"no column 'sytem' \(did you mean 'system'\?\)"):
-        rates(judged([{"label": 0, "e": 0}], "e"), by=["sytem"])
+        compute_evaluator_rates(judged([{"label": 0, "e": 0}], "e"), by=["sytem"])
 
 
 def test_without_labels_ppr_is_over_all_scored_claims():
-    row = find(rates(judged([{"e": 1}, {"e": 0}, {"e": None}], "e")), dataset="d")
+    row = find(compute_evaluator_rates(judged([{"e": 1}, {"e": 0}, {"e": None}], "e")), dataset="d")
     assert (row["n"], row["n_unscored"]) == (2, 1)
     assert row["ppr"] == 0.5
     assert (row["ppr_min"], row["ppr_max"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
@@ -127,7 +127,7 @@ def random_rows(seed: int, n: int = 300, evaluators: str = "abc", unscored: floa
 
 def test_rates_agree_with_scikit_learn():
     rows = random_rows(1)
-    for row in rates(judged(rows, *"abc")):
+    for row in compute_evaluator_rates(judged(rows, *"abc")):
         if row["dataset"] == "__macro__":
             continue
         e = row["evaluator"]
@@ -141,7 +141,7 @@ def test_rates_agree_with_scikit_learn():
 
 def test_consistency_agrees_with_scikit_learn():
     rows = random_rows(2)
-    found = consistency(judged(rows, *"abc"))
+    found = compute_evaluator_consistency(judged(rows, *"abc"))
     assert len(found) == 2 * 3 * 2
     for row in found:
         a, b = row["evaluator_a"], row["evaluator_b"]
@@ -156,35 +156,40 @@ def test_consistency_agrees_with_scikit_learn():
 
 
 def test_iou_needs_no_label_and_is_null_where_nobody_predicts_the_class():
-    rows = consistency(judged([{"a": 1, "b": 1}, {"a": 1, "b": 1}], "a", "b"))
+    rows = compute_evaluator_consistency(judged([{"a": 1, "b": 1}, {"a": 1, "b": 1}], "a", "b"))
     assert find(rows, **{"class": "attributable"})["iou"] == 1.0
     none = find(rows, **{"class": "unattributable"})
     assert none["iou"] is none["kappa"] is None
     assert none["reason"] == ("neither predicts a claim unattributable; both give every claim the same prediction")
-    opposite = consistency(judged([{"a": 1, "b": 0}, {"a": 1, "b": 0}], "a", "b"))[0]
+    opposite = compute_evaluator_consistency(judged([{"a": 1, "b": 0}, {"a": 1, "b": 0}], "a", "b"))[0]
     assert (opposite["iou"], opposite["kappa"]) == (0.0, 0.0)
 
 
 def test_kappa_has_no_interval_where_an_evaluator_says_the_same_of_every_claim():
     """Not 0 to 0: rounding would give that, or any other. One claim otherwise, and it has one."""
     claims = [{"a": 1, "b": int(i % 3 > 0), "doc_id": f"{i // 2}"} for i in range(60)]
-    for row in consistency(judged(claims, "a", "b"), intervals=Intervals(20)):
+    for row in compute_evaluator_consistency(judged(claims, "a", "b"), intervals=ClusterBootstrap(20)):
         assert (row["kappa"], row["kappa_low"], row["kappa_high"]) == (0, None, None)
         assert row["iou_low"] < row["iou_high"]
         assert row["reason"] == "no interval for kappa: one gives every claim the same prediction"
-    for row in consistency(judged([claim | {"b": 0} for claim in claims], "a", "b"), intervals=Intervals(20)):
+    for row in compute_evaluator_consistency(
+        judged([claim | {"b": 0} for claim in claims], "a", "b"), intervals=ClusterBootstrap(20)
+    ):
         assert (row["kappa"], row["kappa_low"], row["kappa_high"]) == (0, None, None)
         assert row["reason"] == "no interval for kappa: one gives every claim the same prediction"
     claims[0]["a"] = 0
-    for row in consistency(judged(claims, "a", "b"), intervals=Intervals(20)):
+    for row in compute_evaluator_consistency(judged(claims, "a", "b"), intervals=ClusterBootstrap(20)):
         assert row["kappa_low"] < row["kappa"] < row["kappa_high"]
         assert row["reason"] is None
 
 
 def test_differences_are_those_of_the_printed_figures():
     table = judged(random_rows(3), *"abc")
-    found, figures = differences(table, intervals=Intervals(50)), rates(table)
-    errors = quantification(table, levels=["claim"])
+    found, figures = (
+        compute_evaluator_differences(table, intervals=ClusterBootstrap(50)),
+        compute_evaluator_rates(table),
+    )
+    errors = compute_quantification_bias(table, levels=["claim"])
     for row in found:
         if row["dataset"] == "__macro__":
             continue
@@ -196,7 +201,7 @@ def test_differences_are_those_of_the_printed_figures():
         assert row["difference"] == pytest.approx(a - b, abs=1e-12)
         assert row["difference_min"] <= row["difference"] <= row["difference_max"]
         assert row["difference_low"] < row["difference"] < row["difference_high"]
-    assert "difference_low" not in differences(table)[0]
+    assert "difference_low" not in compute_evaluator_differences(table)[0]
     macro = find(found, dataset="__macro__", evaluator_a="a", evaluator_b="b", key="bacc")
     parts = [find(found, dataset=d, evaluator_a="a", evaluator_b="b", key="bacc")["difference"] for d in "xy"]
     assert macro["difference"] == pytest.approx(np.mean(parts))
@@ -204,12 +209,14 @@ def test_differences_are_those_of_the_printed_figures():
 
 def test_only_the_pairs_asked_for_and_in_their_order():
     rows = random_rows(3)
-    (wanted,) = differences(judged(rows, *"abc"), pairs={"c": "a"})[:1]
-    whole = find(differences(judged(rows, *"abc")), dataset="x", evaluator_a="a", evaluator_b="c", key="bacc")
+    (wanted,) = compute_evaluator_differences(judged(rows, *"abc"), pairs={"c": "a"})[:1]
+    whole = find(
+        compute_evaluator_differences(judged(rows, *"abc")), dataset="x", evaluator_a="a", evaluator_b="c", key="bacc"
+    )
     assert (wanted["evaluator_a"], wanted["evaluator_b"], wanted["key"]) == ("c", "a", "bacc")
     assert wanted["difference"] == -whole["difference"]
     with pytest.raises(UsageError, match="no verdicts of 'd'"):
-        differences(judged(rows, *"abc"), pairs={"a": "d"})
+        compute_evaluator_differences(judged(rows, *"abc"), pairs={"a": "d"})
 
 
 def test_permutation_p_values_agree_with_all_swaps():
@@ -223,7 +230,7 @@ def test_permutation_p_values_agree_with_all_swaps():
         }
         for i in range(32)
     ]
-    found = differences(judged(rows, "a", "b"), intervals=Intervals(replicates=20_000, seed=5))
+    found = compute_evaluator_differences(judged(rows, "a", "b"), intervals=ClusterBootstrap(replicates=20_000, seed=5))
     label, first, second = (np.array([row[key] for row in rows]) for key in ("label", "a", "b"))
     response = np.array([int(row["response_id"][1:]) for row in rows])
     for key in ("bacc", "bias"):
@@ -249,7 +256,9 @@ def test_permutation_p_values_agree_with_all_swaps():
 
 def test_evaluators_that_always_agreed_need_not_always_agree():
     rows = [{"label": i % 2, "a": 1, "b": 1} for i in range(20)]
-    row = find(differences(judged(rows, "a", "b"), intervals=Intervals(200)), dataset="d", key="bacc")
+    row = find(
+        compute_evaluator_differences(judged(rows, "a", "b"), intervals=ClusterBootstrap(200)), dataset="d", key="bacc"
+    )
     assert (row["difference"], row["p_permutation"]) == (0.0, 1.0)
     assert row["difference_low"] == -row["difference_high"]
     assert 0 < row["difference_high"] < 0.25
@@ -257,10 +266,10 @@ def test_evaluators_that_always_agreed_need_not_always_agree():
 
 def test_repeats_and_responses_without_a_claim_change_no_figure() -> None:
     claims, verdicts = tables([{"label": 1, "e": 1}, {"label": 0, "e": 0}], ["e"])
-    before = rates(Judged.join(claims, verdicts))
+    before = compute_evaluator_rates(Judgements.join(claims, verdicts))
     lone = {"claim_id": "r", "dataset": "other", "response_id": "r", "abstained": 1, "claim": None}
     more = validate_claims(pd.concat([claims, pd.DataFrame([lone])], ignore_index=True))
     again = validate_verdicts(pd.concat([verdicts, verdicts.assign(repeat=1, prediction=[0, 1])]))
-    joined = Judged.join(more, again)
-    assert rates(joined) == before
-    assert joined.silent["claim_id"].tolist() == ["r"]
+    joined = Judgements.join(more, again)
+    assert compute_evaluator_rates(joined) == before
+    assert joined.empty_responses["claim_id"].tolist() == ["r"]

@@ -11,20 +11,20 @@ import pytest
 from audit_tables import find
 from sklearn.metrics import balanced_accuracy_score, cohen_kappa_score, jaccard_score, recall_score
 
-from factaudit.audit.adjustment import CV, adjustment
-from factaudit.audit.consistency import consistency
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.headroom import headroom
-from factaudit.audit.quantification import quantification
-from factaudit.audit.ranking import ranking
-from factaudit.audit.rates import rates
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS, compute_adjustment_effect
+from factaudit.audit.consistency import compute_evaluator_consistency
+from factaudit.audit.headroom import compute_headroom
+from factaudit.audit.quantification import compute_quantification_bias
+from factaudit.audit.ranking import compute_ranking_agreement
+from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.datasets import aggrefact_scores, lfqa, ragtruth_scores, tofueval, wice
 from factaudit.tables import validate_verdicts
 
 
-def say_yes(claims: pd.DataFrame) -> Judged:
+def say_yes(claims: pd.DataFrame) -> Judgements:
     """An evaluator that finds everything attributable, so that labelled rates are over all labelled claims."""
-    return Judged.join(
+    return Judgements.join(
         claims, validate_verdicts(pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "yes", "prediction": 1}))
     )
 
@@ -39,7 +39,7 @@ def labelled(rows: list[dict], level: str, dataset: str) -> dict[str, float]:
 
 
 def test_tofueval_labelled_error_rates_are_those_of_the_paper(shared: Path):
-    rows = quantification(say_yes(tofueval.convert([shared / "tofueval"]).claims))
+    rows = compute_quantification_bias(say_yes(tofueval.convert_tofueval([shared / "tofueval"]).claims))
     expected = {
         ("TofuEval-MediaSum", "claim"): [19.7, 20.4, 20.0, 18.6, 19.3, 19.2],
         ("TofuEval-MediaSum", "response"): [38.1, 41.9, 39.4, 37.5, 38.5, 49.0],
@@ -55,7 +55,7 @@ def test_tofueval_labelled_error_rates_are_those_of_the_paper(shared: Path):
 
 
 def test_lfqa_and_wice_labelled_error_rates_are_the_published_ones(shared: Path):
-    rows = quantification(say_yes(lfqa.convert([shared / "lfqa"]).claims), levels=["claim"])
+    rows = compute_quantification_bias(say_yes(lfqa.convert_lfqa([shared / "lfqa"]).claims), levels=["claim"])
     dataset = rows[0]["dataset"]
     assert labelled(rows, "claim", dataset) == {
         "alpaca": 78.6,
@@ -65,20 +65,22 @@ def test_lfqa_and_wice_labelled_error_rates_are_the_published_ones(shared: Path)
         "gpt3_whudoc": 29.0,
         "webgpt": 5.7,
     }
-    rows = quantification(say_yes(wice.convert([shared / "wice" / "dev.jsonl"]).claims), levels=["claim"])
+    rows = compute_quantification_bias(
+        say_yes(wice.convert_wice([shared / "wice" / "dev.jsonl"]).claims), levels=["claim"]
+    )
     assert (rows[0]["n"], round(100 * rows[0]["labelled_error_rate"], 1)) == (349, 67.0)
 
 
 @pytest.fixture(scope="module")
-def ragtruth(shared: Path) -> Judged:
-    found = ragtruth_scores.convert([shared / "ragtruth" / "responses_test_scores.jsonl"])
+def ragtruth(shared: Path) -> Judgements:
+    found = ragtruth_scores.convert_ragtruth_scores([shared / "ragtruth" / "responses_test_scores.jsonl"])
     assert found.verdicts is not None
-    return Judged.join(found.claims, found.verdicts)
+    return Judgements.join(found.claims, found.verdicts)
 
 
-def test_ragtruth_hallucination_rates_per_system(shared: Path, ragtruth: Judged):
-    rows = quantification(ragtruth, levels=["response"])
-    question = next(name for name in ragtruth.datasets[1] if "QA" in name)
+def test_ragtruth_hallucination_rates_per_system(shared: Path, ragtruth: Judgements):
+    rows = compute_quantification_bias(ragtruth, levels=["response"])
+    question = next(name for name in ragtruth.dataset_names if "QA" in name)
     figures = {
         row["system"]: round(100 * row["labelled_error_rate"], 1)
         for row in rows
@@ -96,36 +98,40 @@ def test_ragtruth_hallucination_rates_per_system(shared: Path, ragtruth: Judged)
             assert row["predicted_error_rate"] == pytest.approx(np.mean([not 1 - s > 0.5 for s in said]), abs=1e-12)
 
 
-def test_ragtruth_audits_over_systems(ragtruth: Judged):
-    for row in headroom(ragtruth, levels=["response"]):
+def test_ragtruth_audits_over_systems(ragtruth: Judgements):
+    for row in compute_headroom(ragtruth, levels=["response"]):
         systems = [
             each
-            for each in quantification(ragtruth, levels=["response"])
+            for each in compute_quantification_bias(ragtruth, levels=["response"])
             if (each["dataset"], each["evaluator"]) == (row["dataset"], row["evaluator"])
             and each["system"] != "__all__"
         ]
         assert row["labelled"] == min(each["labelled_error_rate"] for each in systems)
         assert row["predicted"] == min(each["predicted_error_rate"] for each in systems)
-    rows = ranking(ragtruth, levels=["response"])
+    rows = compute_ranking_agreement(ragtruth, levels=["response"])
     assert {(row["n_systems"], row["n_pairs"], row["n"]) for row in rows} == {(6, 15, 900)}
-    rows = adjustment(ragtruth, levels=["response"])
-    assert {row["n_systems"] for row in rows if row["calibration_system"] != CV} == {5}
+    rows = compute_adjustment_effect(ragtruth, levels=["response"])
+    assert {row["n_systems"] for row in rows if row["calibration_system"] != MEAN_OVER_CALIBRATIONS} == {5}
     # The NLI baseline calls nearly everything an error: any calibration helps.
     for row in rows:
-        if row["calibration_system"] == CV and row["evaluator"] == "nli_baseline" and "threshold" in row["method"]:
+        if (
+            row["calibration_system"] == MEAN_OVER_CALIBRATIONS
+            and row["evaluator"] == "nli_baseline"
+            and "threshold" in row["method"]
+        ):
             assert row["change"] < -0.2
 
 
 @pytest.fixture(scope="module")
-def aggrefact(shared: Path) -> Judged:
-    found = aggrefact_scores.convert([shared / "aggrefact_scores"])
+def aggrefact(shared: Path) -> Judgements:
+    found = aggrefact_scores.convert_aggrefact_scores([shared / "aggrefact_scores"])
     assert found.verdicts is not None
-    return Judged.join(found.claims, found.verdicts)
+    return Judgements.join(found.claims, found.verdicts)
 
 
-def test_aggrefact_rates_equal_scikit_learns_on_the_raw_arrays(shared: Path, aggrefact: Judged):
+def test_aggrefact_rates_equal_scikit_learns_on_the_raw_arrays(shared: Path, aggrefact: Judgements):
     raw = json.loads((shared / "aggrefact_scores/factcg-base.json").read_text(encoding="utf-8"))
-    rows = rates(aggrefact)
+    rows = compute_evaluator_rates(aggrefact)
     assert len(raw) == 11
     baccs = []
     for dataset, pairs in raw.items():
@@ -143,12 +149,12 @@ def test_aggrefact_rates_equal_scikit_learns_on_the_raw_arrays(shared: Path, agg
     assert (macro["n"], macro["n_datasets"]) == (29_320, 11)
 
 
-def test_aggrefact_consistency_equals_scikit_learns(shared: Path, aggrefact: Judged):
+def test_aggrefact_consistency_equals_scikit_learns(shared: Path, aggrefact: Judgements):
     raw = {
         name: json.loads((shared / f"aggrefact_scores/{name}.json").read_text(encoding="utf-8"))
         for name in ("factcg-anli", "factcg-base")
     }
-    rows = consistency(aggrefact)
+    rows = compute_evaluator_consistency(aggrefact)
     for dataset in raw["factcg-base"]:
         a, b = ((np.array([pair[1] for pair in raw[name][dataset]]) > 0.5).astype(int) for name in raw)
         for cls, positive in (("attributable", 1), ("unattributable", 0)):

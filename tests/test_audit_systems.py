@@ -8,17 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from audit_tables import find, judged
-from scipy.stats import kendalltau, pearsonr
+from scipy.stats import kendalltau, pearsonr, t
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import power_proportions_2indep, proportions_ztest
 
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.orders import holm, kendall_tau, orders, pearson_r, power, proportion_test
-from factaudit.audit.headroom import headroom
-from factaudit.audit.quantification import quantification
-from factaudit.audit.ranking import SYMBOLS, ranking
-from factaudit.audit.ranking_pairs import ranking_pairs
+from factaudit.arrays.system_rankings import order_system_rankings
+from factaudit.audit.headroom import compute_headroom
+from factaudit.audit.quantification import compute_quantification_bias
+from factaudit.audit.ranking import compute_ranking_agreement
+from factaudit.audit.ranking_pairs import ORDER_SYMBOLS, compute_ranking_pairs
 from factaudit.errors import UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.multiplicity import holm_adjusted_p
+from factaudit.stats.proportion_test import two_proportion_power, two_proportion_z_test
+from factaudit.stats.rank_correlation import kendall_tau, pearson_r
 
 RESPONSES = [
     # a response is 0 as soon as one claim is 0, 1 when all are 1, else missing
@@ -36,7 +39,7 @@ RESPONSES = [
 
 
 def test_claims_and_responses_by_hand():
-    rows = quantification(judged(RESPONSES, "e"))
+    rows = compute_quantification_bias(judged(RESPONSES, "e"))
     claims = find(rows, level="claim", system="s")
     # labelled and scored: 1/1, 1/1, 1/1 (of response 3) and 1/1 (of 4)
     assert (claims["n"], claims["n_unscored"], claims["n_unlabelled"]) == (4, 2, 2)
@@ -58,14 +61,16 @@ def test_claims_and_responses_by_hand():
 
 
 def test_without_responses_there_is_a_row_that_says_so():
-    rows = quantification(judged([{"system": "s", "label": 1, "e": 1}], "e"))
+    rows = compute_quantification_bias(judged([{"system": "s", "label": 1, "e": 1}], "e"))
     row = find(rows, level="response")
     assert (row["system"], row["n"], row["bias"]) == ("__all__", 0, None)
     assert row["reason"] == "1 claim without response_id; no response"
 
 
 def test_an_unlabelled_system_has_a_predicted_error_rate():
-    rows = quantification(judged([{"system": "s", "e": 0}, {"system": "s", "e": 1}], "e"), levels=["claim"])
+    rows = compute_quantification_bias(
+        judged([{"system": "s", "e": 0}, {"system": "s", "e": 1}], "e"), levels=["claim"]
+    )
     row = find(rows, system="s")
     assert (row["n"], row["predicted_error_rate"], row["labelled_error_rate"], row["bias"]) == (2, 0.5, None, None)
     assert row["reason"] == "no claim is labelled: the rate is of all scored"
@@ -76,13 +81,13 @@ def test_a_column_that_splits_a_response_is_refused():
     with pytest.raises(
         UsageError, match=r"claims of one response differ in dataset, error_type: use levels: \[claim\]"
     ):
-        quantification(judged(rows, "e"), by=["dataset", "error_type"])
-    assert len(quantification(judged(rows, "e"), by=["dataset", "error_type"], levels=["claim"])) == 2
+        compute_quantification_bias(judged(rows, "e"), by=["dataset", "error_type"])
+    assert len(compute_quantification_bias(judged(rows, "e"), by=["dataset", "error_type"], levels=["claim"])) == 2
 
 
 def test_an_unknown_level_is_named():
     with pytest.raises(UsageError, match=r"unknown level 'claims' \(did you mean 'claim'\?\)"):
-        quantification(judged([{"label": 1, "e": 1}], "e"), levels=["claims"])
+        compute_quantification_bias(judged([{"label": 1, "e": 1}], "e"), levels=["claims"])
 
 
 def of_systems(errors: dict[str, tuple[int, int, int]], dataset: str = "d") -> list[dict]:
@@ -99,30 +104,30 @@ SYSTEMS = {"a": (100, 10, 30), "b": (80, 24, 20), "c": (120, 12, 12), "d": (50, 
 
 def test_headroom_by_hand():
     table = judged(of_systems(SYSTEMS), "e")
-    rows = headroom(table, groups={"small": ["a", "b"], "large": ["c", "d"]}, levels=["claim"])
+    rows = compute_headroom(table, groups={"small": ["a", "b"], "large": ["c", "d"]}, levels=["claim"])
     row = find(rows, group="__all__")
     assert (row["labelled"], row["predicted"], row["bias"]) == (0.1, 0.02, pytest.approx(-0.08))
-    assert (row["labelled_system"], row["predicted_system"], row["n_systems"]) == ("a", "d", 4)
+    assert (row["labelled_system"], row["predicted_system"], row["n_systems"]) == ("a, c", "d", 4)
     small = find(rows, group="small")
     assert (small["labelled"], small["predicted"]) == (0.1, 0.25)
     assert small["bias"] == pytest.approx(0.15)
     assert (small["labelled_system"], small["predicted_system"]) == ("a", "b")
     with pytest.raises(UsageError, match=r"group 'x': unknown system 'ab'"):
-        headroom(table, groups={"x": ["ab"]})
+        compute_headroom(table, groups={"x": ["ab"]})
 
 
 def test_headroom_leaves_out_and_names_a_system_without_labels():
-    rows = headroom(judged([*of_systems(SYSTEMS), {"system": "z", "e": 1}], "e"), levels=["claim"])
+    rows = compute_headroom(judged([*of_systems(SYSTEMS), {"system": "z", "e": 1}], "e"), levels=["claim"])
     assert rows[0]["predicted_system"] == "d"
     assert rows[0]["reason"] == "without labels: z"
-    alone = headroom(judged([{"label": 1, "e": 1}], "e"), levels=["claim"])[0]
+    alone = compute_headroom(judged([{"label": 1, "e": 1}], "e"), levels=["claim"])[0]
     assert (alone["n_systems"], alone["labelled"], alone["reason"]) == (0, None, "no system")
 
 
 @pytest.mark.parametrize("correction", ["none", "holm"])
 def test_orders_agree_with_statsmodels(correction):
     table = judged(of_systems(SYSTEMS), "e")
-    pairs = ranking_pairs(table, levels=["claim"], correction=correction)
+    pairs = compute_ranking_pairs(table, levels=["claim"], test="z", correction=correction)
     combinations = list(itertools.combinations("abcd", 2))
     assert [tuple(sorted((row["system_a"], row["system_b"]))) for row in pairs] == combinations
     assert all(row["labelled_error_rate_a"] <= row["labelled_error_rate_b"] for row in pairs)
@@ -138,7 +143,7 @@ def test_orders_agree_with_statsmodels(correction):
             (n_a, *errors_a), (n_b, *errors_b) = SYSTEMS[row["system_a"]], SYSTEMS[row["system_b"]]
             lower = errors_a[at - 1] / n_a < errors_b[at - 1] / n_b
             assert row[f"{kind}_order"] == ("=" if value >= 0.05 else "<" if lower else ">")
-    summary = ranking(table, levels=["claim"], correction=correction)[0]
+    summary = compute_ranking_agreement(table, levels=["claim"], test="z", correction=correction)[0]
     assert summary["error_rate"] == pytest.approx(np.mean([row["error"] for row in pairs]))
     assert summary["major_error_rate"] == pytest.approx(np.mean([row["major_error"] for row in pairs]))
     assert any(row["major_error"] for row in pairs), "the case is meant to hold a reversed pair"
@@ -150,7 +155,7 @@ def test_orders_agree_with_statsmodels(correction):
 
 def test_correlations_agree_with_scipy():
     table = judged(of_systems(SYSTEMS), "e")
-    row = ranking(table, levels=["claim"])[0]
+    row = compute_ranking_agreement(table, levels=["claim"])[0]
     x, y = ([SYSTEMS[s][at] / SYSTEMS[s][0] for s in "abcd"] for at in (1, 2))
     assert row["kendall_tau"] == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
     assert row["pearson_r"] == pytest.approx(pearsonr(x, y).statistic, abs=1e-12)
@@ -166,7 +171,7 @@ def test_z_test_agrees_with_statsmodels_on_many_tables():
     random = np.random.default_rng(1)
     n_a, n_b = random.integers(1, 60, (2, 200))
     x_a, x_b = random.binomial(n_a, 0.3), random.binomial(n_b, 0.4)
-    for a, n, b, m, p in zip(x_a, n_a, x_b, n_b, proportion_test(x_a, n_a, x_b, n_b), strict=True):
+    for a, n, b, m, p in zip(x_a, n_a, x_b, n_b, two_proportion_z_test(x_a, n_a, x_b, n_b), strict=True):
         if 0 < a + b < n + m:
             assert p == pytest.approx(proportions_ztest([a, b], [n, m])[1], abs=1e-12)
         else:
@@ -174,12 +179,12 @@ def test_z_test_agrees_with_statsmodels_on_many_tables():
 
 
 def test_both_rates_0_or_1_are_equal_and_no_claim_is_undefined():
-    assert proportion_test(np.array([0, 5, 0]), np.array([5, 5, 0]), np.array([0, 3, 2]), np.array([9, 3, 4])) == (
-        pytest.approx([1, 1, np.nan], nan_ok=True)
-    )
-    p, order = orders(np.array([0.0, 0.0, 5.0]), np.array([40, 40, 5]))
-    assert SYMBOLS[int(order[0])] == "="
-    assert SYMBOLS[int(order[1])] == "<"
+    assert two_proportion_z_test(
+        np.array([0, 5, 0]), np.array([5, 5, 0]), np.array([0, 3, 2]), np.array([9, 3, 4])
+    ) == (pytest.approx([1, 1, np.nan], nan_ok=True))
+    p, order = order_system_rankings(np.array([0.0, 0.0, 5.0]), np.array([40, 40, 5]))
+    assert ORDER_SYMBOLS[int(order[0])] == "="
+    assert ORDER_SYMBOLS[int(order[1])] == "<"
     assert p[0] == 1.0
 
 
@@ -187,14 +192,16 @@ def test_both_rates_0_or_1_are_equal_and_no_claim_is_undefined():
 def test_holm_agrees_with_statsmodels():
     p = np.random.default_rng(2).random((20, 9)) ** 4
     expected = [multipletests(row, method="holm")[1] for row in p]
-    assert holm(p) == pytest.approx(np.array(expected), abs=1e-12)
+    assert holm_adjusted_p(p) == pytest.approx(np.array(expected), abs=1e-12)
 
 
 def test_power_agrees_with_statsmodels():
     for rate, n_a, n_b, difference in itertools.product((0.2, 0.5, 0.9), (30, 400), (50, 1000), (0.05, 0.1)):
         low = rate - difference / 2
         expected = power_proportions_2indep(difference, low, nobs1=n_b, ratio=n_a / n_b, return_results=False)
-        assert power(np.array(rate), difference, np.array(n_a), np.array(n_b)) == pytest.approx(expected, abs=1e-9)
+        assert two_proportion_power(np.array(rate), difference, np.array(n_a), np.array(n_b)) == pytest.approx(
+            expected, abs=1e-9
+        )
 
 
 def test_power_of_a_test_that_often_rejects_when_simulated():
@@ -202,12 +209,16 @@ def test_power_of_a_test_that_often_rejects_when_simulated():
     random = np.random.default_rng(3)
     a = random.binomial(n, rate - difference / 2, 20_000)
     b = random.binomial(n, rate + difference / 2, 20_000)
-    rejected = (proportion_test(a, np.full(a.shape, n), b, np.full(b.shape, n)) < 0.05).mean()
-    assert power(np.array(rate), difference, np.array(n), np.array(n)) == pytest.approx(rejected, abs=0.02)
+    rejected = (two_proportion_z_test(a, np.full(a.shape, n), b, np.full(b.shape, n)) < 0.05).mean()
+    assert two_proportion_power(np.array(rate), difference, np.array(n), np.array(n)) == pytest.approx(
+        rejected, abs=0.02
+    )
 
 
 def test_one_system_has_no_order():
-    row = ranking(judged(of_systems({"a": (10, 1, 2)}), "e"), levels=["claim"], intervals=Intervals(50))[0]
+    row = compute_ranking_agreement(
+        judged(of_systems({"a": (10, 1, 2)}), "e"), levels=["claim"], intervals=ClusterBootstrap(50)
+    )[0]
     assert row["n_pairs"] == 0
     assert row["error_rate"] is row["kendall_tau"] is row["detectable_10"] is row["soft_accuracy"] is None
     assert row["kendall_tau_low"] is row["pearson_r_high"] is row["detectable_difference"] is None
@@ -216,33 +227,71 @@ def test_one_system_has_no_order():
 
 def test_an_unscored_system_is_named_and_not_compared():
     rows = [*of_systems(SYSTEMS), {"system": "z", "label": 1, "e": None}]
-    summary = ranking(judged(rows, "e"), levels=["claim"])[0]
+    summary = compute_ranking_agreement(judged(rows, "e"), levels=["claim"])[0]
     assert (summary["n_systems"], summary["n_pairs"], summary["n_unscored"]) == (4, 6, 1)
     assert summary["reason"] == "no labelled claim is scored: z"
-    pair = find(ranking_pairs(judged(rows, "e"), levels=["claim"]), system_a="z", system_b="b")
+    pair = find(compute_ranking_pairs(judged(rows, "e"), levels=["claim"]), system_a="z", system_b="b")
     assert pair["predicted_order"] is pair["error"] is pair["p_predicted"] is None
     assert pair["labelled_order"] == "=", "one label is not enough, but the labels are there"
     assert pair["reason"] == "no labelled claim is scored: z"
 
 
-def test_bounds_of_ranking_hold_every_completion():
+def test_orders_by_default_know_clusters_and_the_number_of_pairs():
+    """20 documents of 5 claims that are all alike: 100 claims are worth 20."""
+    errors = {"a": 3, "b": 9, "c": 10}
+    rows = [
+        {"system": system, "doc_id": str(at // 5), "label": int(at // 5 >= wrong), "e": int(at // 5 >= wrong)}
+        for system, wrong in errors.items()
+        for at in range(100)
+    ]
+    table = judged(rows, "e")
+    printed = compute_ranking_agreement(table, levels=["claim"], test="z", correction="none")[0]
+    assert printed["orderable"] == pytest.approx(2 / 3), "VC's test takes 100 claims for independent"
+    assert (printed["n_ordered"], printed["n_reversed"], printed["n_ordered_alike"]) == (0, 0, 0)
+    found = compute_ranking_agreement(table, levels=["claim"])[0]
+    assert (found["orderable"], found["error_rate"], found["n_ordered"]) == (0, 0, 0)
+    pair = find(compute_ranking_pairs(table, levels=["claim"]), system_a="a", system_b="c")
+    pooled = 13 / 40
+    p = 2 * t.sf(0.35 / np.sqrt(pooled * (1 - pooled) * 2 / 20), 19)
+    assert pair["p_labelled"] == pytest.approx(3 * p, rel=0.2), "Holm: of three pairs the least"
+    assert found["detectable_10"] < printed["detectable_10"] + 1e-12
+
+
+def test_counts_of_orders_are_those_of_the_pairs():
+    table = judged(of_systems(SYSTEMS), "e")
+    found = compute_ranking_agreement(table, levels=["claim"])[0]
+    pairs = compute_ranking_pairs(table, levels=["claim"])
+    assert found["n_reversed"] == sum(row["major_error"] for row in pairs) > 0
+    assert found["n_one_sided"] == sum(
+        "=" in (row["labelled_order"], row["predicted_order"]) for row in pairs if row["error"]
+    )
+    assert found["n_ordered"] == sum(row["labelled_order"] != "=" for row in pairs)
+    assert found["n_ordered_alike"] == found["n_ordered"] - sum(
+        row["error"] for row in pairs if row["labelled_order"] != "="
+    )
+    assert found["p_reversed"] < 0.05
+
+
+@pytest.mark.parametrize("how", [("z", "none"), ("z", "holm"), ("clustered", "holm")])
+def test_bounds_of_ranking_hold_every_completion(how):
     random = np.random.default_rng(4)
-    for _ in range(6):
+    options = {"levels": ["claim"], "test": how[0], "correction": how[1]}
+    for _ in range(6 if how == ("z", "none") else 3):
         rows = [
-            {"system": system, "label": int(random.random() < p), "e": int(random.random() < q)}
-            for system, p, q in (("a", 0.9, 0.8), ("b", 0.5, 0.6), ("c", 0.2, 0.7))
-            for _ in range(int(random.integers(8, 15)))
+            {"system": system, "label": int(random.random() < p), "e": int(random.random() < q), "doc_id": str(at // 2)}
+            for system, p, q in (("a", 0.95, 0.3), ("b", 0.5, 0.6), ("c", 0.1, 0.9))
+            for at in range(int(random.integers(10, 17)))
         ]
         lacking = random.choice(len(rows), 5, replace=False)
         for at in lacking:
             rows[at]["e"] = None
         table = judged(rows, "e")
-        row = ranking(table, levels=["claim"])[0]
+        row = compute_ranking_agreement(table, **options)[0]
         for guess in itertools.product((0, 1), repeat=len(lacking)):
             prediction = table.prediction.copy()
             prediction[0, lacking] = guess
             full = replace(table, prediction=prediction, status=np.zeros_like(table.status))
-            complete = ranking(full, levels=["claim"])[0]
+            complete = compute_ranking_agreement(full, **options)[0]
             for key in ("error_rate", "major_error_rate"):
                 assert row[f"{key}_min"] - 1e-12 <= complete[key] <= row[f"{key}_max"] + 1e-12
                 assert complete[f"{key}_min"] == complete[f"{key}_max"] == complete[key]
@@ -250,7 +299,9 @@ def test_bounds_of_ranking_hold_every_completion():
 
 def test_an_unknown_correction_is_refused():
     with pytest.raises(UsageError, match="expected correction none or holm, found 'bonferroni'"):
-        ranking(judged(of_systems(SYSTEMS), "e"), correction="bonferroni")
+        compute_ranking_agreement(judged(of_systems(SYSTEMS), "e"), correction="bonferroni")
+    with pytest.raises(UsageError, match="expected test clustered or z, found 'fisher'"):
+        compute_ranking_pairs(judged(of_systems(SYSTEMS), "e"), test="fisher")
 
 
 def test_a_dataset_without_systems_stands_beside_others():
@@ -265,8 +316,8 @@ def test_a_dataset_without_systems_stands_beside_others():
         for i in range(90)
     ]
     nameless = [{"dataset": "a", "doc_id": f"{i}", "label": i % 2, "e": i % 3 / 3} for i in range(20)]
-    alone = ranking(judged(named, "e"), levels=["claim"], intervals=Intervals(50))
-    both = ranking(judged([*nameless, *named], "e"), levels=["claim"], intervals=Intervals(50))
+    alone = compute_ranking_agreement(judged(named, "e"), levels=["claim"], intervals=ClusterBootstrap(50))
+    both = compute_ranking_agreement(judged([*nameless, *named], "e"), levels=["claim"], intervals=ClusterBootstrap(50))
     assert find(both, dataset="b") == find(alone, dataset="b")
     assert find(both, dataset="b")["kendall_tau_low"] is not None
     assert find(both, dataset="a")["n_systems"] == 0

@@ -8,20 +8,20 @@ import pytest
 
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Verdict
-from factaudit.evaluators.chunked import Chunked
-from factaudit.evaluators.ensemble import Ensemble
-from factaudit.evaluators.judging import NamedEvaluator, name_evaluator
+from factaudit.evaluators.chunked_evaluator import ChunkedEvaluator
+from factaudit.evaluators.ensemble import EnsembleEvaluator
+from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
 from factaudit.evaluators.registry import make_evaluator
-from factaudit.spec import parse_spec
-from factaudit.text.chunks import chunk
+from factaudit.spec_string import parse_spec_string
+from factaudit.text.chunks import split_into_chunks
 
 DOC = " ".join(f"Sentence {n} tells of the mill number {n} by the river." for n in range(30))
 
 
 def test_the_score_is_the_maximum_over_chunks_and_all_are_kept():
-    plain, chunked = make_evaluator("rouge2"), Chunked("rouge2", size=40)
+    plain, chunked = make_evaluator("rouge2"), ChunkedEvaluator("rouge2", size=40)
     claims = [Claim(f"c{n}", f"The mill number {n} by the river.", DOC) for n in range(5)]
-    parts = chunk(DOC, 40)
+    parts = split_into_chunks(DOC, 40)
     assert len(parts) > 3
     found = {verdict.claim_id: verdict for verdict in chunked.judge(claims)}
     for claim in claims:
@@ -41,10 +41,10 @@ def test_requests_come_chunk_by_chunk_of_a_document():
                 seen.append(claim.doc)
                 yield Verdict(claim.claim_id, 0.2)
 
-    chunked = Chunked("rouge2", size=40)
+    chunked = ChunkedEvaluator("rouge2", size=40)
     chunked._inner = NamedEvaluator("spy", Spy())
     list(chunked.judge([Claim(f"c{n}", "The mill.", DOC) for n in range(4)]))
-    parts = chunk(DOC, 40)
+    parts = split_into_chunks(DOC, 40)
     assert seen == [part for part in parts for _ in range(4)]
 
 
@@ -58,7 +58,7 @@ def test_a_chunk_that_failed_leaves_the_claim_unscored():
                     Verdict(claim.claim_id, status="error", raw="503") if number == 1 else Verdict(claim.claim_id, 0.9)
                 )
 
-    chunked = Chunked("rouge2", size=40)
+    chunked = ChunkedEvaluator("rouge2", size=40)
     chunked._inner = NamedEvaluator("fails", Fails())
     (verdict,) = chunked.judge([Claim("c", "The mill.", DOC)])
     assert (verdict.score, verdict.status, verdict.raw) == (None, "error", "503")
@@ -67,24 +67,24 @@ def test_a_chunk_that_failed_leaves_the_claim_unscored():
 
 
 def test_claims_without_a_document_are_the_inner_evaluators():
-    (verdict,) = Chunked("rouge2").judge([Claim("c", "The mill turns.", None)])
+    (verdict,) = ChunkedEvaluator("rouge2").judge([Claim("c", "The mill turns.", None)])
     assert verdict.status == "skipped"
-    (verdict,) = Chunked("always-yes").judge([Claim("c", "The mill turns.", "")])
+    (verdict,) = ChunkedEvaluator("always-yes").judge([Claim("c", "The mill turns.", "")])
     assert verdict.prediction == 1 or verdict.score == 1
 
 
 def test_names_signatures_and_specs():
-    assert parse_spec("chunked:size=40,evaluator=random:seed=3,name=x") == (
+    assert parse_spec_string("chunked:size=40,evaluator=random:seed=3,name=x") == (
         "chunked",
         {"size": "40", "evaluator": "random:seed=3,name=x"},
     )
-    named = name_evaluator("chunked:size=40,evaluator=rouge2")
+    named = make_named_evaluator("chunked:size=40,evaluator=rouge2")
     assert named.name == "chunked-rouge2"
-    assert named.signature != name_evaluator("chunked:size=41,evaluator=rouge2").signature
+    assert named.signature != make_named_evaluator("chunked:size=41,evaluator=rouge2").signature
     with pytest.raises(UsageError, match="at least 1"):
-        name_evaluator("chunked:size=0,evaluator=rouge2")
+        make_named_evaluator("chunked:size=0,evaluator=rouge2")
     with pytest.raises(UsageError, match="did you mean 'rouge2'"):
-        name_evaluator("chunked:evaluator=rogue2")
+        make_named_evaluator("chunked:evaluator=rogue2")
 
 
 def test_an_ensemble_is_the_mean_or_the_vote():
@@ -99,8 +99,8 @@ def test_an_ensemble_is_the_mean_or_the_vote():
 
 
 def test_a_member_without_a_score_leaves_the_claim_unscored():
-    (verdict,) = Ensemble("rouge2+unigram").judge([Claim("c", "Mill", "A mill.")])  # one token has no bigram
+    (verdict,) = EnsembleEvaluator("rouge2+unigram").judge([Claim("c", "Mill", "A mill.")])  # one token has no bigram
     assert verdict.score is None
     assert verdict.status == "skipped"
     with pytest.raises(UsageError, match="at least two"):
-        Ensemble("rouge2")
+        EnsembleEvaluator("rouge2")

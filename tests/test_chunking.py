@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from sklearn.metrics import balanced_accuracy_score
 
-from factaudit.audit.chunking import chunking, chunking_rates
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.chunking import compute_chunking_flips, compute_chunking_rates
 from factaudit.errors import UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 
 #: Two chunks of three words; one chunk.
@@ -23,7 +23,7 @@ SHORT = "The cat sat."
 NEAR, FAR = "the cat sat", "cat sat a dog"
 
 
-def judged(rows: list[dict[str, Any]], names: tuple[str, str] = ("e", "chunked-e")) -> Judged:
+def judged(rows: list[dict[str, Any]], names: tuple[str, str] = ("e", "chunked-e")) -> Judgements:
     """Rows of claims with the two evaluators' predictions in ``plain`` and ``chunked`` (None = unscored)."""
     table = pd.DataFrame([{"dataset": "d", "doc": LONG, "label": 1, **row} for row in rows])
     table["claim_id"] = [f"c{n}" for n in range(len(rows))]
@@ -33,7 +33,7 @@ def judged(rows: list[dict[str, Any]], names: tuple[str, str] = ("e", "chunked-e
         part["status"] = np.where(part["prediction"].isna(), "error", "ok")
         verdicts.append(part)
     claims = validate_claims(table.drop(columns=["plain", "chunked"]))
-    return Judged.join(claims, validate_verdicts(pd.concat(verdicts)))
+    return Judgements.join(claims, validate_verdicts(pd.concat(verdicts)))
 
 
 def rows_of(claim: str, *pairs: tuple[int | None, int | None], **more: Any) -> list[dict[str, Any]]:
@@ -48,7 +48,7 @@ def test_flips_by_hand() -> None:
         + rows_of("word", (1, 0))
         + rows_of(NEAR, (1, 0), doc=None)
     )
-    zero, positive = chunking(data, size=3)
+    zero, positive = compute_chunking_flips(data, size=3)
     assert zero["r2_diff"] == "zero"
     assert (zero["n"], zero["flip_1_to_0"], zero["flip_0_to_1"]) == (4, 0, 0.25)
     assert (zero["n_one_chunk"], positive["n_one_chunk"]) == (1, 1), "left out: a document that is not cut"
@@ -61,7 +61,7 @@ def test_flips_by_hand() -> None:
 
 
 def test_documents_of_one_chunk_are_left_out_and_counted() -> None:
-    for row in chunking(judged(rows_of(FAR, (1, 0), (0, 0)))):
+    for row in compute_chunking_flips(judged(rows_of(FAR, (1, 0), (0, 0)))):
         assert (row["n"], row["n_one_chunk"], row["flip_1_to_0"], row["flip_0_to_1"]) == (0, 2, None, None)
         assert row["reason"].endswith("2 claims about documents of at most 500 words left out")
 
@@ -69,7 +69,7 @@ def test_documents_of_one_chunk_are_left_out_and_counted() -> None:
 def test_flips_of_what_both_scored_are_within_the_bounds() -> None:
     """(0, None) can be no flip from 1 to 0, so that fewer may flip than did of what both scored."""
     data = judged(rows_of(FAR, (1, 0), (0, None), (0, None)))
-    (row,) = [row for row in chunking(data, size=3) if row["r2_diff"] == "positive"]
+    (row,) = [row for row in compute_chunking_flips(data, size=3) if row["r2_diff"] == "positive"]
     assert row["flip_1_to_0_min"] <= row["flip_1_to_0"] <= row["flip_1_to_0_max"] == 1
 
 
@@ -83,7 +83,9 @@ def test_bounds_are_what_the_missing_predictions_could_make() -> None:
         (None, 1),
         (1, 1),
     ]
-    (row,) = [row for row in chunking(judged(rows_of(FAR, *pairs)), size=3) if row["r2_diff"] == "positive"]
+    (row,) = [
+        row for row in compute_chunking_flips(judged(rows_of(FAR, *pairs)), size=3) if row["r2_diff"] == "positive"
+    ]
     assert (row["n"], row["n_unscored"], row["flip_1_to_0"]) == (2, 5, 0.5)
     found = []
     for filled in product((0, 1), repeat=6):
@@ -96,7 +98,9 @@ def test_bounds_are_what_the_missing_predictions_could_make() -> None:
 
 
 def test_nothing_scored_is_no_figure() -> None:
-    for row in chunking(judged(rows_of(FAR, (None, 1), (None, None))), size=3, intervals=Intervals(replicates=20)):
+    for row in compute_chunking_flips(
+        judged(rows_of(FAR, (None, 1), (None, None))), size=3, intervals=ClusterBootstrap(replicates=20)
+    ):
         figures = [value for key, value in row.items() if key.startswith("flip") and not key.endswith(("min", "max"))]
         assert figures == [None] * 6
         assert row["reason"]
@@ -104,28 +108,28 @@ def test_nothing_scored_is_no_figure() -> None:
 
 def test_pairs_are_found_by_name_or_given() -> None:
     rows = rows_of(FAR, (1, 0))
-    assert chunking(judged(rows, ("e", "sliced"))) == []
-    found = chunking(judged(rows, ("e", "sliced")), pairs={"e": "sliced"}, size=3)
+    assert compute_chunking_flips(judged(rows, ("e", "sliced"))) == []
+    found = compute_chunking_flips(judged(rows, ("e", "sliced")), pairs={"e": "sliced"}, size=3)
     assert {(row["evaluator"], row["chunked_evaluator"]) for row in found} == {("e", "sliced")}
     with pytest.raises(UsageError, match=r"no verdicts of 'slice'.*did you mean 'sliced'"):
-        chunking(judged(rows, ("e", "sliced")), pairs={"e": "slice"})
-    assert chunking_rates(judged(rows, ("e", "sliced"))) == []
+        compute_chunking_flips(judged(rows, ("e", "sliced")), pairs={"e": "slice"})
+    assert compute_chunking_rates(judged(rows, ("e", "sliced"))) == []
 
 
 def test_chunks_of_an_evaluator_s_own_size() -> None:
     data = judged(rows_of(NEAR, (1, 0)) + rows_of(FAR, (1, 1), (0, 0)))
-    small, large = (chunking(data, sizes={"chunked-e": size}) for size in (3, 6))
+    small, large = (compute_chunking_flips(data, sizes={"chunked-e": size}) for size in (3, 6))
     assert [(row["n"], row["chunk_size"]) for row in small] == [(1, 3), (2, 3)]
     assert [(row["n"], row["n_one_chunk"], row["chunk_size"]) for row in large] == [(0, 3, 6), (0, 3, 6)]
-    assert small == chunking(data, size=3), "others have the common size"
-    assert [row["chunk_size"] for row in chunking_rates(data, sizes={"chunked-e": 3}, by=[])] == [3, 3]
-    assert chunking_rates(data, sizes={"chunked-e": 6}) == []
+    assert small == compute_chunking_flips(data, size=3), "others have the common size"
+    assert [row["chunk_size"] for row in compute_chunking_rates(data, sizes={"chunked-e": 3}, by=[])] == [3, 3]
+    assert compute_chunking_rates(data, sizes={"chunked-e": 6}) == []
 
 
 def test_rates_without_documents_are_of_all_claims_where_that_is_asked_for() -> None:
     data = judged(rows_of(FAR, (1, 0), (1, 1), doc=None))
-    assert chunking_rates(data) == []
-    rows = chunking_rates(data, size=None, by=[])
+    assert compute_chunking_rates(data) == []
+    rows = compute_chunking_rates(data, size=None, by=[])
     assert [(row["evaluator"], row["tpr"], row["chunk_size"]) for row in rows] == [
         ("e", 1, None),
         ("chunked-e", 0.5, None),
@@ -152,7 +156,7 @@ def random_rows(n: int = 400) -> list[dict[str, Any]]:
 def test_rates_are_over_long_documents_alone() -> None:
     rows = random_rows()
     table = pd.DataFrame(rows)
-    found = chunking_rates(judged(rows), size=3)
+    found = compute_chunking_rates(judged(rows), size=3)
     assert {(row["dataset"], row["evaluator"]) for row in found} == set(
         product(["d0", "d1", "__macro__"], ["e", "chunked-e"])
     )
@@ -162,15 +166,15 @@ def test_rates_are_over_long_documents_alone() -> None:
         assert row["n"] == len(part)
         assert row["bacc"] == pytest.approx(balanced_accuracy_score(part["label"], part[column].astype(int)))
         assert row["ppr"] == pytest.approx(part[column].mean())
-    assert chunking_rates(judged(rows), size=100) == []
+    assert compute_chunking_rates(judged(rows), size=100) == []
 
 
 def test_intervals_hold_the_share_and_no_order_of_rows_matters() -> None:
     rows = random_rows()
     shuffled = [rows[at] for at in np.random.default_rng(1).permutation(len(rows))]
-    intervals = Intervals(replicates=200, seed=2)
-    found = chunking(judged(rows), size=3, intervals=intervals)
-    assert found == chunking(judged(shuffled), size=3, intervals=intervals)
+    intervals = ClusterBootstrap(replicates=200, seed=2)
+    found = compute_chunking_flips(judged(rows), size=3, intervals=intervals)
+    assert found == compute_chunking_flips(judged(shuffled), size=3, intervals=intervals)
     for row in found:
         assert row["flip_1_to_0_low"] < row["flip_1_to_0"] < row["flip_1_to_0_high"]
         assert row["flip_0_to_1_low"] < row["flip_0_to_1"] < row["flip_0_to_1_high"]

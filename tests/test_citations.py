@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from factaudit.audit.citations import citations
-from factaudit.audit.core.judged import Judged
-from factaudit.engines.citations import cited_sentences, judge_citations
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.citations import compute_citation_scores
+from factaudit.engines.citation_judging import judge_citations, parse_cited_sentences
 from factaudit.engines.responses import Response
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator
@@ -22,19 +22,19 @@ def test_sentences_with_their_citations() -> None:
     output = (
         "He sang [1][3]. He danced[2][2]. He rested. He slept [9]. He ate [Document 1]. He drank [2, 3]. He ran [1;2]."
     )
-    found = cited_sentences(output, 3)
-    assert [one.cited for one in found] == [(0, 2), (1,), (), (), (), (1, 2), (0, 1)]
-    assert [one.malformed for one in found] == [(), (), (), ("[9]",), ("[Document 1]",), (), ()]
-    assert [one.rejected for one in found] == [False, False, False, True, False, False, False]
+    found = parse_cited_sentences(output, 3)
+    assert [one.doc_numbers for one in found] == [(0, 2), (1,), (), (), (), (1, 2), (0, 1)]
+    assert [one.malformed_citations for one in found] == [(), (), (), ("[9]",), ("[Document 1]",), (), ()]
+    assert [one.cites_absent_doc for one in found] == [False, False, False, True, False, False, False]
     assert [found[0].text, found[5].text] == ["He sang.", "He drank."]
-    assert cited_sentences("He sang [1][2][3][4].", 4)[0].cited == (0, 1, 2)
-    assert cited_sentences("He sang [1][2][3][4].", 4, at_most=None)[0].cited == (0, 1, 2, 3)
-    zero = cited_sentences("He sang [0][1].", 4)[0]
-    assert (zero.cited, zero.malformed, zero.rejected) == ((0,), ("[0]",), True)
+    assert parse_cited_sentences("He sang [1][2][3][4].", 4)[0].doc_numbers == (0, 1, 2)
+    assert parse_cited_sentences("He sang [1][2][3][4].", 4, max_citations=None)[0].doc_numbers == (0, 1, 2, 3)
+    zero = parse_cited_sentences("He sang [0][1].", 4)[0]
+    assert (zero.doc_numbers, zero.malformed_citations, zero.cites_absent_doc) == ((0,), ("[0]",), True)
 
 
 def cited(output: str) -> dict[str, Any]:
-    (row,) = citations(Judged.join(*judge_citations([response(output)], "unigram:threshold=0.9")))
+    (row,) = compute_citation_scores(Judgements.join(*judge_citations([response(output)], "unigram:threshold=0.9")))
     return row
 
 
@@ -59,7 +59,7 @@ def test_malformed_citations_are_reported_and_not_judged() -> None:
 
 def test_who_cites_nothing_has_recall_0_and_who_says_nothing_is_left_out() -> None:
     rows = [response("He sang."), Response("q", "N", "", "s", docs=DOCS), Response("p", "N", "No documents.", "s")]
-    (row,) = citations(Judged.join(*judge_citations(rows, "unigram")))
+    (row,) = compute_citation_scores(Judgements.join(*judge_citations(rows, "unigram")))
     assert (row["recall"], row["n_responses"], row["n_empty"]) == (0, 1, 1)
     assert judge_citations(rows[2:], "unigram")[0].empty
 
@@ -106,7 +106,7 @@ def test_nothing_is_asked_in_vain_and_what_is_missing_bounds_precision(
     evaluator = Scripted(yes, silent)
     one = response("He sang and danced [1][2][3].")
     claims, verdicts = judge_citations([one], NamedEvaluator("scripted", evaluator))
-    (row,) = citations(Judged.join(claims, verdicts))
+    (row,) = compute_citation_scores(Judgements.join(claims, verdicts))
     assert evaluator.asked == asked
     assert len(claims) == len(asked)
     assert row["precision"] == pytest.approx(bounds[0])

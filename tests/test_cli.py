@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from factaudit.cli import cli, main
+from factaudit.cli import cli
+from factaudit.cli.reference import list_command_forms
 from factaudit.tables import read_claims, read_verdicts
 
 
@@ -31,27 +33,67 @@ def claims(tmp_path) -> Path:
     return path
 
 
-@pytest.fixture
-def call(capsys):
-    def called(*arguments: str | Path) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return int(stop.value.code or 0), captured.out, captured.err
-
-    return called
-
-
-def test_every_command_has_help_with_an_example(call):
-    waiting = [([name], command) for name, command in cli.commands.items()]
-    while waiting:
-        names, command = waiting.pop()
-        code, out, _ = call(*names, "--help")
+def test_every_command_and_every_form_has_help_with_an_example(call):
+    for path, command in list_command_forms(cli, ""):
+        value = ["s0"] if path.endswith("--calibrate") else []
+        code, out, _ = call(*path.split(), *value, "--help")
         assert code == 0
-        if hasattr(command, "commands"):
-            waiting += [([*names, name], inner) for name, inner in command.commands.items()]
-        else:
-            assert f"Example:\n    factaudit {' '.join(names)}" in out, names
+        example = re.sub(r"\s+", " ", out.partition("Example:\n")[2])
+        assert example.startswith(f" factaudit {path.split()[0]}"), path
+        assert all(word in example.split() for word in path.split()), path
+        for flag in getattr(command, "modes", ()):
+            assert f"  {flag} " in out, path
+
+
+def test_there_are_eighteen_verbs_at_the_most_each_under_a_heading(call):
+    leaves = {path.partition(" --")[0] for path, _ in list_command_forms(cli, "")}
+    assert len(leaves) <= 18
+    _, out, _ = call("--help")
+    sections = re.findall(r"^(Audit|Label|Share|Metrics):\n((?:  .+\n)+)", out, re.M)
+    assert [heading for heading, _ in sections] == ["Audit", "Label", "Share", "Metrics"]
+    assert {line.split()[0] for _, lines in sections for line in lines.splitlines() if line[2] != " "} == {
+        *cli.commands
+    }
+
+
+@pytest.mark.parametrize("former", sorted(cli.former_names))
+def test_a_former_name_is_answered_with_the_present_one(call, former):
+    """And the present one is a command: its words are understood."""
+    code, _, err = call(*former.split(), "x")
+    assert code == 2
+    now = cli.former_names[former]
+    assert f"`factaudit {former}` is now `factaudit {now}`" in re.sub(r"\s+", " ", err)
+    words = [word for word in now.partition("`")[0].split() if word.startswith("--") or word.islower()]
+    if words[-1] in ("--page", "--calibrate"):
+        words.append("x")
+    words = [word for word in words if not word.startswith("source.")]
+    assert call(*words, "--help")[0] == 0
+
+
+def test_what_judging_costs_is_said_before_and_nothing_is_written(call, claims, tmp_path):
+    line = ["judge", claims, "--evaluator", "llm:model=gpt-4o-mini,cache=none", "--out", tmp_path / "v.parquet"]
+    _, out, _ = call(*line, "--dry-run")
+    assert "24 calls" in out
+    assert call(*line, "--dry-run", "--repeats", "2")[1].count("24 calls") == 2
+    assert "12 calls" in call(*line, "--dry-run", "--shard", "1/2")[1]
+    assert not (tmp_path / "v.parquet").exists()
+
+
+def test_what_scoring_costs_is_said_as_far_as_it_is_known(call, tmp_path):
+    path = tmp_path / "r.jsonl"
+    path.write_text('{"topic": "Rain", "output": "Rain is water. It falls."}\n', encoding="utf-8")
+    line = ["score", path, "--llm", "gpt-4o-mini:cache=none", "--out", tmp_path / "run", "--dry-run"]
+    code, out, err = call(*line)
+    assert code == 0, err
+    assert "decompose: 2 calls" in out
+    assert "verify: cost: what a fact's prompt holds" in out
+    assert "total: unknown" in out
+    assert "decompose: 2 calls" in call("score", "--people", *line[1:])[1]
+    path.write_text('{"topic": "Rain", "output": "Rain is water.", "facts": ["Rain is water."]}\n', encoding="utf-8")
+    code, out, err = call(*line)
+    assert "decompose" not in out
+    assert "verify: 1 fact to judge" in out
+    assert not (tmp_path / "run").exists()
 
 
 def test_judge_then_validate_then_audit(call, claims, tmp_path):
@@ -61,35 +103,23 @@ def test_judge_then_validate_then_audit(call, claims, tmp_path):
     assert "rouge2: 24 verdicts, 24 ok" in out
     assert err == ""  # no progress bar where there is no terminal
     assert set(read_verdicts(verdicts, claims=read_claims(claims))["evaluator"]) == {"rouge2", "random:seed=1"}
-    assert "24 valid claims, 24 labelled, 1 dataset" in call("validate", claims)[1]
-    assert "48 valid verdicts of rouge2, random:seed=1" in call("validate", verdicts, "--claims", claims)[1]
+    assert "24 valid claims, 24 labelled, 1 dataset" in call("inspect", "--strict", claims)[1]
+    assert "48 valid verdicts of rouge2, random:seed=1" in call("inspect", "--strict", verdicts, "--claims", claims)[1]
     code, out, _ = call("audit", claims, verdicts, "--out", tmp_path / "run", "--replicates", "20")
     assert code == 0
     assert str(tmp_path / "run" / "report.html") in out
-    assert call("report", tmp_path / "run")[0] == 0
+    assert call("export", tmp_path / "run", "--to", "report")[0] == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["runn"], 2, "no command 'runn' (did you mean 'run'?)"),
         (["judge", "{claims}", "--out", "v.csv"], 2, "--evaluator"),
-        (["judge", "{claims}", "--evaluator", "rogue2", "--out", "v.csv"], 2, "did you mean 'rouge2'?"),
-        (["judge", "{claims}", "--evaluator", "rouge2:x", "--out", "v.csv"], 2, "expected NAME[:key=value,...]"),
-        (["judge", "{claims}", "--evaluator", "random:seed=x", "--out", "v.csv"], 2, "option seed"),
-        (["judge", "{claims}", "--evaluator", "rouge2:threshold=7", "--out", "v.csv"], 2, "expected 0 to 1, found 7"),
         (["judge", "absent.csv", "--evaluator", "rouge2", "--out", "v.csv"], 1, "absent.csv: no such file"),
         (["run", "absent.yaml"], 1, "absent.yaml: no such file"),
-        (["report", "."], 1, "not a run folder"),
-        (["run", "x.yaml", "--set", "seed"], 2, "--set seed: expected KEY=VALUE"),
-        (["judge", "{claims}", "--evaluator", "rouge2", "--out", "v.txt"], 1, "v.txt: expected a name that ends in"),
+        (["export", ".", "--to", "report"], 1, "not a run folder"),
         (["convert", "wice", "{claims}", "--out", "c.txt"], 1, "c.txt: expected a name that ends in"),
-        (["convert", "wice", "absent", "--out", "c.csv"], 1, "absent: no such file"),
-        (["audit", "{claims}", "{claims}", "--out", "o", "--replicates", "-1"], 2, "--replicates"),
         (["run", ".", "--out", "o"], 1, ".: cannot be read (Is a directory)"),
-        (["report", "{claims}"], 1, "not a run folder"),
-        (["validate", "."], 1, "this is a folder, expected a file"),
-        (["judge", "{claims}", "--evaluator", "rouge2", "--out", "{claims}/v.csv"], 1, "cannot be written"),
         (["convert", "aggrefct", "{claims}", "--out", "c.csv"], 2, "did you mean 'aggrefact'?"),
     ],
 )
@@ -107,8 +137,11 @@ def test_what_a_terminal_would_obey_is_shown_and_not_sent(call, claims, tmp_path
     verdicts = tmp_path / "v\x1b[31m.jsonl"
     verdicts.write_text('{"claim_id": "c1", "evaluator": "e\\u009b2J\\u202e", "score": 1}\n', encoding="utf-8")
     claims.write_text(rows, encoding="utf-8")
-    shown = [call("validate", verdicts), call("audit", claims, verdicts, "--out", tmp_path / "o", "--replicates", "0")]
-    shown += [call("validate", tmp_path / "absent\x1b[2J.csv")]
+    shown = [
+        call("inspect", "--strict", verdicts),
+        call("audit", claims, verdicts, "--out", tmp_path / "o", "--replicates", "0"),
+    ]
+    shown += [call("inspect", "--strict", tmp_path / "absent\x1b[2J.csv")]
     text = "".join(out + err for _, out, err in shown)
     assert [code for code, _, _ in shown] == [0, 0, 1]
     assert "v\\x1b[31m.jsonl: 1 valid verdict of e\\x9b2J\\u202e" in text
@@ -127,8 +160,8 @@ def test_no_key_is_shown_or_written(call, claims, tmp_path, monkeypatch, debug):
     calls = [
         ("run", experiment, "--out", tmp_path / "run"),
         ("judge", claims, "--evaluator", "llm:model=m,max_retries=0,timeout=2", "--out", tmp_path / "v.csv"),
-        ("validate", f"http://user:{word}@host/claims.csv?api_key={word}"),
-        ("validate", f"{key}.csv"),
+        ("inspect", "--strict", f"http://user:{word}@host/claims.csv?api_key={word}"),
+        ("inspect", "--strict", f"{key}.csv"),
         ("judge", claims, "--evaluator", f"llm:model=m,base_url=https://u:{word}@h/?key={word}", "--out", "v.csv"),
         ("run", experiment, "--set", f"evaluators=[llm: {{model: m, params: {{api_key: {word}}}}}]"),
         ("run", experiment, "--set", f"evaluators=[llm: {{model: m, api_key: {key}}}]"),
@@ -146,7 +179,7 @@ def test_no_key_is_shown_or_written(call, claims, tmp_path, monkeypatch, debug):
 
 def test_a_traceback_only_with_debug(claims, tmp_path):
     command = [sys.executable, "-m", "factaudit"]
-    arguments = ["validate", str(tmp_path / "absent.csv")]
+    arguments = ["inspect", "--strict", str(tmp_path / "absent.csv")]
     plain = subprocess.run([*command, *arguments], capture_output=True, text=True, check=False)
     assert plain.returncode == 1
     assert "Traceback" not in plain.stderr
@@ -178,10 +211,10 @@ def test_a_full_disk_is_said_and_the_same_command_goes_on(claims, tmp_path):
 
 def test_validate_takes_settings(call, claims, tmp_path):
     (tmp_path / "e.yaml").write_text("claims: ${data}/claims.jsonl\nevaluators: rouge2\n", encoding="utf-8")
-    code, _, err = call("validate", tmp_path / "e.yaml")
+    code, _, err = call("inspect", "--strict", tmp_path / "e.yaml")
     assert code == 1
     assert "--set data=FOLDER" in err
-    code, out, _ = call("validate", tmp_path / "e.yaml", "--set", f"data={claims.parent}")
+    code, out, _ = call("inspect", "--strict", tmp_path / "e.yaml", "--set", f"data={claims.parent}")
     assert code == 0
     assert "a valid experiment (1 evaluator to run)" in out
 
@@ -204,3 +237,9 @@ def test_bash_completes_verbs_options_and_values(call, monkeypatch):
         monkeypatch.setenv("COMP_WORDS", f"factaudit {words}")
         monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
         assert call()[1] == f"plain,{found}\n"
+
+
+def test_a_number_stays_with_its_per_cent_sign():
+    from factaudit.cli.first_screen_text import wrap_paragraph
+
+    assert wrap_paragraph("It is right in 50 % of cases.", width=18) == ["It is right in", "50 % of cases."]

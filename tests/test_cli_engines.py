@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Call
 from llm_server import FaultServer, Plan
 
-from factaudit.cli import main
 from factaudit.tables import read_claims, read_verdicts
-
-Call = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def call(capsys: pytest.CaptureFixture[str]) -> Call:
-    def called(*arguments: str | Path) -> tuple[int, str, str]:
-        with pytest.raises(SystemExit) as stop:
-            main([str(argument) for argument in arguments])
-        captured = capsys.readouterr()
-        return int(stop.value.code or 0), captured.out, captured.err
-
-    return called
 
 
 @pytest.fixture(scope="module")
@@ -49,14 +35,14 @@ def test_a_knowledge_source_is_built_told_and_looked_up(call: Call, people: Path
     file = tmp_path / "people.db"
     code, out, _ = call("knowledge", "build", people / "pages.jsonl", "--out", file, "--passage-tokens", "100")
     assert (code, out) == (0, f"{file}: 14 pages in 28 passages (white space)\n")
-    code, out, _ = call("knowledge", "info", file)
+    code, out, _ = call("inspect", file)
     assert code == 0
     assert "n_pages: 14" in out
     assert "passage_tokens: 100" in out
-    code, out, _ = call("knowledge", "lookup", file, "elena_varga (botanist)")
+    code, out, _ = call("inspect", file, "--page", "elena_varga (botanist)")
     assert code == 0
     assert out.startswith("Elena Varga (botanist): 2 passages\n\n[1] Elena Varga")
-    code, _, err = call("knowledge", "lookup", file, "Nobody")
+    code, _, err = call("inspect", file, "--page", "Nobody")
     assert (code, err) == (1, f"factaudit: {file}: no page is called 'Nobody'\n")
 
 
@@ -104,7 +90,7 @@ def test_score_with_a_model_and_demonstrations_of_ones_own(
         assert not server.bodies
         code, out, _ = call("score", bios, *arguments[:-2], "--set", "gamma=0", "--out", tmp_path / "run")
     assert code == 0
-    assert "FActScore    1.0000 (retrieval+m)" in out
+    assert "FActScore    1.0000 (retrieval+m): 1 of 1 response scored" in out
     prompts = [body["messages"][-1]["content"] for body in server.bodies]
     assert [prompt.count("He sang in Rome.") for prompt in prompts] == [2, 0]  # the one fixed, and the nearest
 
@@ -144,10 +130,20 @@ def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_pa
 def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path) -> None:
     arguments = ["--knowledge", people / "pages.jsonl", "--verifier", "unigram:threshold=0.9", "--set", "gamma=0"]
     code, out, err = call(
-        "dscore", people / "biographies.jsonl", *arguments, "--grouper", "heuristic", "--out", tmp_path / "run"
+        "score",
+        "--people",
+        people / "biographies.jsonl",
+        *arguments,
+        "--grouper",
+        "heuristic",
+        "--out",
+        tmp_path / "run",
     )
     assert (code, err) == (0, "")
-    assert "heron: FActScore 100.0 %, D-FActScore 75.6 %" in out
+    assert "heron: FActScore 100.0 %, D-FActScore 75.6 %\n" in out
+    given = [people / "biographies.jsonl", *arguments[:-2], "--grouper", "heuristic"]
+    code, out, _ = call("score", "--people", *given, "--out", tmp_path / "penalised")
+    assert "(without the length penalty 100.0 % and 75.6 %)" in out, "as its findings say"
 
 
 def test_ambigbio_writes_what_dscore_reads(
@@ -160,7 +156,7 @@ def test_ambigbio_writes_what_dscore_reads(
     with FaultServer(plan=lambda body, attempt: Plan(text="Elena Varga was a cellist [1].")) as server:
         llm = f"m:base_url={server.url},cache={tmp_path / 'cache.db'}"
         arguments = ["--knowledge", tmp_path / "people.db", "--llm", llm, "--system", "mine", "--k", "2"]
-        code, out, _ = call("ambigbio", "generate", names, *arguments, "--out", tmp_path / "bios.jsonl")
+        code, out, _ = call("knowledge", "build", "--ambigbio", names, *arguments, "--out", tmp_path / "bios.jsonl")
     assert code == 0
     assert out == f"no page for 'Nobody Atall': left out\n{tmp_path / 'bios.jsonl'}: 1 biographies\n"
     (row,) = map(json.loads, (tmp_path / "bios.jsonl").read_text().splitlines())
@@ -171,36 +167,26 @@ def test_ambigbio_writes_what_dscore_reads(
     ("arguments", "code", "said"),
     [
         (["score", "{bios}", "--out", "o"], 1, "no knowledge source: none was given"),
-        (["score", "{bios}", "--knowledge", "{pages}", "--out", "o"], 2, "the verifier 'retrieval' needs an LLM"),
-        (["score", "absent.jsonl", "--knowledge", "{pages}", "--verifier", "rouge2", "--out", "o"], 1, "no such file"),
-        (
-            ["score", "{bios}", "--knowledge", "absent.db", "--verifier", "rouge2", "--out", "o"],
-            1,
-            "absent.db: no such",
-        ),
         (["score", "{bios}", "--knowledge", "{bios}.db", "--verifier", "rouge2", "--out", "o"], 1, "no such knowledge"),
-        (
-            ["score", "{bios}", "--knowledge", "{pages}", "--verifier", "rogue2", "--out", "o"],
-            2,
-            "did you mean 'rouge2'",
-        ),
-        (["score", "{bios}", "--max-cost", "0", "--out", "o"], 2, "--max-cost"),
         (["score", "{bios}", "--missing", "skipp", "--out", "o"], 2, "--missing"),
         (["score", "{bios}", "--set", "gama=1", "--out", "o"], 2, "'factscore.gama' (did you mean 'gamma'?)"),
         (["score", "{bios}", "--set", "seed=-1", "--out", "o"], 2, "seed: expected greater than or equal to 0"),
         (["score", "{bios}", "--set", "llm={{modle: x}}", "--out", "o"], 2, "did you mean 'model'?"),
         (["score", "{bios}", "--llm", "x:concurency=3", "--out", "o"], 2, "concurency"),
-        (["score", "{bios}", "--verifier", "no-context", "--llm", "x", "--demos", "absent", "--out", "o"], 1, "absent"),
         (["score", "{bios}"], 2, "--out"),
-        (["dscore", "{bios}", "--verifier", "unigram", "--grouper", "heuristic", "--out", "o"], 2, "candidates are"),
-        (["dscore", "{bios}", "--grouper", "heuristics", "--out", "o"], 2, "heuristics"),
-        (["dscore", "{bios}", "--set", "gruper=llm", "--out", "o"], 2, "did you mean 'groupers'?"),
-        (["knowledge", "build", "absent.jsonl", "--out", "o.db"], 1, "absent.jsonl: no such file"),
-        (["knowledge", "build", "{bios}", "--out", "o.db"], 1, "line 1, column 'title'"),
-        (["knowledge", "build", "{pages}", "--passage-tokens", "0", "--out", "o.db"], 2, "--passage-tokens"),
-        (["knowledge", "info", "{pages}"], 1, "not an SQLite file; make one from it with `factaudit knowledge build`"),
-        (["ambigbio", "collect", "--n", "0", "--out", "o"], 2, "--n"),
-        (["ambigbio", "generate", "absent", "--knowledge", "{pages}", "--llm", "x", "--out", "o"], 1, "not an SQLite"),
+        (
+            ["score", "--people", "{bios}", "--verifier", "unigram", "--grouper", "heuristic", "--out", "o"],
+            2,
+            "candidates are",
+        ),
+        (["score", "--people", "{bios}", "--grouper", "heuristics", "--out", "o"], 2, "heuristics"),
+        (["score", "--people", "{bios}", "--set", "gruper=llm", "--out", "o"], 2, "did you mean 'groupers'?"),
+        (
+            ["inspect", "{pages}", "--page", "x"],
+            1,
+            "not an SQLite file; make one from it with `factaudit knowledge build`",
+        ),
+        (["knowledge", "build", "--ambigbio", "--collect", "--n", "0", "--out", "o"], 2, "--n"),
     ],
 )
 def test_wrong_usage_is_said_in_one_message(

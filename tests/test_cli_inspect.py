@@ -39,7 +39,7 @@ def test_inspect_says_what_was_taken_for_what_and_what_to_run_next(table: Path, 
     assert "context → doc" in done.output
     assert "model → system" in done.output
     assert "unread  minutes" in done.output
-    assert "'judge_a' is taken on the scale from 1" in done.output
+    assert "judge_a (judge_a, 1 not supported, 5 supported)" in done.output
     assert f"factaudit audit {table} --map {mapping} --out runs/mine" in done.output
     assert mapping.is_file()
 
@@ -78,7 +78,7 @@ def test_judge_reads_the_claims_of_a_table_of_yours(table: Path, tmp_path: Path)
 
 
 def test_validate_reads_it_too(table: Path) -> None:
-    done = run("validate", str(table))
+    done = run("inspect", "--strict", str(table))
     assert done.exit_code == 0
     assert "60 valid claims, 60 labelled, 1 dataset" in done.output
     assert "120 valid verdicts of judge_a, judge_b" in done.output
@@ -95,10 +95,10 @@ def test_a_document_under_another_name_is_not_lost(tmp_path: Path) -> None:
 def test_two_ways_to_say_it_at_once_are_refused(table: Path, tmp_path: Path) -> None:
     (tmp_path / "m.yaml").write_text("columns: {claim: answer}\n")
     with pytest.raises(UsageError, match="not both"):
-        run("validate", str(table), "--map", str(tmp_path / "m.yaml"), "--scale", "1:5")
+        run("inspect", "--strict", str(table), "--map", str(tmp_path / "m.yaml"), "--scale", "1:5")
 
 
 def test_what_ships_is_read_as_it_is() -> None:
     path = Path(__file__).parents[1] / "data" / "minibench" / "claims.jsonl.gz"
-    done = run("validate", str(path))
+    done = run("inspect", "--strict", str(path))
     assert done.output.strip() == f"{path}: {len(read_claims(path)):,} valid claims, 507 labelled, 4 datasets"

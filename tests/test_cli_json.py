@@ -11,78 +11,70 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
+from conftest import run_command
 from estimate_data import World, annotated, tables
 from llm_server import FaultServer, Plan
 
-from factaudit.cli import cli, main, reference
-from factaudit.cli.verb import Verb, _plain
+from factaudit.cli import cli, reference
+from factaudit.cli.json_output import JsonOutputCommand, _convert_to_json_value
+from factaudit.cli.reference import list_command_forms
 from factaudit.tables import write_table
 
 #: Verb: what it is called with. The files are made by `folder`; ``runs/a`` and ``sample.parquet`` by other verbs.
 CASES = {
     "demo": "--out runs/demo",
     "init": "claims.parquet verdicts.parquet --out made/mine.yaml",
-    "schema": "",
+    "init --schema": "",
     "run": "mine.yaml --out runs/b",
-    "report": "runs/a",
-    "validate": "verdicts.parquet --claims claims.parquet",
+    "inspect --strict": "verdicts.parquet --claims claims.parquet",
     "inspect": "wide.csv",
     "judge": "claims.parquet --evaluator random:seed=1 --out judged.parquet",
-    "cost": "asked.yaml",
+    "judge --dry-run": "claims.parquet --evaluator llm:model=gpt-4o-mini",
+    "run --dry-run": "asked.yaml",
     "audit": "claims.parquet verdicts.parquet --out runs/c --replicates 0",
-    "adjust": "claims.parquet verdicts.parquet --calibrate s00 --evaluator e0 --out adjusted.csv",
-    "plan": "claims.parquet verdicts.parquet --tpr 0.8 --tnr 0.8 --budget 60 --width 0.3",
+    "estimate --calibrate": "s00 claims.parquet verdicts.parquet --evaluator e0 --out adjusted.csv",
+    "sample --plan": "claims.parquet verdicts.parquet --tpr 0.8 --tnr 0.8 --budget 60 --width 0.3",
     "sample": "claims.parquet verdicts.parquet --budget 40 --one-phase --out drawn.parquet --page label.html",
     "labels": "ann.csv ben.csv --claims claims.parquet --out merged.csv --page disagree.html",
     "estimate": "claims.parquet verdicts.parquet --level claim --out runs/rates",
+    "triage": "claims.parquet verdicts.parquet --max-error 0.3 --out triage",
     "view": "runs/a --no-open",
     "export": "runs/a --to jsonl",
-    "leaderboard": "runs/a --out board",
     "diff": "runs/a runs/a --replicates 0 --out diff.json",
     "convert": "halueval qa_data.json --out converted.parquet",
     "score": "responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out runs/s",
-    "dscore": "groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given --set replicates=0 --out runs/d",
+    "score --dry-run": "responses.jsonl --llm gpt-4o-mini --verifier rouge2",
+    "score --people --dry-run": "groups.jsonl --llm gpt-4o-mini",
+    "score --people": "groups.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper given --set replicates=0"
+    " --out runs/d",
     "knowledge build": "pages.jsonl --out built.db",
-    "knowledge info": "wiki.db",
-    "knowledge lookup": "wiki.db Rain",
-    "ambigbio collect": "--n 1 --pause 0 --out names.jsonl",
-    "ambigbio generate": "named.jsonl --knowledge wiki.db --llm {llm} --out bios.jsonl",
-    "cache info": "--file cache.db",
-    "cache export": "replies.jsonl --file cache.db",
-    "cache prune": "--model other --file cache.db",
+    "knowledge build --ambigbio --collect": "--n 1 --pause 0 --out names.jsonl",
+    "knowledge build --ambigbio": "named.jsonl --knowledge wiki.db --llm {llm} --out bios.jsonl",
+    "cache": "--file cache.db",
+    "cache --export": "replies.jsonl --file cache.db",
+    "cache --prune": "--model other --file cache.db",
     "list": "audits",
 }
 TYPES = {"string": str, "integer": int, "number": (int, float), "array": list, "object": dict, "null": type(None)}
 
 
-def verbs(group: click.Group, path: str = "") -> Iterator[tuple[str, click.Command]]:
-    for name, command in group.commands.items():
-        if isinstance(command, click.Group):
-            yield from verbs(command, f"{path}{name} ")
-        else:
-            yield path + name, command
+VERBS = dict(list_command_forms(cli, ""))
 
 
-VERBS = dict(verbs(cli))
+def name_of_document(name: str) -> str:
+    return f"factaudit.{name.replace(' --', '.').replace(' ', '.')}/1"
 
 
 def test_every_verb_gives_json_and_is_tried_here():
-    assert {name for name, verb in VERBS.items() if not isinstance(verb, Verb)} == set()
+    assert {name for name, verb in VERBS.items() if not isinstance(verb, JsonOutputCommand)} == set()
     assert set(CASES) == set(VERBS)
     for name, verb in VERBS.items():
-        assert isinstance(verb, Verb)
-        for told in (verb.gives or {}).values():
+        assert isinstance(verb, JsonOutputCommand)
+        for told in (verb.json_keys or {}).values():
             assert set(told.partition(":")[0].split(" or ")) <= set(TYPES), f"{name}: {told}"
-        if verb.gives is not None:
-            assert f"`factaudit.{name.replace(' ', '.')}/1`" in reference.page()
-
-
-def call(*arguments: object) -> int:
-    with pytest.raises(SystemExit) as stop:
-        main([str(one) for one in arguments])
-    return int(stop.value.code or 0)
+        if verb.json_keys is not None:
+            assert f"`{name_of_document(name)}`" in reference.render_reference_page()
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +114,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (made / name).write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
-        assert call("run", "mine.yaml", "--out", "runs/a") == 0
-        assert call("knowledge", "build", "pages.jsonl", "--out", "wiki.db") == 0
+        assert run_command("run", "mine.yaml", "--out", "runs/a") == 0
+        assert run_command("knowledge", "build", "pages.jsonl", "--out", "wiki.db") == 0
     return made
 
 
@@ -141,16 +133,18 @@ def document(
 ) -> Callable[[str], tuple[dict[str, Any], str]]:
     """Calls a verb as its case says; gives its document and what it said."""
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("factaudit.engines.ambigbio.collect", lambda out, n, **more: [{"name": "Rain"}] * n)
+    monkeypatch.setattr(
+        "factaudit.engines.ambigbio.collect_ambigbio_names", lambda out, n, **more: [{"name": "Rain"}] * n
+    )
     monkeypatch.setattr("http.server.ThreadingHTTPServer.serve_forever", lambda self: None)
 
     def called(name: str) -> tuple[dict[str, Any], str]:
         if name.startswith("cache") and not (folder / "cache.db").exists():
             asked = ["named.jsonl", "--knowledge", "wiki.db", "--llm", model, "--out", "some.jsonl"]
-            assert call("ambigbio", "generate", *asked) == 0
+            assert run_command("knowledge", "build", "--ambigbio", *asked) == 0
             capsys.readouterr()
         arguments = shlex.split(CASES[name].format(llm=model))
-        code = call(*name.split(), *arguments, "--format", "json")
+        code = run_command(*name.split(), *arguments, "--format", "json")
         told = capsys.readouterr()
         assert code == 0, told.err
         return json.loads(told.out, parse_constant=pytest.fail), told.err
@@ -162,13 +156,13 @@ def document(
 def test_a_verb_gives_what_it_declares(name, document):
     found, said = document(name)
     verb = VERBS[name]
-    assert isinstance(verb, Verb)
-    if verb.gives is None:
+    assert isinstance(verb, JsonOutputCommand)
+    if verb.json_keys is None:
         assert found["$schema"].startswith("https://json-schema.org/")
         return
-    assert found.pop("schema") == f"factaudit.{name.replace(' ', '.')}/1"
-    assert found.keys() == verb.gives.keys()
-    for key, told in verb.gives.items():
+    assert found.pop("schema") == name_of_document(name)
+    assert found.keys() == verb.json_keys.keys()
+    for key, told in verb.json_keys.items():
         kinds = told.partition(":")[0].split(" or ")
         assert isinstance(found[key], tuple(TYPES[kind] for kind in kinds)), f"{name}, {key}: {found[key]!r}"
         assert not isinstance(found[key], bool)
@@ -180,7 +174,7 @@ def test_what_the_figures_are(document, folder):
     rows = json.loads((folder / ran["results"]).read_text(encoding="utf-8"))["audits"]["rates"]
     assert ran["audits"] == {"rates": len(rows)}
     assert {one["may"] for one in ran["decisions"]} <= {"yes", "no", "cannot tell"}
-    assert [one["evaluator"] for one in document("validate")[0]["evaluators"]] == ["e0", "e1"]
+    assert [one["evaluator"] for one in document("inspect --strict")[0]["evaluators"]] == ["e0", "e1"]
     inspected = document("inspect")[0]
     assert inspected["mapping"]["columns"]["claim"] == "sentence"
     assert [column["name"] for column in inspected["files"][0]["columns"]] == ["sentence", "context", "human", "gpt4"]
@@ -194,23 +188,23 @@ def test_what_the_figures_are(document, folder):
 
 def test_a_failure_leaves_standard_output_empty_or_with_the_outcome(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    assert call("report", "runs/none", "--format", "json") == 1
+    assert run_command("export", "runs/none", "--to", "report", "--format", "json") == 1
     told = capsys.readouterr()
     assert told.out == ""
     assert "not a run folder" in told.err
     failing = ["diff", "runs/a", "runs/a", "--replicates", "0", "--fail-on", "flips>=0", "--format", "json"]
-    assert call(*failing) == 1
+    assert run_command(*failing) == 1
     told = capsys.readouterr()
     assert len(json.loads(told.out)["failing"]) == 2
-    assert "flips changed by" in told.err
+    assert "of predictions changed (95 % CI" in told.err
 
 
 def test_without_it_nothing_changes(folder, monkeypatch, capsys):
     monkeypatch.chdir(folder)
-    assert call("knowledge", "lookup", "wiki.db", "Rain") == 0
+    assert run_command("inspect", "wiki.db", "--page", "Rain") == 0
     assert capsys.readouterr().out.startswith("Rain: 1 passage\n")
 
 
 def test_undefined_figures_are_null_and_keys_are_left_out():
-    found = _plain({"a": float("nan"), "b": [Path("x"), (1, None)], "c": "https://u:secretword@h/"})
+    found = _convert_to_json_value({"a": float("nan"), "b": [Path("x"), (1, None)], "c": "https://u:secretword@h/"})
     assert found == {"a": None, "b": ["x", [1, None]], "c": "https://***@h/"}

@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from factaudit.audit import computable
-from factaudit.audit.core.counted import judged
-from factaudit.audit.core.judged import Judged
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.published_counts import expand_published_counts
+from factaudit.audit import list_computable_audits
 from factaudit.cli import main
 from factaudit.errors import InputError, UsageError
-from factaudit.experiment import load, run
+from factaudit.experiment import read_experiment, run
 from factaudit.results import Results, compare, compare_counts
 from factaudit.tables import validate_claims, validate_verdicts
-from factaudit.tables.counts import COUNT_COLUMNS, is_counts, read_counts, validate_counts
+from factaudit.tables.counts_table import COUNT_COLUMNS, is_counts_table, read_counts, validate_counts
 
 ROW = {"dataset": "d", "system": "a", "evaluator": "e", "n": 40, "labelled_errors": 10, "predicted_errors": 12}
 
@@ -102,9 +102,9 @@ def test_rows_of_the_same_claims_must_agree() -> None:
 
 
 def test_a_counts_table_is_told_by_its_columns() -> None:
-    assert is_counts(rows({}))
-    assert not is_counts(pd.DataFrame([{"claim_id": "1", "evaluator": "e", "prediction": 1}]))
-    assert not is_counts(pd.DataFrame([{"dataset": "d", "claim": "c", "evaluator": "e", "n": 1}]))
+    assert is_counts_table(rows({}))
+    assert not is_counts_table(pd.DataFrame([{"claim_id": "1", "evaluator": "e", "prediction": 1}]))
+    assert not is_counts_table(pd.DataFrame([{"dataset": "d", "claim": "c", "evaluator": "e", "n": 1}]))
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_the_counts_come_back_from_what_audits_compute_on(
     claims: tuple[pd.DataFrame, pd.DataFrame], level: str
 ) -> None:
     counts = counts_of(*claims, joint=True)
-    found = judged(counts, level)
+    found = expand_published_counts(counts, level)
     again = pd.DataFrame(
         [
             {
@@ -168,12 +168,12 @@ def test_the_counts_come_back_from_what_audits_compute_on(
     )
     wanted = counts[counts["level"] == level].reset_index(drop=True)
     pd.testing.assert_frame_equal(validate_counts(again), wanted)
-    assert isinstance(found, Judged)
+    assert isinstance(found, Judgements)
     assert found.claims["response_id"].notna().all() == (level == "response")
 
 
 def test_without_the_joint_count_the_errors_found_are_the_fewest(claims: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    found = judged(counts_of(*claims, joint=False), "claim")
+    found = expand_published_counts(counts_of(*claims, joint=False), "claim")
     for dataset in ("d1", "d2"):
         for system in "abc":
             inside = ((found.claims["dataset"] == dataset) & (found.claims["system"] == system)).to_numpy()
@@ -185,7 +185,7 @@ def test_without_the_joint_count_the_errors_found_are_the_fewest(claims: tuple[p
 
 
 def test_an_evaluator_without_a_row_left_the_claims_unscored() -> None:
-    found = judged(validate_counts(rows({}, {"system": "b", "evaluator": "f"})), "claim")
+    found = expand_published_counts(validate_counts(rows({}, {"system": "b", "evaluator": "f"})), "claim")
     assert found.evaluators == ("e", "f")
     assert (found.prediction[0, :40] >= 0).all()
     assert (found.prediction[0, 40:] == -1).all()
@@ -201,14 +201,14 @@ def test_audits_give_the_same_on_counts_as_on_claims(claims: tuple[pd.DataFrame,
     for name in names:
         left, right = plain.audits[name], counted.audits[name]
         assert len(left) == len(right) > 0
-        keys = [key for key, column in computable()[name].columns.items() if column.key]
+        keys = [key for key, column in list_computable_audits()[name].columns.items() if column.key]
         intervals = ("_low", "_high")
         by_key = {tuple(row.get(key) for key in keys): row for row in right}
         for row in left:
             other = by_key[tuple(row.get(key) for key in keys)]
             assert set(row) == set(other)
             for key, value in row.items():
-                if not key.endswith(intervals) and key != "reason":
+                if not key.endswith(intervals) and key not in ("reason", "p_bias"):
                     assert other[key] == pytest.approx(value), (name, key)
     if not joint:
         assert counted.audits["rates"] == counted.audits["adjustment"] == []
@@ -255,12 +255,12 @@ def test_an_experiment_takes_claims_or_counts(tmp_path: Path) -> None:
     rows({}).to_csv(tmp_path / "counts.csv", index=False)
     path = tmp_path / "experiment.yaml"
     path.write_text("title: t\ncounts: counts.csv\naudits: [quantification]\n")
-    assert load(path).counts == str(tmp_path / "counts.csv")
+    assert read_experiment(path).counts == str(tmp_path / "counts.csv")
     (row,) = run(path, tmp_path / "run").rows("quantification", system="a")
     assert row["bias"] == pytest.approx(0.05)
     path.write_text("title: t\naudits: [quantification]\n")
     with pytest.raises(InputError, match=r"expected claims \(or counts, or tables\), found none"):
-        load(path)
+        read_experiment(path)
     path.write_text("title: t\ncounts: counts.csv\nclaims: [claims.csv]\n")
     with pytest.raises(InputError, match="expected counts alone"):
-        load(path)
+        read_experiment(path)

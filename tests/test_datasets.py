@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from factaudit.datasets import FORMATS, aggrefact, convert, registry
+from factaudit.datasets import FORMATS, aggrefact, aggrefact_subsets, convert
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.tables import read_claims, read_verdicts, write_table
 
@@ -52,13 +52,13 @@ def test_every_format_has_a_module_an_example_and_the_options_its_function_takes
     import inspect
 
     for name, entry in FORMATS.items():
-        parameters = inspect.signature(entry.function).parameters
+        parameters = inspect.signature(entry.converter).parameters
         assert name == entry.name
         assert next(iter(parameters)) == "sources"
         assert set(list(parameters)[1:]) == set(entry.options), name
         assert entry.example.startswith(f"factaudit convert {name} ")
         assert entry.summary
-        assert entry.function.__doc__
+        assert entry.converter.__doc__
 
 
 def test_listing_the_formats_is_light() -> None:
@@ -78,8 +78,8 @@ def test_an_unknown_format_option_or_value_is_a_usage_error_with_a_hint(write: W
         convert("wice", [path], level="word")
     with pytest.raises(UsageError, match="format 'score-csv' needs the option 'dataset': the dataset's name"):
         convert("score-csv", [path])
-    with pytest.raises(UsageError, match="format 'wice': expected at least one file or folder"):
-        convert("wice", [])
+    with pytest.raises(UsageError, match="format 'ragas': expected at least one file or folder"):
+        convert("ragas", [])
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -89,34 +89,37 @@ def test_a_missing_file_and_an_empty_folder_are_named(name: str, tmp_path: Path)
     assert f"{tmp_path}: the folder holds no file named " in fails(name, [tmp_path], **options)
 
 
-def test_the_registry_has_the_benchmarks_datasets() -> None:
-    rows = registry.subsets()
-    whole = [row for row in rows.values() if row.part_of is None]
+@pytest.fixture(scope="module")
+def subsets() -> dict[str, dict[str, str]]:
+    """The rows of the table of LLM-AggreFact's datasets, by name."""
+    path = Path(aggrefact_subsets.__file__).with_suffix(".csv")
+    with path.open(encoding="utf-8") as file:
+        return {row["dataset"]: row for row in csv.DictReader(file)}
+
+
+def test_the_subsets_are_the_benchmarks_datasets(subsets: dict[str, dict[str, str]]) -> None:
+    whole = [row for row in subsets.values() if not row["part_of"]]
     assert len(whole) == 11
-    assert sum(row.test_claims or 0 for row in whole) == 29320
-    assert {row.dataset for row in rows.values() if row.part_of} == {
-        "RAGTruth-Summary",
-        "RAGTruth-QA",
-        "RAGTruth-Data2txt",
-        "RAGTruth-CNN/DM",
-        "RAGTruth-News",
-        "RAGTruth-MARCO",
-        "RAGTruth-Yelp",
+    assert sum(int(row["test_claims"] or 0) for row in whole) == 29320
+    assert {name for name, row in subsets.items() if row["part_of"]} == {
+        f"RAGTruth-{part}" for part in ("Summary", "QA", "Data2txt", "CNN/DM", "News", "MARCO", "Yelp")
     }
-    for row in rows.values():
-        assert all(registry.find(name) is row for name in (row.dataset, *row.aliases)), row.dataset
-    for row in rows.values():
-        assert row.source, row.dataset
-        assert bool(row.systems) == bool(row.systems_source), row.dataset
-        assert (row.task is None) == (row.dataset == "RAGTruth"), "as a whole it has three"
-    assert len({row.label for row in rows.values()}) == len(rows)
+    for name, row in subsets.items():
+        for alias in (name, *filter(None, row["aliases"].split(";"))):
+            found = aggrefact_subsets.find_aggrefact_subset(alias.upper())
+            assert found is not None
+            assert found.dataset == name
+        assert row["source"], name
+        assert bool(row["systems"]) == bool(row["systems_source"]), name
+        assert (row["task"] == "") == (name == "RAGTruth"), "as a whole it has three"
+    assert len({row["label"] for row in subsets.values()}) == len(subsets)
 
 
-def test_the_registry_has_table_2_of_vc() -> None:
-    rows = {name: row for name, row in registry.subsets().items() if row.in_vc}
-    tasks: dict[str | None, list[str]] = {}
+def test_the_subsets_have_table_2_of_vc(subsets: dict[str, dict[str, str]]) -> None:
+    rows = {name: row for name, row in subsets.items() if row["in_vc"] == "yes"}
+    tasks: dict[str, list[str]] = {}
     for name, row in rows.items():
-        tasks.setdefault(row.task, []).append(name)
+        tasks.setdefault(row["task"], []).append(name)
     assert tasks == {
         "summarization": [
             *("AggreFact-CNN", "AggreFact-XSum", "TofuEval-MediaSum", "TofuEval-MeetingBank"),
@@ -128,27 +131,25 @@ def test_the_registry_has_table_2_of_vc() -> None:
         "data-to-text": ["RAGTruth-Yelp"],
     }
     assert sum(map(len, tasks.values())) == 14
-    assert all(row.claim_source for row in rows.values())
+    assert all(row["claim_source"] for row in rows.values())
     # Of 12 the systems are known; 10 of these (VC §2.1) have longer responses.
-    assert [name for name, row in rows.items() if not row.systems] == ["WiCE", "FactCheck-GPT"]
-    alone = [name for name, row in rows.items() if not row.longer_responses]
+    assert [name for name, row in rows.items() if not row["systems"]] == ["WiCE", "FactCheck-GPT"]
+    alone = [name for name, row in rows.items() if row["longer_responses"] != "yes"]
     assert alone == ["AggreFact-CNN", "AggreFact-XSum", "WiCE", "FactCheck-GPT"]
-
-
-def test_the_registry_knows_every_dataset_of_vcs_tables() -> None:
     with (Path(__file__).parents[1] / "data" / "published" / "vc_tables.csv").open(encoding="utf-8") as file:
         names = {row["dataset"] for row in csv.DictReader(file) if not row["dataset"].startswith("__")}
-    found = [registry.find(name) for name in names]
+    found = [aggrefact_subsets.find_aggrefact_subset(name) for name in names]
+    assert {one.dataset for one in found if one is not None} == set(rows)
     assert len(found) == 14
-    assert all(subset is not None and subset.in_vc for subset in found)
 
 
-def test_the_registry_finds_by_alias_whatever_the_case() -> None:
-    assert registry.find("tofueval-medias") is registry.subsets()["TofuEval-MediaSum"]
-    assert registry.find("unheard of") is None
-    assert registry.task("unheard of") is None
-    assert registry.task("RAGTruth") is None
-    assert registry.whole("RAGTruth-Data2txt") == registry.whole("ragtruth") == "RAGTruth"
+def test_subsets_are_found_by_alias_in_any_case() -> None:
+    assert aggrefact_subsets.find_aggrefact_subset("unheard of") is None
+    assert aggrefact_subsets.find_dataset_task("unheard of") is None
+    assert aggrefact_subsets.find_dataset_task("RAGTruth") is None
+    assert aggrefact_subsets.find_whole_aggrefact_dataset("RAGTruth-Data2txt") == "RAGTruth"
+    assert aggrefact_subsets.find_whole_aggrefact_dataset("ragtruth") == "RAGTruth"
+    assert aggrefact_subsets.find_whole_aggrefact_dataset("mine") == "mine"
 
 
 # ---------------------------------------------------------------------------------------------------- TofuEval
@@ -383,7 +384,7 @@ def test_ragtruth_subsets_are_by_source(
     write("source_info.jsonl", [{"source_id": "10", "task_type": task, "source": source, "source_info": "Text."}])
     (row,) = convert("ragtruth", [tmp_path]).claims.to_dict("records")
     assert (row["dataset"], row["task"]) == (dataset, meaning)
-    assert registry.whole("RAGTruth-Recent News") == "RAGTruth"
+    assert aggrefact_subsets.find_whole_aggrefact_dataset("RAGTruth-Recent News") == "RAGTruth"
 
 
 @pytest.mark.parametrize(
@@ -620,8 +621,9 @@ def test_aggrefact_join_matches_within_a_dataset_and_leaves_ambiguity_alone(writ
     assert converted.claims["doc_id"].fillna("").tolist() == ["12", "", "12", "12", "", ""]
     assert converted.claims["label"].tolist() == [1] * 6
     assert converted.notes[-1] == (
-        "join tofueval: of 5 claims, 3 matched, 1 ambiguous, 1 not matched; 1 matched several responses of one system "
-        "(response_id left empty); 1 of the matched have another label there"
+        "join tofueval: of 5 claims, 3 matched (60.0%), 1 ambiguous (several systems wrote the text), 1 not matched; "
+        "1 there under another data set; 1 matched several responses of one system (response_id left empty); "
+        "1 of the matched have another label there"
     )
     assert converted.claims["claim_id"].tolist() == convert("aggrefact", [path]).claims["claim_id"].tolist()
 
@@ -699,14 +701,14 @@ def test_aggrefact_from_the_hub_pins_the_revision(hub: SimpleNamespace) -> None:
     converted = convert("aggrefact", ["lytang/LLM-AggreFact"])
     assert converted.claims["claim"].tolist() == ["A.", "B."]
     assert converted.claims["split"].eq("test").all()
-    assert converted.provenance == {"repository": aggrefact.HUB, "split": "test", "revision": COMMIT}
-    assert hub.asked == [(aggrefact.HUB, None)]
-    assert hub.downloads == [(aggrefact.HUB, "dataset", COMMIT, "data/test-*.parquet")]
+    assert converted.provenance == {"repository": aggrefact.HUB_REPOSITORY, "split": "test", "revision": COMMIT}
+    assert hub.asked == [(aggrefact.HUB_REPOSITORY, None)]
+    assert hub.downloads == [(aggrefact.HUB_REPOSITORY, "dataset", COMMIT, "data/test-*.parquet")]
     # A whole commit is not asked about again.
-    assert convert("aggrefact", [aggrefact.HUB], revision=COMMIT).provenance == converted.provenance
+    assert convert("aggrefact", [aggrefact.HUB_REPOSITORY], revision=COMMIT).provenance == converted.provenance
     assert len(hub.asked) == 1
     with pytest.raises(FactauditError, match="has no split 'train'; it has dev and test"):
-        convert("aggrefact", [aggrefact.HUB], split="train")
+        convert("aggrefact", [aggrefact.HUB_REPOSITORY], split="train")
 
 
 def test_aggrefact_hub_errors_say_what_to_do(hub: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -718,14 +720,14 @@ def test_aggrefact_hub_errors_say_what_to_do(hub: SimpleNamespace, monkeypatch: 
 
     hub.fail = refusal(GatedRepoError)
     with pytest.raises(FactauditError, match="is gated: accept its conditions at "):
-        convert("aggrefact", [aggrefact.HUB])
+        convert("aggrefact", [aggrefact.HUB_REPOSITORY])
     hub.fail = refusal(RevisionNotFoundError)
     with pytest.raises(FactauditError, match="has no revision 'v9'"):
-        convert("aggrefact", [aggrefact.HUB], revision="v9")
+        convert("aggrefact", [aggrefact.HUB_REPOSITORY], revision="v9")
     # The client lets its HTTP library's own errors through.
     hub.fail = type("ConnectError", (Exception,), {})("connection refused")
     with pytest.raises(FactauditError, match=r"could not be read from the hub \(connection refused\)"):
-        convert("aggrefact", [aggrefact.HUB])
+        convert("aggrefact", [aggrefact.HUB_REPOSITORY])
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(FactauditError, match=r"needs the extra \[hub\]: pip install 'factaudit\[hub\]'"):
-        convert("aggrefact", [aggrefact.HUB])
+        convert("aggrefact", [aggrefact.HUB_REPOSITORY])

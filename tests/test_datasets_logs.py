@@ -7,10 +7,13 @@ import math
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from factaudit.cli import main
 from factaudit.datasets import convert
 from factaudit.errors import InputError, UsageError
+from factaudit.tables import read_claims
 
 LOGS = Path(__file__).parent / "logs"
 DOCS = ["The mill by the river closed in 1902.", "The bridge was built of stone.", "Two foxes live in the park."]
@@ -69,6 +72,98 @@ def test_lm_evaluation_harness() -> None:
     assert [float(row[1] == label) for row, label in zip(rows, LABELS, strict=True)] == right
 
 
+@pytest.mark.parametrize(
+    ("targets", "choices", "options", "labels"),
+    [
+        (["yes", "no", "Yes"], [" no", " yes"], {}, [1, 0, 1]),
+        (["0", "1", "0"], [" yes", " no"], {}, [1, 0, 1]),  # the choices' texts say which number means yes
+        ([0, 1, 0], [" A", " B"], {"attributable": "A"}, [1, 0, 1]),
+        (["A", "B", "A"], None, {"attributable": "A"}, [1, 0, 1]),
+        (["1", "0", "1"], [" B", " A"], {}, [1, 0, 1]),
+        ([True, False, True], None, {}, [1, 0, 1]),
+    ],
+)
+def test_targets_of_lm_eval_are_read_by_their_words(
+    targets: list[Any], choices: list[str] | None, options: dict[str, str], labels: list[int], tmp_path: Path
+) -> None:
+    lines = []
+    for at, target in enumerate(targets):
+        line: dict[str, Any] = {"doc_id": at, "doc": {"claim": CLAIMS[at]}, "target": target}
+        if choices is None:
+            line["filtered_resps"] = [str(target)]
+        else:
+            ranked = [["-0.1", "True"], ["-2.5", "False"]] if labels[at] == 1 else [["-2.5", "False"], ["-0.1", "True"]]
+            # The likelier choice is always the one that the target means.
+            means_first = options.get("attributable", "").strip() == choices[0].strip() or choices[0].strip() == "yes"
+            line["filtered_resps"] = ranked if means_first else ranked[::-1]
+            line["arguments"] = {f"gen_args_{i}": {"arg_0": "?", "arg_1": text} for i, text in enumerate(choices)}
+        lines.append(json.dumps(line) + "\n")
+    (tmp_path / "samples_mine.jsonl").write_text("".join(lines))
+    found = convert("lm-eval", [tmp_path], **options)
+    assert found.claims["label"].tolist() == labels
+    assert found.verdicts is not None
+    assert found.verdicts["prediction"].tolist() == labels
+
+
+@pytest.mark.parametrize(
+    ("targets", "doc", "prompt", "labels"),
+    [
+        (["A", "B", "A"], {"choices": ["Supported", "Not supported"]}, "?", [1, 0, 1]),
+        ([1, 0, 1], {"options": ["refuted", "supported"]}, "?", [1, 0, 1]),
+        ([0, 1, 0], {"choices": {"label": ["0", "1"], "text": ["supported", "refuted"]}}, "?", [1, 0, 1]),
+        (["B", "A", "B"], {}, "Is it true?\nA. No\nB. Yes\nAnswer:", [1, 0, 1]),
+        (["(1)", "(2)", "(1)"], {}, "Which?\n(1) supported\n(2) not supported\n", [1, 0, 1]),
+        (["0", "1", "0"], {}, "0: supported\n1: unsupported\n", [1, 0, 1]),
+    ],
+)
+def test_letters_and_numbers_of_lm_eval_are_read_by_the_choices_that_they_stand_for(
+    targets: list[Any], doc: dict[str, Any], prompt: str, labels: list[int], tmp_path: Path
+) -> None:
+    lines = [
+        {"doc_id": at, "doc": {"claim": CLAIMS[at]} | doc, "target": target, "filtered_resps": [str(target)]}
+        | {"arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": {"until": ["\n"]}}}}
+        for at, target in enumerate(targets)
+    ]
+    (tmp_path / "samples_mine.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = convert("lm-eval", [tmp_path])
+    assert found.claims["label"].tolist() == labels
+    assert found.verdicts is not None
+    assert found.verdicts["prediction"].tolist() == labels
+
+
+def test_unknown_labels_of_a_log_are_listed_and_can_be_told(tmp_path: Path) -> None:
+    log = json.loads((LOGS / "inspect.json").read_text())
+    for sample, grade in zip(log["samples"], ["fine", "bad", None], strict=True):
+        sample["metadata"]["human"] = grade
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    with pytest.raises(InputError, match=r'column .metadata.human.: .* found .fine., .bad.: say .*labels="WORD=1'):
+        convert("inspect", [path])
+    claims = convert("inspect", [path], labels="fine=1,bad=0").claims
+    assert [None if pd.isna(label) else label for label in claims["label"]] == [1, 0, None]
+
+
+def test_unknown_targets_of_lm_eval_are_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "samples_mine.jsonl"
+    rows = [{"doc_id": at, "doc": {"claim": "c"}, "target": target} for at, target in enumerate("AB")]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match=r'unknown target .A. \(.A., .B.\): say attributable="TARGET"'):
+        convert("lm-eval", [path])
+    with pytest.raises(UsageError, match="no choice and no target is 'C'; there are 'A', 'B'"):
+        convert("lm-eval", [path], attributable="C")
+
+
+def test_an_option_of_the_command_line_is_text(tmp_path: Path) -> None:
+    path = tmp_path / "samples_mine.jsonl"
+    rows = [{"doc_id": at, "doc": {"claim": "c"}, "target": target} for at, target in enumerate(["yes", "maybe"])]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "claims.csv"
+    with pytest.raises(SystemExit) as stop:
+        main(["convert", "lm-eval", str(path), "--option", "attributable=yes", "--out", str(out)])
+    assert stop.value.code == 0
+    assert read_claims(out)["label"].tolist() == [1, 0]
+
+
 def test_deepeval() -> None:
     rows = verdicts_of("deepeval", "deepeval.json", "Word Overlap")
     assert [row[0] for row in rows] == pytest.approx(OVERLAP)
@@ -86,12 +181,43 @@ def test_promptfoo() -> None:
     assert found.claims["system"].tolist() == ["echo"] * 3
 
 
+def test_a_check_without_a_value_said_nothing(tmp_path: Path) -> None:
+    log = json.loads((LOGS / "inspect.json").read_text())
+    log["samples"][0]["scores"]["grounded"] = {"value": None}
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    verdicts = convert("inspect", [tmp_path / "log.json"]).verdicts
+    assert verdicts is not None
+    first = verdicts[verdicts["evaluator"] == "grounded"].iloc[0]
+    assert first["status"] == "unparsed"
+    assert pd.isna(first["raw"])
+
+
 @pytest.mark.parametrize("file", ["ragas.csv", "ragas.jsonl"])
 def test_ragas(file: str) -> None:
     rows = verdicts_of("ragas", file, "faithfulness")
     assert [row[0] for row in rows] == pytest.approx(OVERLAP)
     docs = convert("ragas", [LOGS / file]).claims["doc"].tolist()
     assert docs == [f"{doc}\n\nNothing else is known." for doc in DOCS]
+
+
+def test_columns_beside_ragas_metrics_that_judge_nothing_are_no_evaluators(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (LOGS / "ragas.jsonl").read_text().splitlines()]
+    further = {
+        "latency_ms": 0.4,
+        "epoch": 1,
+        "total_tokens": 12,
+        "cost": 0.01,
+        "human_correct": 1,
+        "row_id": 7,
+        "meta": {},
+    }
+    path = tmp_path / "ragas.jsonl"
+    path.write_text("".join(json.dumps(row | further) + "\n" for row in rows))
+    found = convert("ragas", [path])
+    assert found.verdicts is not None
+    assert found.verdicts["evaluator"].unique().tolist() == ["faithfulness"]
+    named = convert("ragas", [path], label="human_correct")
+    assert named.claims["label"].tolist() == [1, 1, 1]
 
 
 def test_openai_evals_a_grader_is_the_evaluator_of_what_a_model_wrote() -> None:

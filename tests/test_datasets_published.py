@@ -126,7 +126,13 @@ def test_bump_pairs_are_audited_by_kind_of_error(tmp_path):
     assert rows["Predicate"]["ranked"] == 1.0
     assert rows["Entity"]["told_apart_low"] < 1
     assert rows["__all__"]["n"] == 40
-    (finding,) = [each for each in results.findings if each["id"] == "pairs"]
+    # Half of the pairs is the limit: it is not significantly missed. A quarter is.
+    assert "pairs" not in {each["id"] for each in results.finding_rows}
+    pairs = [pair(at, "Entity" if at % 4 == 1 else "Predicate", 0.2 if at % 4 == 1 else 0.8) for at in range(40)]
+    fewer = convert("bump", [write(tmp_path / "task1_dataset.json", pairs)])
+    findings = compare(fewer.claims, fewer.verdicts, audits=["pairs"]).finding_rows
+    (finding,) = [each for each in findings if each["id"] == "pairs"]
+    assert finding["severity"] == "fail"
     assert "Predicate (0.0 %)" in finding["statement"]
     # Without a prediction of one of the two a pair is unscored, and the bounds say what it could change.
     less = found.verdicts.assign(
@@ -198,7 +204,7 @@ def test_factbench_with_a_checkers_results(tmp_path):
     assert found.verdicts is not None
     assert found.verdicts["prediction"].fillna(-1).tolist() == [1, -1, 0]
     assert found.verdicts["status"].tolist() == ["ok", "unparsed", "ok"]
-    assert "1 claim that the file of claims has not" in found.notes[-1]
+    assert "1 claim left out: not in the file of claims" in found.notes[-1]
 
 
 def test_aggrefact_with_metrics_beside_the_claims(tmp_path):

@@ -7,15 +7,20 @@ from typing import Any
 import pytest
 from audit_tables import judged
 
-from factaudit.audit import declared
-from factaudit.audit.core.decisions import Limits, range_of, surely_within, unsure_share
-from factaudit.audit.core.declare import Answer, Audited
-from factaudit.audit.core.intervals import Intervals
+from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit.core.audit_declaration import TaskDecisionAnswer
+from factaudit.audit.core.decision_limits import (
+    DecisionLimits,
+    interval_for_decision_limits,
+    is_surely_within,
+    unscored_share_for_decision,
+)
 from factaudit.errors import UsageError
-from factaudit.report.summary import decisions, lead
+from factaudit.report.summary import build_task_decision_table, compose_summary_paragraphs
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
-INTERVALS = Intervals(replicates=100, seed=0)
+INTERVALS = ClusterBootstrap(replicates=100, seed=0)
 AUDITS = ("rates", "differences", "quantification", "ranking", "discrimination", "transfer", "adjusted_bias")
 
 
@@ -35,16 +40,16 @@ def results(rows: list[Row], *evaluators: str, about: Row | None = None) -> Row:
     table = judged(rows, *evaluators)
     found = {}
     for name in AUDITS:
-        compute = declared()[name].compute
+        compute = load_all_audits()[name].compute
         assert compute is not None
         found[name] = compute(table, intervals=INTERVALS)
     told = [{"name": name} for name in evaluators]
     return {"audits": found, "about": {"evaluators": told, **(about or {})}, "findings": []}
 
 
-def answers(of: Row, evaluator: str = "e") -> dict[str, Answer]:
-    audited = Audited(of["audits"], of["about"])
-    tasks = [one for audit in declared().values() for one in audit.decides]
+def answers(of: Row, evaluator: str = "e") -> dict[str, TaskDecisionAnswer]:
+    audited = make_audited_run(of["audits"], of["about"])
+    tasks = [one for audit in load_all_audits().values() for one in audit.decides]
     return {one.task: found for one in tasks if (found := one.answer(audited, evaluator)) is not None}
 
 
@@ -58,7 +63,8 @@ def test_a_good_evaluator_may_be_used():
         "report a system's error rate": "yes",
         "rank systems": "yes",
     }
-    assert "a constant: 6" in found["rank systems"].figure
+    assert found["rank systems"].figure.startswith("0 of 6 pairs reversed; 0 ordered by one side alone")
+    assert found["rank systems"].sentence.startswith("Of 6 pairs that the labels order, it orders 6 alike")
 
 
 def test_few_labels_cannot_tell():
@@ -71,6 +77,21 @@ def test_a_bad_evaluator_may_not_be_used():
     found = answers(results(claims(SYSTEMS, tpr=0.6, tnr=0.55), "e"))
     assert found["find single errors"].may == found["report a system's error rate"].may == "no"
     assert "It finds 55.0 % of the errors" in found["find single errors"].sentence
+
+
+def test_reversed_pairs_forbid_a_ranking_and_one_sided_ones_leave_it_open():
+    turned = [row | {"e": float(1 - row["label"])} for row in claims(SYSTEMS)]
+    found = answers(results(turned, "e"))["rank systems"]
+    assert (found.may, found.sentence) == ("no", "It significantly reverses 6 pairs of systems.")
+    alike = [row | {"e": float(at % 2)} for at, row in enumerate(claims(SYSTEMS))]
+    found = answers(results(alike, "e"))["rank systems"]
+    assert (found.may, found.sentence) == ("no", "It orders none of the 6 pairs that the labels order.")
+    coarse = [
+        row | {"e": row["e"] if row["system"] == "a" else float(at % 2)} for at, row in enumerate(claims(SYSTEMS))
+    ]
+    found = answers(results(coarse, "e"))["rank systems"]
+    assert found.may == "cannot tell"
+    assert "only one side finds a significant difference" in found.sentence
 
 
 def test_unscored_claims_can_leave_it_open():
@@ -96,13 +117,10 @@ def test_a_correction_is_offered_only_where_it_transfers():
     assert answers(results(differing, "e"))["report a system's error rate"].may == "no"
 
 
-def test_evaluators_that_are_not_told_apart():
+def test_each_evaluator_has_a_line_with_a_figure_and_a_sentence_for_each_task():
     rows = [row | {"f": row["e"], "g": float(1 - row["label"])} for row in claims(SYSTEMS)]
     of = results(rows, "e", "f", "g")
-    same = answers(of)["compare with another evaluator"]
-    assert (same.may, same.figure) == ("yes", "told from 1 of 2 others")
-    assert same.sentence == "But not with f: these labels do not tell the BAccs apart."
-    table = decisions(of)
+    table = build_task_decision_table(of)
     assert table is not None
     assert table.columns[0] == "evaluator"
     assert [line[0].text for line in table.rows] == ["e", "f", "g"]
@@ -112,23 +130,23 @@ def test_evaluators_that_are_not_told_apart():
 def test_limits_can_be_set_and_are_checked():
     rows = claims(SYSTEMS, tpr=0.9, tnr=0.9)
     assert answers(results(rows, "e"))["find single errors"].may == "yes"
-    strict = results(rows, "e", about={"limits": Limits.of({"min_rate": 0.95}).given()})
+    strict = results(rows, "e", about={"limits": DecisionLimits.parse({"min_rate": 0.95}).as_dict()})
     assert answers(strict)["find single errors"].may == "no"
-    table = decisions(strict)
+    table = build_task_decision_table(strict)
     assert table is not None
     assert "TPR and TNR over 95.0 %" in table.caption
     with pytest.raises(UsageError, match="unknown limit 'max_biass'"):
-        Limits.of({"max_biass": 0.1})
+        DecisionLimits.parse({"max_biass": 0.1})
     with pytest.raises(UsageError, match="expected max_bias between 0 and 1, found 5"):
-        Limits.of({"max_bias": 5})
+        DecisionLimits.parse({"max_bias": 5})
 
 
 def test_a_range_has_the_interval_and_the_bounds_in_it():
     row = {"x": 0.5, "x_low": 0.4, "x_high": 0.6, "x_min": 0.45, "x_max": 0.7}
-    assert range_of(row, "x") == (pytest.approx(0.35), pytest.approx(0.8))
-    assert range_of({"x": 0.5}, "x") is None
-    assert not surely_within({"x": 0.0}, "x", 1)
-    assert unsure_share({"n": 80, "n_unscored": 20, "n_guessed": 5}) == 0.25
+    assert interval_for_decision_limits(row, "x") == (pytest.approx(0.35), pytest.approx(0.8))
+    assert interval_for_decision_limits({"x": 0.5}, "x") is None
+    assert not is_surely_within({"x": 0.0}, "x", 1)
+    assert unscored_share_for_decision({"n": 80, "n_unscored": 20, "n_guessed": 5}) == 0.25
 
 
 def test_what_is_not_scored_cannot_be_told_of():
@@ -138,12 +156,12 @@ def test_what_is_not_scored_cannot_be_told_of():
     of["about"]["evaluators"] = [{"name": "e"}, {"name": "always-yes", "floor": True}]
     found = answers(of)["find single errors"]
     assert (found.may, found.figure) == ("cannot tell", "0 claims scored")
-    assert lead(of)[0].startswith("No evaluator has one balanced accuracy")
+    assert compose_summary_paragraphs(of)[0].startswith("No evaluator has one balanced accuracy")
 
 
 def test_tasks_stand_in_the_order_of_the_question():
     rows = [row | {"f": float(1 - row["label"])} for row in claims(SYSTEMS)]
-    table = decisions(results(rows, "e", "f"))
+    table = build_task_decision_table(results(rows, "e", "f"))
     assert table is not None
-    asked = ["find single errors", "report a system's error rate", "rank systems", "compare with another evaluator"]
+    asked = ["find single errors", "report a system's error rate", "rank systems"]
     assert table.columns[1:] == asked

@@ -10,21 +10,21 @@ from typing import Any
 import pandas as pd
 import pytest
 from llm_server import FaultServer, Plan
-from scripted_llm import ScriptedLLM
+from scripted_llm import Killed, ScriptedLLM
 
 from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.dfactscore.rows import DFACTSCORE, FACTSCORE
-from factaudit.engines.dfactscore.run import score_files
-from factaudit.engines.dfactscore.sections import merged_paragraphs
-from factaudit.engines.dfactscore.settings import load
-from factaudit.engines.factscore.settings import load as load_factscore
-from factaudit.engines.pipeline import Row
-from factaudit.engines.responses import Fact, Response
-from factaudit.engines.settings import open_knowledge
+from factaudit.engines.dfactscore.experiment import load_dfactscore_experiment, score_dfactscore_files
+from factaudit.engines.dfactscore.linked_biographies import DFACTSCORE, FACTSCORE
+from factaudit.engines.dfactscore.report_sections import build_dfactscore_paragraphs_section
+from factaudit.engines.engine_settings import open_engine_knowledge_source
+from factaudit.engines.factscore.experiment import load_factscore_experiment as load_factscore
+from factaudit.engines.records import ScoredRecords
+from factaudit.engines.responses import AtomicFact, Response
+from factaudit.engines.scoring_engine import Row
 from factaudit.errors import InputError, UsageError
-from factaudit.knowledge.topics import Knowledge
-from factaudit.llm.client import Client
-from factaudit.llm.types import Reply
+from factaudit.knowledge.topic_lookup import TopicLookup
+from factaudit.llm.chat_types import ChatModelProtocol, ChatReply
+from factaudit.llm.client import LLMClient
 from factaudit.results import Results
 from factaudit.tables import read_claims, read_verdicts
 
@@ -37,10 +37,10 @@ TOLD_APART = "Ann Lee was a painter. Another Ann Lee is a diver."
 
 
 @pytest.fixture
-def knowledge(tmp_path: Path) -> Knowledge:
+def knowledge(tmp_path: Path) -> TopicLookup:
     source = tmp_path / "pages.jsonl"
     source.write_text("".join(json.dumps({"title": t, "text": x}) + "\n" for t, x in PAGES.items()))
-    return open_knowledge(source, out=tmp_path)
+    return open_engine_knowledge_source(source, out=tmp_path)
 
 
 def answer(prompt: str) -> str:
@@ -54,13 +54,17 @@ def answer(prompt: str) -> str:
     return "- " + prompt.rstrip("\n").rsplit("\n", 1)[-1].split("independent facts: ")[1]
 
 
+def score(knowledge: TopicLookup, llm: ChatModelProtocol, given: list[Response], **settings: Any) -> ScoredRecords:
+    return DFactScorer(knowledge, llm, **settings).score_responses(given)
+
+
 def bios(*outputs: str, **more: Any) -> list[Response]:
     return [Response(f"r{n}", "Ann Lee", output, "s", **more) for n, output in enumerate(outputs)]
 
 
-def test_one_matrix_gives_both_scores(knowledge: Knowledge) -> None:
+def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(answer)
-    scored = DFactScorer(knowledge, llm, gamma=0).score(bios(MERGED))
+    scored = score(knowledge, llm, bios(MERGED), gamma=0)
     (row,) = scored.responses
     assert row["candidates"] == ["Ann Lee (diver)", "Ann Lee (painter)"]
     assert (row["factscore"], row["dfactscore"]) == (1.0, pytest.approx(2 / 3))
@@ -73,12 +77,12 @@ def test_one_matrix_gives_both_scores(knowledge: Knowledge) -> None:
     assert len(scored.claims) == len(scored.verdicts) == 6
 
 
-def test_a_prefilter_saves_calls_and_the_bounds_hold_what_they_could_have_said(knowledge: Knowledge) -> None:
-    given = bios(MERGED, candidates=tuple(PAGES), facts=tuple(Fact(f"{one}.") for one in MERGED[:-1].split(". ")))
-    whole = DFactScorer(knowledge, ScriptedLLM(answer), gamma=0).score(given).responses[0]
+def test_a_prefilter_saves_calls_and_the_bounds_hold_what_they_could_have_said(knowledge: TopicLookup) -> None:
+    given = bios(MERGED, candidates=tuple(PAGES), facts=tuple(AtomicFact(f"{one}.") for one in MERGED[:-1].split(". ")))
+    whole = score(knowledge, ScriptedLLM(answer), given, gamma=0).responses[0]
     llm = ScriptedLLM(answer)
     scorer = DFactScorer(knowledge, llm, gamma=0, prefilter=1)
-    scored = scorer.score(given)
+    scored = scorer.score_responses(given)
     verified = [prompt for prompt in llm.prompts if "True or False?" in prompt]
     assert len(verified) < 6
     left_out = scored.verdicts[scored.verdicts["prediction"].isna()]
@@ -93,8 +97,8 @@ def test_a_prefilter_saves_calls_and_the_bounds_hold_what_they_could_have_said(k
         DFactScorer(knowledge, ScriptedLLM(answer), prefilter=0)
 
 
-def test_a_claim_is_a_fact_put_to_an_entity_and_each_verifier_judges_it(knowledge: Knowledge) -> None:
-    scored = DFactScorer(knowledge, ScriptedLLM(answer), verifiers=["llm", "unigram:threshold=0.9"]).score(bios(MERGED))
+def test_a_claim_is_a_fact_put_to_an_entity_and_each_verifier_judges_it(knowledge: TopicLookup) -> None:
+    scored = score(knowledge, ScriptedLLM(answer), bios(MERGED), verifiers=["llm", "unigram:threshold=0.9"])
     claims = scored.claims
     assert claims["group"].tolist() == ["1"] * 6
     assert claims["fact_id"].tolist() == [f"r0.{n // 2}" for n in range(6)]
@@ -106,7 +110,7 @@ def test_a_claim_is_a_fact_put_to_an_entity_and_each_verifier_judges_it(knowledg
     assert by_claim["retrieval+scripted"].tolist() == [0, 1, 0, 1, 1, 0]
     assert by_claim["unigram@0.9"].tolist() == [0, 1, 0, 1, 1, 0]
     # What both scores say of each fact.
-    facts, verdicts = scored.verified
+    facts, verdicts = scored.audit_tables
     assert facts["entity"].tolist() == ["Ann Lee (painter)"] * 3
     by_fact = verdicts.pivot(index="claim_id", columns="evaluator", values="prediction")
     for verifier in ("retrieval+scripted", "unigram@0.9"):
@@ -115,14 +119,14 @@ def test_a_claim_is_a_fact_put_to_an_entity_and_each_verifier_judges_it(knowledg
     assert [row["evaluator"] for row in scored.summary["rows"]] == ["retrieval+scripted", "unigram@0.9"]
 
 
-def test_biographies_that_tell_people_apart_lose_nothing(knowledge: Knowledge) -> None:
+def test_biographies_that_tell_people_apart_lose_nothing(knowledge: TopicLookup) -> None:
     def told(prompt: str) -> str:
         # The facts say who is meant; the page does not say "Another".
         return answer(prompt.replace("Input: Another Ann Lee", "Input: Ann Lee"))
 
-    scored = DFactScorer(knowledge, ScriptedLLM(told), groupers=("llm", "heuristic", "one-group"), gamma=0).score(
-        bios(TOLD_APART)
-    )
+    scored = DFactScorer(
+        knowledge, ScriptedLLM(told), groupers=("llm", "heuristic", "one-group"), gamma=0
+    ).score_responses(bios(TOLD_APART))
     (row,) = scored.responses
     assert (row["factscore"], row["dfactscore"], row["category"]) == (1.0, 1.0, "N bios, N entities")
     by_grouper = {one["grouper"]: one for one in scored.summary["linking"] if one["link"] == "argmax"}
@@ -132,29 +136,29 @@ def test_biographies_that_tell_people_apart_lose_nothing(knowledge: Knowledge) -
     assert (grouping["heuristic"]["same_as_first"], grouping["one-group"]["same_as_first"]) == (1.0, 0.0)
 
 
-def test_an_evaluator_verifies_without_an_llm(knowledge: Knowledge, tmp_path: Path) -> None:
-    facts = tuple(map(Fact, ["Ann Lee was a painter.", "She painted harbours.", "She dived in Oslo."]))
+def test_an_evaluator_verifies_without_an_llm(knowledge: TopicLookup, tmp_path: Path) -> None:
+    facts = tuple(map(AtomicFact, ["Ann Lee was a painter.", "She painted harbours.", "She dived in Oslo."]))
     scorer = DFactScorer(knowledge, verifiers="unigram:threshold=0.9", groupers=("heuristic",), gamma=0)
-    scored = scorer.score(bios(MERGED, facts=facts), journal=tmp_path / "journal")
+    scored = scorer.score_responses(bios(MERGED, facts=facts), journal=tmp_path / "journal")
     assert scored.responses[0]["dfactscore"] == pytest.approx(2 / 3)
     journal = sorted((tmp_path / "journal").glob("*.jsonl"))
     before = [path.read_bytes() for path in journal]
     assert sum(content.count(b'"claim_id"') for content in before) == 6
-    again = scorer.score(bios(MERGED, facts=facts), journal=tmp_path / "journal")
+    again = scorer.score_responses(bios(MERGED, facts=facts), journal=tmp_path / "journal")
     assert [path.read_bytes() for path in journal] == before  # everything was known
     assert again.responses == scored.responses
 
 
 def test_documents_that_came_with_a_biography_are_enough() -> None:
     docs = tuple((title, text) for title, text in PAGES.items())
-    given = bios(MERGED, facts=tuple(map(Fact, MERGED.split(". "))), candidates=tuple(PAGES), docs=docs)
-    scored = DFactScorer(verifiers="unigram:threshold=0.9", groupers=("one-group",), gamma=0).score(given)
+    given = bios(MERGED, facts=tuple(map(AtomicFact, MERGED.split(". "))), candidates=tuple(PAGES), docs=docs)
+    scored = DFactScorer(verifiers="unigram:threshold=0.9", groupers=("one-group",), gamma=0).score_responses(given)
     assert scored.responses[0]["dfactscore"] == pytest.approx(2 / 3)
 
 
-def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: Knowledge) -> None:
+def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: TopicLookup) -> None:
     given = bios("Ann Lee was a painter. She flew.", candidates=("Ann Lee (painter)", "Ann Lee (ghost)"))
-    scored = DFactScorer(knowledge, ScriptedLLM(answer), gamma=0).score(given)
+    scored = score(knowledge, ScriptedLLM(answer), given, gamma=0)
     (row,) = scored.responses
     # The painter's page supports the first fact; what the ghost's would have said of the second is not known.
     assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 0)
@@ -167,23 +171,23 @@ def test_a_page_that_is_missing_leaves_its_facts_unscored(knowledge: Knowledge) 
     assert "Ann Lee (ghost)" in unscored["raw"].iloc[0]
 
 
-def test_people_without_a_page_stop_a_run_before_any_call_if_asked(knowledge: Knowledge) -> None:
+def test_people_without_a_page_stop_a_run_before_any_call_if_asked(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(answer)
-    scorer = DFactScorer(Knowledge(knowledge.db, "error"), llm)
+    scorer = DFactScorer(TopicLookup(knowledge.db, "error"), llm)
     ghost = ("Ann Lee (painter)", "Ann Lee (ghost)")
     with pytest.raises(InputError, match=r"no page for the topic 'Ann Lee \(ghost\)'"):
-        scorer.score(bios("Ann Lee was a painter.", candidates=ghost))
+        scorer.score_responses(bios("Ann Lee was a painter.", candidates=ghost))
     with pytest.raises(InputError, match="no page for the topic 'Zoe Quin'"):
-        scorer.score([Response("r", "Zoe Quin", "Zoe Quin sang.", "s")])
+        scorer.score_responses([Response("r", "Zoe Quin", "Zoe Quin sang.", "s")])
     assert llm.prompts == []
     # What a biography brings needs no page.
     docs = (("Ann Lee (ghost)", "Ann Lee was a painter of ghosts."),)
-    scorer.score(bios("Ann Lee was a painter.", candidates=ghost, docs=docs))
+    scorer.score_responses(bios("Ann Lee was a painter.", candidates=ghost, docs=docs))
 
 
-def test_a_name_that_nobody_has_is_unscored_not_unsupported(knowledge: Knowledge) -> None:
+def test_a_name_that_nobody_has_is_unscored_not_unsupported(knowledge: TopicLookup) -> None:
     given = [Response("r", "Zoe Quin", "Zoe Quin sang.", "s")]
-    scored = DFactScorer(knowledge, ScriptedLLM(answer)).score(given)
+    scored = score(knowledge, ScriptedLLM(answer), given)
     assert scored.responses[0]["factscore"] is None
     assert scored.verdicts["status"].tolist() == ["skipped"]
     assert scored.claims["entity"].isna().all()
@@ -192,7 +196,7 @@ def test_a_name_that_nobody_has_is_unscored_not_unsupported(knowledge: Knowledge
     assert (scored.responses[0]["candidates_from"], scored.responses[0]["reason"]) == ("none", reason)
 
 
-def test_a_name_that_no_title_has_is_looked_for_in_the_passages(knowledge: Knowledge, tmp_path: Path) -> None:
+def test_a_name_that_no_title_has_is_looked_for_in_the_passages(knowledge: TopicLookup, tmp_path: Path) -> None:
     stage = Response("stage", "Nan of Leith", "She was born in Leith in 1901. She flew.", "s")
     source = tmp_path / "bios.jsonl"
     lines: list[Row] = [{"name": one.topic, "output": one.output} for one in (stage, *bios(MERGED))]
@@ -200,7 +204,7 @@ def test_a_name_that_no_title_has_is_looked_for_in_the_passages(knowledge: Knowl
     lines.append({"name": "Zoe Quin", "output": "Zoe Quin sang."})
     source.write_text("".join(json.dumps(line) + "\n" for line in lines))
     scorer = DFactScorer(knowledge, ScriptedLLM(answer), gamma=0)
-    results = score_files(source, scorer, tmp_path / "run")
+    results = score_dfactscore_files(source, scorer, tmp_path / "run")
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
     assert [row["candidates_from"] for row in rows] == ["passages", "both", "given", "none"]
     assert (rows[0]["candidates"], rows[0]["factscore"]) == (["Ann Lee (painter)"], 0.5)
@@ -208,22 +212,22 @@ def test_a_name_that_no_title_has_is_looked_for_in_the_passages(knowledge: Knowl
     assert "given (1 of 4); pages that its facts find and that hold the name (1 of 4); pages whose titles are" in told
     assert "(1 of 4); nobody was found, so that their facts have no verdict (1 of 4)." in told
     by_titles = DFactScorer(knowledge, ScriptedLLM(answer), candidates="titles")
-    (row,) = by_titles.score([stage]).responses
+    (row,) = by_titles.score_responses([stage]).responses
     assert (row["candidates"], row["reason"]) == ([], "no candidate entity: no title is like the name")
     by_passages = DFactScorer(knowledge, ScriptedLLM(answer), candidates="passages")
-    (row,) = by_passages.score([Response("r", "Ann Lee diver", MERGED, "s")]).responses
+    (row,) = by_passages.score_responses([Response("r", "Ann Lee diver", MERGED, "s")]).responses
     assert (row["candidates"], row["candidates_from"]) == (["Ann Lee (diver)"], "passages")
     assert len({one.signatures["retrieval+scripted"] for one in (scorer, by_titles, by_passages)}) == 3
 
 
 def test_a_large_knowledge_source_is_not_searched_and_that_is_the_reason(
-    knowledge: Knowledge, monkeypatch: pytest.MonkeyPatch
+    knowledge: TopicLookup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stage = [Response("r", "Nan of Leith", "She was born in Leith in 1901.", "s")]
-    monkeypatch.setattr("factaudit.engines.dfactscore.candidates.MAX_PAGES", 2)
-    assert DFactScorer(knowledge, ScriptedLLM(answer)).score(stage).responses[0]["candidates_from"] == "passages"
-    monkeypatch.setattr("factaudit.engines.dfactscore.candidates.MAX_PAGES", 1)
-    scored = DFactScorer(knowledge, ScriptedLLM(answer)).score([*stage, *bios(MERGED)])
+    monkeypatch.setattr("factaudit.engines.dfactscore.candidate_finder.MAX_INDEXED_PAGES", 2)
+    assert score(knowledge, ScriptedLLM(answer), stage).responses[0]["candidates_from"] == "passages"
+    monkeypatch.setattr("factaudit.engines.dfactscore.candidate_finder.MAX_INDEXED_PAGES", 1)
+    scored = score(knowledge, ScriptedLLM(answer), [*stage, *bios(MERGED)])
     reason = (
         "no candidate entity: no title is like the name; passages are searched in knowledge sources of at most 1 page "
         "only: give candidates"
@@ -233,92 +237,92 @@ def test_a_large_knowledge_source_is_not_searched_and_that_is_the_reason(
     unscored = scored.verdicts[scored.verdicts["prediction"].isna()]
     assert (set(unscored["status"]), set(unscored["raw"])) == ({"skipped"}, {reason})
     with pytest.raises(InputError, match="no page for the topic 'Nan of Leith'"):
-        DFactScorer(Knowledge(knowledge.db, "error"), ScriptedLLM(answer)).score(stage)
+        DFactScorer(TopicLookup(knowledge.db, "error"), ScriptedLLM(answer)).score_responses(stage)
 
 
-def test_failed_calls_are_counted_and_leave_bounds(knowledge: Knowledge) -> None:
+def test_failed_calls_are_counted_and_leave_bounds(knowledge: TopicLookup) -> None:
     def failing(task: Callable[[str], bool]) -> ScriptedLLM:
-        return ScriptedLLM(lambda prompt: Reply("error", error="gave up") if task(prompt) else answer(prompt))
+        return ScriptedLLM(lambda prompt: ChatReply("error", error="gave up") if task(prompt) else answer(prompt))
 
-    grouping = DFactScorer(knowledge, failing(lambda p: p.startswith("Each paragraph")), gamma=0).score(bios(MERGED))
+    grouping = score(knowledge, failing(lambda p: p.startswith("Each paragraph")), bios(MERGED), gamma=0)
     (row,) = grouping.responses
     assert (row["factscore"], row["dfactscore"]) == (1.0, None)
     # One group for all the facts is the worst that the grouping might have said.
     assert (row["dfactscore_min"], row["dfactscore_max"]) == (pytest.approx(2 / 3), 1.0)
-    linked = grouping.verified[1][grouping.verified[1]["evaluator"] == DFACTSCORE]
+    linked = grouping.audit_tables[1][grouping.audit_tables[1]["evaluator"] == DFACTSCORE]
     assert set(linked["status"]) == {"error"}
     assert grouping.summary["n_unscored_linked"] == 3
     assert grouping.summary["grouping"][0]["n_failed"] == 1
-    verifying = DFactScorer(knowledge, failing(lambda p: "Input: She dived" in p), gamma=0).score(bios(MERGED))
+    verifying = score(knowledge, failing(lambda p: "Input: She dived" in p), bios(MERGED), gamma=0)
     (row,) = verifying.responses
     assert (row["n_unscored"], row["n_unscored_linked"]) == (1, 1)
     assert row["dfactscore"] == row["dfactscore_min"] == pytest.approx(2 / 3)
     assert row["dfactscore_max"] == 1.0
-    decomposing = DFactScorer(knowledge, failing(lambda p: p.endswith("She dived in Oslo.\n"))).score(bios(MERGED))
+    decomposing = score(knowledge, failing(lambda p: p.endswith("She dived in Oslo.\n")), bios(MERGED))
     assert decomposing.summary["n_failed_sentences"] == 1
     # The sentence that failed stands for its facts.
     assert (decomposing.summary["n_facts"], decomposing.summary["n_unscored"]) == (3, 1)
     assert decomposing.responses[0]["init_dfactscore_max"] == 1.0 > decomposing.responses[0]["init_dfactscore"]
     # Without any fact, because all calls failed, it did answer: its scores are somewhere in [0, 1].
-    nothing = DFactScorer(knowledge, failing(lambda p: "independent facts" in p), gamma=0).score(bios(MERGED)).summary
+    nothing = score(knowledge, failing(lambda p: "independent facts" in p), bios(MERGED), gamma=0).summary
     assert (nothing["respond_ratio"], nothing["n_facts"], nothing["dfactscore"]) == (1.0, 3, 0.0)
     assert (nothing["dfactscore_min"], nothing["dfactscore_max"]) == (0.0, 1.0)
 
 
-def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: Knowledge, tmp_path: Path) -> None:
+def test_guessed_replies_are_told_apart_in_both_verdicts(knowledge: TopicLookup, tmp_path: Path) -> None:
     def vague(prompt: str) -> str:
         # Of the painter's page the model says nothing clear, which the published parser reads as True.
         return "Certainly" if "Title: Ann Lee (painter)" in prompt and "Input:" in prompt else answer(prompt)
 
-    scored = DFactScorer(knowledge, ScriptedLLM(vague), gamma=0).score(bios(MERGED))
-    status = scored.verified[1].pivot(index="claim_id", columns="evaluator", values="status")
+    scored = score(knowledge, ScriptedLLM(vague), bios(MERGED), gamma=0)
+    status = scored.audit_tables[1].pivot(index="claim_id", columns="evaluator", values="status")
     assert status[DFACTSCORE].tolist() == ["unparsed"] * 3
     # The diver's page clearly supports the last fact.
     assert status[FACTSCORE].tolist() == ["unparsed", "unparsed", "ok"]
     assert (scored.responses[0]["n_unparsed"], scored.summary["n_unparsed"]) == (3, 3)
     file = tmp_path / "bios.jsonl"
     file.write_text(json.dumps({"name": "Ann Lee", "output": MERGED}) + "\n")
-    score_files(file, DFactScorer(knowledge, ScriptedLLM(vague)), tmp_path / "run")
+    score_dfactscore_files(file, DFactScorer(knowledge, ScriptedLLM(vague)), tmp_path / "run")
     assert "3 verification replies hold neither True nor False" in (tmp_path / "run/report.md").read_text()
 
 
 def test_a_given_entity_is_known_by_every_name_of_its_page_and_a_wrong_one_is_said_first(
-    knowledge: Knowledge,
+    knowledge: TopicLookup,
 ) -> None:
     def told(entity: str) -> list[Response]:
-        facts = (Fact("Ann Lee was a painter.", group="a", entity=entity),)
+        facts = (AtomicFact("Ann Lee was a painter.", group="a", entity=entity),)
         return bios("Ann Lee was a painter.", facts=facts, candidates=("Ann_Lee_(painter)", "Ann Lee (diver)"))
 
     llm = ScriptedLLM(answer)
     scorer = DFactScorer(knowledge, llm, groupers=("given",), rule="given", gamma=0)
-    (row,) = scorer.score(told("Ann_Lee_(painter)")).responses
+    (row,) = scorer.score_responses(told("Ann_Lee_(painter)")).responses
     assert (row["facts"][0]["entity"], row["dfactscore"]) == ("Ann Lee (painter)", 1.0)
     asked = len(llm.prompts)
     with pytest.raises(UsageError, match=r"'r0': the given entity 'Ann Lee \(ghost\)' is not among its candidates"):
-        scorer.score(told("Ann Lee (ghost)"))
+        scorer.score_responses(told("Ann Lee (ghost)"))
     assert len(llm.prompts) == asked
 
 
-def test_abstentions_count_in_the_respond_ratio_only(knowledge: Knowledge, tmp_path: Path) -> None:
-    scored = DFactScorer(knowledge, ScriptedLLM(answer)).score(bios("I'm sorry, I do not know.", MERGED))
+def test_abstentions_count_in_the_respond_ratio_only(knowledge: TopicLookup, tmp_path: Path) -> None:
+    scored = score(knowledge, ScriptedLLM(answer), bios("I'm sorry, I do not know.", MERGED))
     assert scored.summary["respond_ratio"] == 0.5
     assert scored.responses[0]["abstained"] is True
-    nothing = DFactScorer(knowledge, ScriptedLLM(answer)).score(bios("I'm sorry."))
+    nothing = score(knowledge, ScriptedLLM(answer), bios("I'm sorry."))
     assert nothing.summary["factscore"] is None
     assert nothing.summary["respond_ratio"] == 0.0
     file = tmp_path / "bios.jsonl"
     file.write_text(json.dumps({"name": "Ann Lee", "output": "I'm sorry."}) + "\n")
-    score_files(file, DFactScorer(knowledge, ScriptedLLM(answer)), tmp_path / "run")
+    score_dfactscore_files(file, DFactScorer(knowledge, ScriptedLLM(answer)), tmp_path / "run")
     assert (tmp_path / "run" / "report.html").is_file()
 
 
-def test_the_given_rule_and_groups(knowledge: Knowledge) -> None:
+def test_the_given_rule_and_groups(knowledge: TopicLookup) -> None:
     facts = (
-        Fact("Ann Lee was a painter.", group="a", entity="Ann Lee (painter)"),
-        Fact("Ann Lee is a diver.", group="b", entity="Ann Lee (diver)"),
+        AtomicFact("Ann Lee was a painter.", group="a", entity="Ann Lee (painter)"),
+        AtomicFact("Ann Lee is a diver.", group="b", entity="Ann Lee (diver)"),
     )
-    scored = DFactScorer(knowledge, ScriptedLLM(answer), groupers=("given",), rule="given", gamma=0).score(
-        bios(TOLD_APART, facts=facts)
+    scored = score(
+        knowledge, ScriptedLLM(answer), bios(TOLD_APART, facts=facts), groupers=("given",), rule="given", gamma=0
     )
     assert scored.responses[0]["dfactscore"] == 1.0
     assert {row["link"] for row in scored.summary["linking"]} == {"argmax", "hungarian", "given"}
@@ -341,19 +345,19 @@ def test_wrong_settings_are_said_at_once(options: dict[str, Any], message: str) 
         DFactScorer(**options)
 
 
-def test_what_is_needed_and_missing_is_said_before_any_call(knowledge: Knowledge) -> None:
+def test_what_is_needed_and_missing_is_said_before_any_call(knowledge: TopicLookup) -> None:
     scorer = DFactScorer(verifiers="unigram", groupers=("one-group",))
     with pytest.raises(UsageError, match="facts are to be had"):
-        scorer.score(bios(MERGED))
+        scorer.score_responses(bios(MERGED))
     with pytest.raises(UsageError, match="candidates are to be found"):
-        scorer.score(bios(MERGED, facts=(Fact("x"),)))
+        scorer.score_responses(bios(MERGED, facts=(AtomicFact("x"),)))
     with pytest.raises(UsageError, match="no response"):
-        scorer.score([])
+        scorer.score_responses([])
 
 
 @pytest.mark.parametrize(
     ("block", "key", "load"),
-    [("dfactscore", "biographies", load), ("factscore", "responses", load_factscore)],
+    [("dfactscore", "biographies", load_dfactscore_experiment), ("factscore", "responses", load_factscore)],
 )
 def test_paths_among_a_verifiers_options_are_relative_to_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: str, key: str, load: Callable[[Path], Any]
@@ -377,11 +381,11 @@ def test_paths_among_a_verifiers_options_are_relative_to_the_file(
 
 
 def people_run(out: Path, root: Path, limit: int | None = None, **options: Any) -> Results:
-    knowledge = open_knowledge(root / "data/people/pages.jsonl", out=out)
+    knowledge = open_engine_knowledge_source(root / "data/people/pages.jsonl", out=out)
     scorer = DFactScorer(
         knowledge, verifiers="unigram:threshold=0.9", groupers=("heuristic", "given"), gamma=0, **options
     )
-    return score_files(root / "data/people/biographies.jsonl", scorer, out, limit=limit)
+    return score_dfactscore_files(root / "data/people/biographies.jsonl", scorer, out, limit=limit)
 
 
 def test_a_run_folder_holds_everything_and_the_same_call_gives_the_same(root: Path, tmp_path: Path) -> None:
@@ -420,7 +424,7 @@ def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -
     file = tmp_path / "bios.jsonl"
     file.write_text(json.dumps(line) + "\n")
     scorer = DFactScorer(verifiers="unigram:threshold=0.9", groupers=("one-group",), replicates=0)
-    score_files(file, scorer, tmp_path / "run")
+    score_dfactscore_files(file, scorer, tmp_path / "run")
     report = (tmp_path / "run" / "report.html").read_text()
     assert 'class="person p0"' in report
     assert 'class="person p1"' in report
@@ -429,9 +433,9 @@ def test_the_report_colours_merged_paragraphs_and_escapes_them(tmp_path: Path) -
     assert "<script>alert" not in (tmp_path / "run" / "report.md").read_text()
 
 
-def test_a_merged_paragraph_lists_people_by_number_of_facts(knowledge: Knowledge) -> None:
-    scored = DFactScorer(knowledge, ScriptedLLM(answer)).score(bios(MERGED))
-    section = merged_paragraphs(scored.responses)
+def test_a_merged_paragraph_lists_people_by_number_of_facts(knowledge: TopicLookup) -> None:
+    scored = score(knowledge, ScriptedLLM(answer), bios(MERGED))
+    section = build_dfactscore_paragraphs_section(scored.responses)
     assert section is not None
     (item,) = section["merged"]
     assert [(one["title"], one["n"], one["linked"]) for one in item["people"]] == [
@@ -440,7 +444,7 @@ def test_a_merged_paragraph_lists_people_by_number_of_facts(knowledge: Knowledge
     ]
     assert [one["person"] for one in item["sentences"]] == [0, 0, 1]
     assert [one["elsewhere"] for one in item["facts"]] == [False, False, True]
-    assert merged_paragraphs([{"merged": False}]) is None
+    assert build_dfactscore_paragraphs_section([{"merged": False}]) is None
 
 
 def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path) -> None:
@@ -466,7 +470,7 @@ def test_citations_annotations_and_views_stand_beside_the_scores(tmp_path: Path)
     views = tmp_path / "views.csv"
     views.write_text("title,views\nAnn Lee (painter),10\nAnn Lee (diver),99\n")
     scorer = DFactScorer(verifiers="unigram:threshold=0.9", groupers=("one-group",), gamma=0, replicates=50)
-    results = score_files(
+    results = score_dfactscore_files(
         file, scorer, tmp_path / "run", citation_judge="unigram:threshold=0.9", annotations=notes, views=views
     )
     (citations,) = results.audits["citations"]
@@ -485,30 +489,26 @@ def test_the_same_biography_in_two_files_is_refused(root: Path, tmp_path: Path) 
     file = root / "data/people/biographies.jsonl"
     scorer = DFactScorer(verifiers="unigram", groupers=("one-group",))
     with pytest.raises(UsageError, match="two of the files"):
-        score_files([file, file], scorer, tmp_path)
+        score_dfactscore_files([file, file], scorer, tmp_path)
     with pytest.raises(InputError, match="no such file"):
-        score_files(tmp_path / "none.jsonl", scorer, tmp_path)
+        score_dfactscore_files(tmp_path / "none.jsonl", scorer, tmp_path)
 
 
 # ---------------------------------------------------------------------------------------------------- resuming
 
 
-class Killed(BaseException):
-    """As Ctrl-C: nothing may catch it."""
-
-
-def test_a_run_that_was_killed_repeats_no_paid_call(knowledge: Knowledge, tmp_path: Path) -> None:
+def test_a_run_that_was_killed_repeats_no_paid_call(knowledge: TopicLookup, tmp_path: Path) -> None:
     given = bios(MERGED, TOLD_APART, "Ann Lee was a painter. She was born in Leith in 1901.")
 
     def plan(body: dict[str, Any], attempt: int) -> Plan:
         return Plan(text=answer(body["messages"][-1]["content"]))
 
     def scorer(server: FaultServer) -> DFactScorer:
-        client = Client("m", base_url=server.url, api_key="k", concurrency=2, cache=tmp_path / "cache.db")
+        client = LLMClient("m", base_url=server.url, api_key="k", concurrency=2, cache=tmp_path / "cache.db")
         return DFactScorer(knowledge, client, gamma=0)
 
     with FaultServer(plan=plan) as server:
-        undisturbed = DFactScorer(knowledge, Client("m", base_url=server.url, api_key="k"), gamma=0).score(given)
+        undisturbed = score(knowledge, LLMClient("m", base_url=server.url, api_key="k"), given, gamma=0)
     kills = 0
     with FaultServer(plan=plan) as server:
         for _ in range(20):
@@ -517,7 +517,7 @@ def test_a_run_that_was_killed_repeats_no_paid_call(knowledge: Knowledge, tmp_pa
             ask = one.llm.ask  # type: ignore[union-attr]
             left = 3
 
-            async def until_killed(request: Any, ask: Any = ask) -> Reply:
+            async def until_killed(request: Any, ask: Any = ask) -> ChatReply:
                 nonlocal left
                 reply = await ask(request)
                 left -= not reply.cached
@@ -527,7 +527,7 @@ def test_a_run_that_was_killed_repeats_no_paid_call(knowledge: Knowledge, tmp_pa
 
             one.llm.ask = until_killed  # type: ignore[union-attr, method-assign]
             try:
-                resumed = one.score(given)
+                resumed = one.score_responses(given)
                 break
             except (Killed, BaseExceptionGroup):
                 kills += 1
@@ -547,7 +547,7 @@ def test_a_run_that_was_killed_repeats_no_paid_call(knowledge: Knowledge, tmp_pa
 @pytest.mark.local
 @pytest.mark.slow
 def test_the_local_model_runs_the_whole_pipeline(
-    knowledge: Knowledge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    knowledge: TopicLookup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "bios.jsonl"
     outputs = ["Ann Lee was a painter.", "Ann Lee was born in Leith in 1901."]
@@ -557,8 +557,10 @@ def test_the_local_model_runs_the_whole_pipeline(
     demos.write_text(json.dumps({"He is tall and kind.": ["He is tall.", "He is kind."]}))
     told = ["Jo is tall.", "Another Jo is kind."]
     group_demos.write_text(json.dumps({" ".join(told): [told, [told[0], "===", told[1]]]}))
-    monkeypatch.setattr("factaudit.engines.dfactscore.group.MIN_TOKENS", 48)  # it would go on for as long as it may
-    client = Client("smollm2", base_url="local", cache=tmp_path / "cache.db", concurrency=2, timeout=300.0)
+    monkeypatch.setattr(
+        "factaudit.engines.dfactscore.fact_grouping.MIN_GROUPING_TOKENS", 48
+    )  # it would go on for as long as it may
+    client = LLMClient("smollm2", base_url="local", cache=tmp_path / "cache.db", concurrency=2, timeout=300.0)
     scorer = DFactScorer(
         knowledge,
         client,
@@ -568,7 +570,7 @@ def test_the_local_model_runs_the_whole_pipeline(
         max_facts=2,
         replicates=100,
     )
-    results = score_files(file, scorer, tmp_path / "run")
+    results = score_dfactscore_files(file, scorer, tmp_path / "run")
     rows = [json.loads(line) for line in (tmp_path / "run/responses.jsonl").read_text().splitlines()]
     assert len(rows) == 2
     # What the model says is of no interest here, that everything holds together is.

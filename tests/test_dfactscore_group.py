@@ -13,21 +13,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.dfactscore.group import (
-    Demonstrations,
-    ask_for_groups,
-    compare,
-    number_groups,
-    one_group,
-    reconcile,
+from factaudit.engines.dfactscore.fact_grouping import (
+    FactGroupingDemonstrations,
+    ask_for_fact_groups,
+    compare_fact_groupings,
+    make_single_group,
+    number_fact_groups,
+    reconcile_fact_groups,
 )
-from factaudit.engines.dfactscore.heuristic import heuristic_groups
-from factaudit.engines.dfactscore.layout import read_layout
-from factaudit.engines.records import Grouping
-from factaudit.engines.responses import remove_citations
+from factaudit.engines.dfactscore.grouping_reply_layout import parse_reply_layout
+from factaudit.engines.dfactscore.heuristic_grouping import group_facts_by_heuristic
+from factaudit.engines.records import GroupingRecord
+from factaudit.engines.responses import remove_response_citation_marks
 from factaudit.errors import InputError
-from factaudit.knowledge.names import likeness
-from factaudit.llm.types import Reply
+from factaudit.knowledge.person_names import name_likeness
+from factaudit.llm.chat_types import ChatReply
 from factaudit.text.sentences import split_sentences
 
 FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "She rows.", "She won in Poznań."]
@@ -36,16 +36,20 @@ FACTS = ["He was born in Kribi.", "He was born in 1958.", "He is a luthier.", "S
 # ---------------------------------------------------------------------------------------------- reading a reply
 
 
-def read(facts: list[str], reply: str) -> Grouping:
-    return reconcile(facts, read_layout(reply, facts).groups)
+def read(facts: list[str], reply: str) -> GroupingRecord:
+    return reconcile_fact_groups(facts, parse_reply_layout(reply, facts).groups)
 
 
 def test_bullets_numbers_and_breaks_are_read() -> None:
     reply = "Here:\n- One.\n* Two.\n\n- ===\n1. Three.\n(2) Four.\n=====\n===\n• Five.\nThis one is new."
     facts = ["One.", "Two.", "Three.", "Four.", "Five."]
-    assert read_layout(reply, facts).groups == (("One.", "Two."), ("Three.", "Four."), ("Five.", "This one is new."))
-    assert read_layout("", facts).groups == ()
-    assert read_layout("===\n- ===", facts).groups == ()
+    assert parse_reply_layout(reply, facts).groups == (
+        ("One.", "Two."),
+        ("Three.", "Four."),
+        ("Five.", "This one is new."),
+    )
+    assert parse_reply_layout("", facts).groups == ()
+    assert parse_reply_layout("===\n- ===", facts).groups == ()
 
 
 def test_the_first_fact_of_a_reply_is_kept() -> None:
@@ -67,18 +71,18 @@ def test_changed_dropped_invented_and_repeated_facts_are_counted() -> None:
         ["he was born in KRIBI", "He was born in the year 1958.", "He likes cheese a lot."],
         ["She rows.", "She rows."],
     ]
-    found = reconcile(FACTS, reply)
+    found = reconcile_fact_groups(FACTS, reply)
     # Changed: 1958. Dropped: the luthier (after 1958, so with it) and Poznań (after the rower).
     assert found.groups == (0, 0, 0, 1, 1)
     assert (found.n_changed, found.n_dropped, found.n_invented, found.n_repeated) == (1, 2, 1, 1)
 
 
 def test_a_fact_dropped_at_the_start_goes_with_the_first_that_follows() -> None:
-    assert reconcile(FACTS, [["He is a luthier."], ["She rows."]]).groups == (0, 0, 0, 1, 1)
+    assert reconcile_fact_groups(FACTS, [["He is a luthier."], ["She rows."]]).groups == (0, 0, 0, 1, 1)
 
 
 def test_a_fact_that_stands_twice_is_placed_twice() -> None:
-    found = reconcile(["She won.", "She won."], [["She won."], ["She won."]])
+    found = reconcile_fact_groups(["She won.", "She won."], [["She won."], ["She won."]])
     assert found.groups == (0, 1)
     assert found.n_repeated == 0
 
@@ -91,8 +95,8 @@ def test_every_fact_is_in_exactly_one_group_for_any_reply(facts: list[str], repl
     assert found.groups is not None
     assert len(found.groups) == len(facts)
     # Numbered 0, 1, 2, ... by first appearance: no group is empty.
-    assert found.groups == number_groups(found.groups)
-    lines = sum(map(len, read_layout(reply, facts).groups))
+    assert found.groups == number_fact_groups(found.groups)
+    lines = sum(map(len, parse_reply_layout(reply, facts).groups))
     placed = len(facts) - found.n_dropped
     assert placed + found.n_repeated + found.n_invented == lines
 
@@ -105,16 +109,16 @@ def test_a_faithful_reply_gives_its_own_groups(facts: list[str], data: st.DataOb
         for number in sorted(set(groups))
     ]
     found = read(facts, "\n- ===\n".join(blocks))
-    assert found.groups == number_groups(groups)
+    assert found.groups == number_fact_groups(groups)
     assert (found.n_changed, found.n_dropped, found.n_invented, found.n_repeated) == (0, 0, 0, 0)
 
 
 def test_comparing_groupings() -> None:
-    assert compare((0, 0, 1), (0, 0, 1)) == (True, 1.0)
-    assert compare((0, 0, 1), (0, 0, 0)) == (False, pytest.approx(2 / 3))
-    assert compare((0, 1, 2), (0, 1, 1)) == (False, pytest.approx(2 / 3))
-    assert compare((), ()) == (True, 1.0)
-    assert one_group(3).groups == (0, 0, 0)
+    assert compare_fact_groupings((0, 0, 1), (0, 0, 1)) == (True, 1.0)
+    assert compare_fact_groupings((0, 0, 1), (0, 0, 0)) == (False, pytest.approx(2 / 3))
+    assert compare_fact_groupings((0, 1, 2), (0, 1, 1)) == (False, pytest.approx(2 / 3))
+    assert compare_fact_groupings((), ()) == (True, 1.0)
+    assert make_single_group(3).groups == (0, 0, 0)
 
 
 # ------------------------------------------------------------------------------------------------ the heuristic
@@ -145,16 +149,17 @@ def test_comparing_groupings() -> None:
 )
 def test_the_heuristic(sentences: list[str], groups: tuple[int, ...]) -> None:
     assert (
-        heuristic_groups("Ann Lee (disambiguation)", sentences, sentences, list(range(len(sentences)))).groups == groups
+        group_facts_by_heuristic("Ann Lee (disambiguation)", sentences, sentences, list(range(len(sentences)))).groups
+        == groups
     )
-    assert heuristic_groups("Ann Lee", sentences, sentences).groups == groups
+    assert group_facts_by_heuristic("Ann Lee", sentences, sentences).groups == groups
 
 
 @given(st.text(max_size=30), st.lists(st.text(max_size=60), max_size=6), st.lists(st.text(max_size=40), max_size=6))
 def test_the_heuristic_groups_anything(name: str, sentences: list[str], facts: list[str]) -> None:
-    groups = heuristic_groups(name, sentences, facts).groups
+    groups = group_facts_by_heuristic(name, sentences, facts).groups
     assert groups is not None
-    assert groups == number_groups(groups)
+    assert groups == number_fact_groups(groups)
     assert len(groups) == len(facts)
 
 
@@ -162,42 +167,44 @@ def test_the_heuristic_groups_anything(name: str, sentences: list[str], facts: l
 
 
 def test_the_demonstrations_are_two_of_one_and_two_of_several_people() -> None:
-    ours = Demonstrations.load()
+    ours = FactGroupingDemonstrations.load()
     assert [len(groups) > 1 for _, _, groups in ours.examples] == [False, True, False, True]
 
 
 def test_the_prompt_has_every_demonstration_and_then_the_paragraph() -> None:
-    ours = Demonstrations.load()
-    prompt = ours.prompt("He was born.", ["He was born."])
+    ours = FactGroupingDemonstrations.load()
+    prompt = ours.make_prompt("He was born.", ["He was born."])
     assert prompt.count("Paragraph: ") == 5
     assert prompt.count("\n- ===\n") == 3
     assert prompt.endswith("\n\nParagraph: He was born.\nFacts:\n- He was born.\nFacts by person:\n")
-    assert ours.request("x", ["fact"] * 500).params["max_tokens"] > 4000
+    assert ours.make_request("x", ["fact"] * 500).params["max_tokens"] > 4000
 
 
 def test_replaced_demonstrations_are_checked(tmp_path: Path) -> None:
     file = tmp_path / "demos.json"
     file.write_text(json.dumps({"A.": [["a", "b"], ["a", "- ===", "b"]]}))
-    assert Demonstrations.load(file).examples == (("A.", ("a", "b"), (("a",), ("b",))),)
+    assert FactGroupingDemonstrations.load(file).examples == (("A.", ("a", "b"), (("a",), ("b",))),)
     for wrong in ('{"A.": [["a", "b"], ["a"]]}', "[]", "{", "{}", '{"A.": ["a"]}'):
         file.write_text(wrong)
         with pytest.raises(InputError, match=r"demos\.json"):
-            Demonstrations.load(file)
+            FactGroupingDemonstrations.load(file)
 
 
 def test_the_llm_grouper_reads_failures_as_failures() -> None:
-    def group(reply: str | Reply) -> object:
-        return asyncio.run(ask_for_groups(ScriptedLLM(lambda _: reply).ask, Demonstrations.load(), "P.", FACTS))
+    def group(reply: str | ChatReply) -> object:
+        return asyncio.run(
+            ask_for_fact_groups(ScriptedLLM(lambda _: reply).ask, FactGroupingDemonstrations.load(), "P.", FACTS)
+        )
 
     faithful = group("\n".join([f"- {fact}" for fact in FACTS[:3]] + ["- ==="] + [f"- {fact}" for fact in FACTS[3:]]))
     assert faithful.groups == (0, 0, 0, 1, 1)  # type: ignore[attr-defined]
-    failed = group(Reply("error", error="gave up"))
+    failed = group(ChatReply("error", error="gave up"))
     assert (failed.groups, failed.status, failed.raw) == (None, "error", "gave up")  # type: ignore[attr-defined]
     talk = group("I cannot help with that.")
     assert (talk.groups, talk.status) == (None, "refused")  # type: ignore[attr-defined]
     talk = group("These are all about one person.")
     assert (talk.groups, talk.status) == (None, "unparsed")  # type: ignore[attr-defined]
-    cut = group(Reply("ok", "\n".join(f"- {fact}" for fact in FACTS[:3]), "length"))
+    cut = group(ChatReply("ok", "\n".join(f"- {fact}" for fact in FACTS[:3]), "length"))
     assert (cut.groups, cut.status) == (None, "unparsed")  # type: ignore[attr-defined]
     assert "raise max_tokens" in cut.raw  # type: ignore[attr-defined]
     thought = group("<think>\n- ===\n</think>\n" + "\n".join(f"- {fact}" for fact in FACTS))
@@ -226,7 +233,7 @@ def test_the_llm_grouper_reads_failures_as_failures() -> None:
     ],
 )
 def test_the_heuristic_knows_other_ways_to_write_the_name(sentences: list[str], groups: tuple[int, ...]) -> None:
-    assert heuristic_groups("Carl Fischer", sentences, sentences, list(range(len(sentences)))).groups == groups
+    assert group_facts_by_heuristic("Carl Fischer", sentences, sentences, list(range(len(sentences)))).groups == groups
 
 
 def test_the_heuristic_parts_published_paragraphs_of_two_people(shared: Path) -> None:
@@ -243,10 +250,12 @@ def test_the_heuristic_parts_published_paragraphs_of_two_people(shared: Path) ->
             name = re.sub(r"Tell me a bio of|\(disambiguation\)", "", claims[0]["question"]).strip()
             passages = ["\n".join(one["passage"]) for one in claims if one["model_output"]]
             told = [set(re.findall(r"Title: (.*?)\n", text)) for text in passages]
-            people = {title for titles in told if len(titles) == 1 for title in titles if likeness(name, title) >= 0.8}
-            text = split_sentences(remove_citations(claims[0]["output"]))
+            people = {
+                title for titles in told if len(titles) == 1 for title in titles if name_likeness(name, title) >= 0.8
+            }
+            text = split_sentences(remove_response_citation_marks(claims[0]["output"]))
             if len(people) > 1 or (len(people) == 1 and len(told) == len(claims) >= len(text)):
-                found = heuristic_groups(name, text, text, list(range(len(text)))).groups
+                found = group_facts_by_heuristic(name, text, text, list(range(len(text)))).groups
                 assert found is not None
                 parted[len(people) > 1].append(len(set(found)) > 1)
     assert {several: len(found) for several, found in parted.items()} == {True: 223, False: 81}

@@ -10,10 +10,14 @@ import pytest
 import yaml
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.dfactscore.group import Demonstrations, ask_for_groups, number_groups
-from factaudit.engines.dfactscore.layout import read_layout
-from factaudit.engines.records import Grouping
-from factaudit.llm.types import Reply
+from factaudit.engines.dfactscore.fact_grouping import (
+    FactGroupingDemonstrations,
+    ask_for_fact_groups,
+    number_fact_groups,
+)
+from factaudit.engines.dfactscore.grouping_reply_layout import parse_reply_layout
+from factaudit.engines.records import GroupingRecord
+from factaudit.llm.chat_types import ChatReply
 
 GOLDEN: dict[str, Any] = yaml.safe_load(
     (Path(__file__).parent / "golden" / "group_layouts.yaml").read_text(encoding="utf-8")
@@ -22,17 +26,17 @@ FACTS, NAME = GOLDEN["facts"], GOLDEN["name"]
 TWO = "- " + "\n- ".join([*FACTS[:2], "===", *FACTS[2:]])
 
 
-def group(*replies: str | Reply) -> tuple[Grouping, ScriptedLLM]:
+def group(*replies: str | ChatReply) -> tuple[GroupingRecord, ScriptedLLM]:
     left = list(replies)
     llm = ScriptedLLM(lambda _: left.pop(0) if len(left) > 1 else left[0])
-    return asyncio.run(ask_for_groups(llm.ask, Demonstrations.load(), "P.", FACTS, NAME)), llm
+    return asyncio.run(ask_for_fact_groups(llm.ask, FactGroupingDemonstrations.load(), "P.", FACTS, NAME)), llm
 
 
 def meant(groups: str | list[list[int]] | None) -> tuple[int, ...] | None:
     numbers = GOLDEN[groups] if isinstance(groups, str) else groups
     if numbers is None:
         return None
-    return number_groups([next(n for n, own in enumerate(numbers) if fact in own) for fact in range(len(FACTS))])
+    return number_fact_groups([next(n for n, own in enumerate(numbers) if fact in own) for fact in range(len(FACTS))])
 
 
 @pytest.mark.parametrize("one", GOLDEN["layouts"], ids=lambda one: one["layout"])
@@ -61,17 +65,17 @@ def test_what_could_not_be_read_is_asked_for_once_more_in_the_same_conversation(
     assert second.messages[1] == {"role": "assistant", "content": unclear}
     assert "could not be read" in second.messages[2]["content"]
     assert second.params == first.params
-    failed, llm = group(unclear, Reply("error", error="gave up"))
+    failed, llm = group(unclear, ChatReply("error", error="gave up"))
     assert (failed.groups, failed.status, failed.raw) == (None, "error", "gave up")
-    failed, llm = group(Reply("refused", "No."))
+    failed, llm = group(ChatReply("refused", "No."))
     assert (failed.status, len(llm.requests)) == ("refused", 1)
 
 
 def test_a_reply_that_broke_off_before_the_last_facts_is_asked_for_again() -> None:
-    broken = Reply("ok", "\n".join(TWO.split("\n")[:5]), "length")
+    broken = ChatReply("ok", "\n".join(TWO.split("\n")[:5]), "length")
     found, llm = group(broken, TWO)
     assert (found.groups, len(llm.requests)) == ((0, 0, 1, 1, 1), 2)
-    whole, llm = group(Reply("ok", TWO + "\n\nLet me", "length"))
+    whole, llm = group(ChatReply("ok", TWO + "\n\nLet me", "length"))
     assert (whole.groups, len(llm.requests)) == ((0, 0, 1, 1, 1), 1)
 
 
@@ -81,5 +85,5 @@ def test_a_reply_that_broke_off_before_the_last_facts_is_asked_for_again() -> No
 def test_a_fact_is_a_fact_whatever_it_looks_like(fact: str) -> None:
     facts = ["Ann Lee sang in Oslo.", fact, "She died."]
     for reply in ("- " + "\n- ".join(facts), "\n".join(facts), "- " + "\n- ".join(f"**{one}**" for one in facts)):
-        layout = read_layout(reply, facts, "Ann Lee")
-        assert (len(layout.groups), layout.doubtful) == (1, False)
+        layout = parse_reply_layout(reply, facts, "Ann Lee")
+        assert (len(layout.groups), layout.is_doubtful) == (1, False)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from factaudit.engines.dfactscore.settings import load, run
+from factaudit.engines.dfactscore.experiment import load_dfactscore_experiment, run_dfactscore_experiment
 from factaudit.errors import InputError
 
 
 @pytest.mark.slow
 def test_the_experiment_rebuilds_the_table(shared: Path, root: Path, tmp_path: Path) -> None:
     settings = {"data": str(shared), "replicates": 50}
-    results = run(root / "experiments/dfactscore_published.yaml", tmp_path, settings=settings)
+    results = run_dfactscore_experiment(root / "experiments/dfactscore_published.yaml", tmp_path, settings=settings)
     printed = [row for row in results.audits["dfactscore_printed"] if row["rebuilt"] is not None]
     assert len(printed) == 16
     assert all(row["same"] for row in printed)
@@ -92,8 +92,17 @@ def test_the_authors_repository_runs_as_it_is(root: Path, tmp_path: Path) -> Non
             content = scores if name.endswith(".score") else decisions(number)
             (tmp_path / "data" / folder / name).write_text(json.dumps(content))
     (tmp_path / "data" / "Readme.md").write_text("# Merging Facts")
-    settings = {"data": str(tmp_path / "data"), "replicates": 20}
-    results = run(root / "experiments/dfactscore_published.yaml", tmp_path / "out", settings=settings, say=said.append)
+    # A file whose recall is not that of its judgements is named and left out; the others are compared.
+    odd = tmp_path / "data" / "bioqa-odd-gtr-shot2.json.score"
+    odd.write_text(json.dumps(scores | {"citation_rec": 99.0}))
+    data = [str(tmp_path / "data")]
+    settings = {"dfactscore.published": data, "dfactscore.citations": data, "replicates": 20}
+    results = run_dfactscore_experiment(
+        root / "experiments/dfactscore_published.yaml",
+        tmp_path / "out",
+        settings=settings | {"replicates": 20},
+        say=said.append,
+    )
     systems = {row["system"] for row in results.audits["dfactscore"]} - {"__all__"}
     assert len(systems) == 17
     assert "gpt-3.5-turbo-0301 (_bioqa-gpt-3.5-turbo-0301-gtr-shot2-ndoc5-42_factscore_output.json)" in systems
@@ -111,22 +120,23 @@ def test_the_authors_repository_runs_as_it_is(root: Path, tmp_path: Path) -> Non
         0.5,
     )
     assert not [line for line in said if "by its decisions" in line]
+    assert [line for line in said if line.startswith(f"{odd.name}: the file is left out")]
 
 
 def test_a_wrong_experiment_is_said_by_line(tmp_path: Path) -> None:
     path = tmp_path / "e.yaml"
     path.write_text("dfactscore:\n  published: x.json\n  knowlege: y\n")
     with pytest.raises(InputError, match=r"line 3.*knowlege"):
-        load(path)
+        load_dfactscore_experiment(path)
     path.write_text("dfactscore:\n  biographies: x.jsonl\n  groupers: heuristics\n")
     with pytest.raises(InputError, match="line 3"):
-        load(path)
+        load_dfactscore_experiment(path)
     path.write_text("dfactscore:\n  biographies: e.yaml\n  verifier: unigran\naudits: [rate]\n")
     with pytest.raises(InputError, match=r"line 3.*did you mean 'unigram'[\s\S]*line 4: unknown audit"):
-        load(path)
+        load_dfactscore_experiment(path)
     path.write_text("dfactscore:\n  biographies: x.jsonl\n")
     with pytest.raises(InputError, match="line 2: no such file"):
-        load(path)
+        load_dfactscore_experiment(path)
     path.write_text("dfactscore:\n  biographies: ${data}/x.jsonl\n")
     with pytest.raises(InputError, match="'data' is not set"):
-        load(path)
+        load_dfactscore_experiment(path)

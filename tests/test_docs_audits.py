@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,18 +12,32 @@ import pytest
 from audit_tables import judged
 from test_audit_properties import EVALUATORS, of
 
-from factaudit.audit import computable, docs, own
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.findings import checks
+from factaudit.audit import docs, list_computable_audits, load_builtin_audits
+from factaudit.audit.core.interval_methods import MOVER, WILSON, describe_interval_methods, is_random_interval_method
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.findings import list_checks
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 ENDS = {"bounds": ("_min", "_max"), "interval": ("_low", "_high")}
 
 
 def test_the_page_is_what_the_declarations_say(root: Path):
-    page = docs.page(audit for audit in own() if audit.compute is not None)
+    page = docs.render_audits_page(load_builtin_audits(), root / "docs/figures")
     assert (root / "docs/audits.md").read_text(encoding="utf-8") == page, (
         "run: python -m factaudit.audit.docs docs/audits.md"
     )
+
+
+def test_the_home_page_lists_every_audit_with_a_source_that_it_declares(root: Path):
+    page = (root / "docs/index.md").read_text(encoding="utf-8").partition("## What is audited")[2]
+    lines = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
+    named = [(re.findall(r"`(\w+)`", first), source) for first, _, source in lines]
+    audits = list_computable_audits()
+    assert Counter(name for names, _ in named for name in names) == Counter(list(audits))
+    for names, source in named:
+        declared = " ".join(audits[name].source for name in names)
+        for part in re.findall(r"§[\d.]+|App\. \w[.\d]*|\bA\.\d|Fig\. \d", source):
+            assert part in declared.replace("Figs. ", "Fig. "), (names, part)
 
 
 def facts():
@@ -42,9 +57,8 @@ def facts():
             yield row | fact | verdicts | {"claim_id": f"{number}{title}"}
 
 
-@pytest.mark.parametrize("name", computable())
-def test_every_key_of_real_rows_is_declared_and_no_other(name):
-    audit = computable()[name]
+def rows_of(name: str, replicates: int) -> list[Row]:
+    """The rows of an audit on claims that give it something to say."""
     options = {"size": 3} if name.startswith("chunking") else {}
     again = [row | {"e": [row["e"], row["e"]]} for row in of()]
     if name == "pairs":
@@ -57,26 +71,80 @@ def test_every_key_of_real_rows_is_declared_and_no_other(name):
     table = judged(facts() if "factscore" in name or name == "citations" else again, *EVALUATORS)
     said = [(claim, who, at % (4 + who) > 0) for at, claim in enumerate(table.claims["claim_id"]) for who in range(3)]
     people = pd.DataFrame(said, columns=["claim_id", "annotator", "label"]).astype({"label": "Int8"})
-    rows = audit.compute(replace(table, annotations=people), intervals=Intervals(5), **options)
+    table = replace(table, annotations=people)
+    return list_computable_audits()[name].compute(table, intervals=ClusterBootstrap(replicates), **options)
+
+
+@pytest.mark.parametrize("name", list_computable_audits())
+def test_intervals_that_move_with_the_replicates_and_no_others_are_called_bootstrap(name):
+    """No audit says True for the way its intervals are made, and captions name a bootstrap only where one draws."""
+    columns = list_computable_audits()[name].columns
+    few, many = rows_of(name, 5), rows_of(name, 60)
+    for key, column in columns.items():
+        if column.interval:
+            assert isinstance(column.interval, str), key
+            ends = [[(row[f"{key}_low"], row[f"{key}_high"]) for row in rows] for rows in (few, many)]
+            known = [pair for pair in zip(*ends, strict=True) if None not in (*pair[0], *pair[1])]
+            varied = [pair for pair in known if pair[0][0] < pair[0][1] or pair[1][0] < pair[1][1]]
+            moves = any(one != other for one, other in known)
+            assert moves <= is_random_interval_method(column.interval), f"{key} is drawn, and called {column.interval}"
+            assert moves or not varied or not is_random_interval_method(column.interval), f"{key} is called a bootstrap"
+
+
+def test_a_caption_says_of_each_figure_how_its_interval_is_made():
+    audit = list_computable_audits()["rates"]
+    said = describe_interval_methods(
+        audit, ("tpr", "tnr", "bacc"), rows_of("rates", 5), {"confidence": 0.95, "replicates": 5}
+    )
+    assert said == f"95 % intervals: {WILSON} (TPR, TNR); {MOVER} (BAcc); of means over datasets MOVER"
+    drawn = list_computable_audits()["adjusted_bias"]
+    said = describe_interval_methods(
+        drawn, ("bias",), rows_of("adjusted_bias", 60), {"confidence": 0.9, "replicates": 2000}
+    )
+    assert said == "90 % intervals: cluster bootstrap, 2,000 replicates"
+    assert describe_interval_methods(drawn, ("bias",), [], {}) == ""
+
+
+@pytest.mark.parametrize("name", list_computable_audits())
+def test_every_key_of_real_rows_is_declared_and_no_other(name):
+    audit = list_computable_audits()[name]
+    rows = rows_of(name, 5)
     assert rows
     declared = {
         key + end
         for key, column in audit.columns.items()
-        for end in ("", *ENDS["bounds"] * column.bounds, *ENDS["interval"] * column.interval)
+        for end in ("", *ENDS["bounds"] * column.bounds, *ENDS["interval"] * bool(column.interval))
     }
     assert {key for row in rows for key in row} == declared
 
 
-@pytest.mark.parametrize("name", computable())
+@pytest.mark.parametrize("name", list_computable_audits())
 def test_every_option_and_every_key_is_told_of(name):
-    audit = computable()[name]
+    audit = list_computable_audits()[name]
     assert set(audit.options) == set(audit.options_model().model_fields)
     assert audit.question.endswith("?")
-    assert all(column.what for column in audit.columns.values())
+    assert audit.remedy
+
+
+def test_every_key_of_every_table_is_told_of():
+    """Of audits, and of tables that commands write."""
+    untold = [
+        f"{audit.name}: {key}"
+        for audit in load_builtin_audits()
+        for key in audit.columns
+        if not audit.columns[key].what
+    ]
+    assert untold == []
 
 
 def test_every_finding_has_an_id_of_its_own():
-    ids = Counter(check.id for check in checks())
+    ids = Counter(check.id for check in list_checks())
     assert ids["gap"] == 1
     assert set(ids.values()) == {1}
-    assert all(check.title for check in checks())
+    assert all(check.title for check in list_checks())
+
+
+def test_each_audit_stands_after_one_other_and_no_two_after_the_same():
+    audits = load_builtin_audits()
+    assert [audit.after for audit in audits] == ["", *(audit.name for audit in audits[:-1])]
+    assert all(audit.place is None for audit in audits)

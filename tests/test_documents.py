@@ -12,19 +12,25 @@ import pyarrow.parquet as pq
 import pytest
 
 from factaudit.errors import InputError
-from factaudit.evaluators.judging import judge, name_evaluator
-from factaudit.evaluators.shards import shard
+from factaudit.evaluators.claim_shards import select_claim_shard
+from factaudit.evaluators.judging import judge, make_named_evaluator
 from factaudit.results import compare
-from factaudit.tables import documents, make_claim_ids, read_claims, read_verdicts, write_table
-from factaudit.tables.columns import is_encoded
-from factaudit.tables.digest import table_digest
+from factaudit.tables import (
+    documents,
+    make_claim_ids_from_content,
+    read_claims,
+    read_verdicts,
+    write_table,
+)
+from factaudit.tables.column_parsing import is_dictionary_encoded
+from factaudit.tables.digest import compute_table_digest
 
 
 def make_long(monkeypatch):
     """Let a few bytes count as long: documents are on disk then, and read a few at a time."""
-    monkeypatch.setattr(documents, "LARGE", 0)
-    monkeypatch.setattr(documents, "IN_MEMORY", 64)
-    monkeypatch.setattr(documents, "BLOCK", 50)
+    monkeypatch.setattr(documents, "MIN_ENCODED_BYTES", 0)
+    monkeypatch.setattr(documents, "MAX_MEMORY_BYTES", 64)
+    monkeypatch.setattr(documents, "BLOCK_BYTES", 50)
 
 
 def table(n: int = 60) -> pd.DataFrame:
@@ -49,11 +55,11 @@ def test_files_are_read_the_same_however_long_the_documents(tmp_path, monkeypatc
     plain = read_claims(path)
     make_long(monkeypatch)
     long = read_claims(path)
-    assert is_encoded(long["doc"])
-    assert not is_encoded(plain["doc"])
+    assert is_dictionary_encoded(long["doc"])
+    assert not is_dictionary_encoded(plain["doc"])
     pd.testing.assert_frame_equal(long.assign(doc=long["doc"].astype(plain["doc"].dtype)), plain)
-    assert table_digest(long) == table_digest(plain)
-    assert make_claim_ids(long).tolist() == make_claim_ids(plain).tolist()
+    assert compute_table_digest(long) == compute_table_digest(plain)
+    assert make_claim_ids_from_content(long).tolist() == make_claim_ids_from_content(plain).tolist()
     again = tmp_path / "again.parquet"
     write_table(long, again)
     assert pq.ParquetFile(again).num_row_groups > 1
@@ -63,25 +69,30 @@ def test_files_are_read_the_same_however_long_the_documents(tmp_path, monkeypatc
 
 def test_parts_of_any_kind_are_one_column(monkeypatch):
     make_long(monkeypatch)
-    made = documents.Documents()
+    made = documents.DocumentColumnBuilder()
     made.add(pa.array(["a" * 40, "a" * 40, None, None, "b"], pa.string()))
     made.add(pa.array(["b", "c" * 40, None, ""], pa.large_string()).dictionary_encode())
     made.add(pa.array([], pa.large_string()))
-    column = made.column()
+    column = made.build_column()
     wanted = ["a" * 40, "a" * 40, None, None, "b", "b", "c" * 40, None, ""]
-    assert documents.shared_texts(column) == wanted
-    numbers, texts = documents.encode(column)
+    assert documents.list_shared_texts(column) == wanted
+    numbers, texts = documents.encode_distinct_documents(column)
     assert numbers.tolist() == [0, 0, -1, -1, 1, 1, 2, -1, 3]
     assert len(texts) == 4
-    documents.forget()
+    documents.release_memory_of_documents_on_disk()
     found = dict.fromkeys(range(len(wanted)))
-    for rows, read in documents.in_blocks(column):
+    for rows, read in documents.iterate_document_blocks(column):
         found |= dict(zip(rows.tolist(), read, strict=True))
     assert list(found.values()) == wanted
-    both = documents.joined([column, pd.Series(["c" * 40, None], dtype="str")])
-    assert documents.shared_texts(both) == [*wanted, "c" * 40, None]
+    both = documents.concatenate_document_columns([column, pd.Series(["c" * 40, None], dtype="str")])
+    assert documents.list_shared_texts(both) == [*wanted, "c" * 40, None]
     # What pandas puts together itself has several dictionaries.
-    assert documents.shared_texts(pd.concat([column, both], ignore_index=True)) == [*wanted, *wanted, "c" * 40, None]
+    assert documents.list_shared_texts(pd.concat([column, both], ignore_index=True)) == [
+        *wanted,
+        *wanted,
+        "c" * 40,
+        None,
+    ]
 
 
 def test_figures_verdicts_and_shards_are_the_same(tmp_path, monkeypatch):
@@ -97,13 +108,13 @@ def test_figures_verdicts_and_shards_are_the_same(tmp_path, monkeypatch):
         verdicts = read_verdicts(tmp_path / "x.parquet", tmp_path / "chunked-x.parquet", claims=claims)
         audits = ["surface_bias", {"chunking": {"size": 3}}, {"chunking_rates": {"size": 3}}, "rates"]
         found = compare(claims, verdicts, audits=audits, replicates=50)
-        judged = judge(claims, [name_evaluator("rouge2")])
-        return found.to_dict(), judged.to_dict("list"), shard(claims, 1, 2)["claim_id"].tolist()
+        judged = judge(claims, [make_named_evaluator("rouge2")])
+        return found.to_dict(), judged.to_dict("list"), select_claim_shard(claims, 1, 2)["claim_id"].tolist()
 
     plain = figures()
     make_long(monkeypatch)
     long = figures()
-    assert is_encoded(read_claims(path)["doc"])
+    assert is_dictionary_encoded(read_claims(path)["doc"])
     assert json.dumps(long[0]) == json.dumps(plain[0])
     pd.testing.assert_frame_equal(pd.DataFrame(long[1]), pd.DataFrame(plain[1]))
     assert long[2] == plain[2]
@@ -115,11 +126,11 @@ def test_a_table_s_digest_is_of_the_hashes_that_pandas_makes():
     plain = frame.assign(none=np.nan)
     rows = pd.util.hash_pandas_object(plain, index=False).to_numpy()
     told = hashlib.sha256("\0".join(frame.columns).encode() + rows.tobytes()).hexdigest()[:16]
-    assert table_digest(frame) == told
+    assert compute_table_digest(frame) == told
 
 
 def test_rows_of_json_may_change_their_minds(tmp_path, monkeypatch):
-    monkeypatch.setattr("factaudit.tables.read._BLOCK", 1)
+    monkeypatch.setattr("factaudit.tables.reading._BLOCK_CHARACTERS", 1)
     path = tmp_path / "claims.jsonl"
     rows = [
         {"claim_id": "a", "dataset": "D", "claim": "x", "doc": "one"},
@@ -130,7 +141,7 @@ def test_rows_of_json_may_change_their_minds(tmp_path, monkeypatch):
     claims = read_claims(path)
     assert claims["doc_id"].tolist()[1:] == ["7", "07"]
     assert claims["label"].tolist() == [pd.NA, 1, 0]
-    assert documents.shared_texts(claims["doc"]) == ["one", None, "one"]
+    assert documents.list_shared_texts(claims["doc"]) == ["one", None, "one"]
     path.write_text("".join(json.dumps(row) + "\n" for row in [*rows, {**rows[0], "claim_id": "d", "doc": [1]}]))
     with pytest.raises(InputError, match="line 4, column 'doc': expected text, found \\[1\\]"):
         read_claims(path)

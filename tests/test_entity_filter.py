@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines.entities import EntityFilter
+from factaudit.engines.entity_filter import EntityFilter
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.responses import make_response
 from factaudit.errors import FactauditError
@@ -80,12 +80,12 @@ BORN = "Ada was born on 4 May 1901 and served from 1914-1918."
     ],
 )
 def test_the_originals_rules(filter_by_rules: EntityFilter, sentence: str, facts: list[str], left: list[str]) -> None:
-    assert filter_by_rules.passing(sentence, facts) == left
+    assert filter_by_rules.filter_facts(sentence, facts) == left
 
 
 def test_what_is_no_date_is_looked_at_word_by_word(filter_by_rules: EntityFilter) -> None:
-    assert filter_by_rules._entities("It took two years in the 1990s, until May 3.") == ["May 3"]
-    assert filter_by_rules._entities("In 1990 or 1914-1918, 19 of them.") == ["1914", "1918", "1990"]
+    assert filter_by_rules._find_dates_and_numbers("It took two years in the 1990s, until May 3.") == ["May 3"]
+    assert filter_by_rules._find_dates_and_numbers("In 1990 or 1914-1918, 19 of them.") == ["1914", "1918", "1990"]
 
 
 def scorer(**options: Any) -> FactScorer:
@@ -132,5 +132,5 @@ def test_with_spacy_itself(tmp_path: Path) -> None:
     nlp.to_disk(tmp_path / "rules")
     found = EntityFilter(str(tmp_path / "rules"))
     facts = ["Ada 7 left on 4 May.", "Ada 7 left.", "Ada 7 came in 1950."]
-    assert found.passing("Ada 7 left on 4 May 1901.", facts) == ["Ada 7 left on 4 May 1901.", "Ada 7 left."]
+    assert found.filter_facts("Ada 7 left on 4 May 1901.", facts) == ["Ada 7 left on 4 May 1901.", "Ada 7 left."]
     assert "en_pipeline-" in found.signature

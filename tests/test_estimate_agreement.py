@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from factaudit.estimate.agreement import agreement, disagreements
+from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
 
 
 def judged(columns: dict[str, list[int | None]]) -> pd.DataFrame:
@@ -19,7 +19,7 @@ def test_kappa_is_scikit_learns() -> None:
     random = np.random.default_rng(0)
     a = (random.random(80) < 0.6).astype(int)
     b = np.where(random.random(80) < 0.8, a, 1 - a)
-    (row,) = agreement(judged({"a": a.tolist(), "b": b.tolist()}))
+    (row,) = compute_label_agreement(judged({"a": a.tolist(), "b": b.tolist()}))
     assert row["kappa"] == pytest.approx(cohen_kappa_score(a, b))
     assert row["percent"] == pytest.approx((a == b).mean())
     for key in ("percent", "kappa", "alpha"):
@@ -31,13 +31,13 @@ def test_alpha_is_krippendorffs() -> None:
     """Krippendorff 2011, "Computing Krippendorff's alpha-reliability", example A: two observers, binary, 0.095."""
     meg = [0, 1, 0, 0, 0, 0, 0, 0, 1, 0]
     owen = [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]
-    (row,) = agreement(judged({"meg": meg, "owen": owen}))
+    (row,) = compute_label_agreement(judged({"meg": meg, "owen": owen}))
     assert row["alpha"] == pytest.approx(0.095, abs=5e-4)
 
 
 def test_alpha_with_labels_missing_is_the_coincidence_matrix() -> None:
     columns = {"a": [1, 0, None, 1, 1, 0], "b": [1, 1, 0, 1, None, 0], "c": [None, 0, 0, 1, None, 1]}
-    rows = agreement(judged(columns))
+    rows = compute_label_agreement(judged(columns))
     assert [(row["annotator_a"], row["annotator_b"]) for row in rows] == [
         ("__all__", None),
         *(("a", "b"), ("a", "c"), ("b", "c")),
@@ -57,13 +57,13 @@ def test_alpha_with_labels_missing_is_the_coincidence_matrix() -> None:
 
 
 def test_what_has_no_figure() -> None:
-    assert agreement(judged({"a": [1, 0]})) == []
-    (row,) = agreement(judged({"a": [1, 1, 1], "b": [1, 1, 1]}))
+    assert compute_label_agreement(judged({"a": [1, 0]})) == []
+    (row,) = compute_label_agreement(judged({"a": [1, 1, 1], "b": [1, 1, 1]}))
     assert (row["percent"], row["kappa"], row["alpha"]) == (1, None, None)
     assert "all labels are the same" in row["reason"]
-    (row,) = agreement(judged({"a": [1, None], "b": [None, 0]}))
+    (row,) = compute_label_agreement(judged({"a": [1, None], "b": [None, 0]}))
     assert (row["n"], row["percent"], row["reason"]) == (0, None, "no claim has two labels")
 
 
 def test_disagreements() -> None:
-    assert list(disagreements(judged({"a": [1, 0, 1], "b": [1, 1, None], "c": [1, 0, 0]}))) == ["c1", "c2"]
+    assert list(find_disputed_claims(judged({"a": [1, 0, 1], "b": [1, 1, None], "c": [1, 0, 0]}))) == ["c1", "c2"]

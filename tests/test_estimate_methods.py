@@ -8,13 +8,22 @@ import pytest
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.errors import InputError, UsageError
-from factaudit.estimate.design import Draw, design_effect, label_weights, mean_of
-from factaudit.estimate.labelled import labelled_rate, wilson
-from factaudit.estimate.methods import METHODS
-from factaudit.estimate.ppi import ppi_mean
-from factaudit.estimate.rogan_gladen import confusion, rogan_gladen
-from factaudit.estimate.run import Estimates, estimate_rates
-from factaudit.estimate.threshold import pooled_threshold, raw_rates, threshold_rates
+from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
+from factaudit.estimate.rate_estimation import EstimationResults, estimate_rates
+from factaudit.stats.pooled_threshold import (
+    error_rates_at_pooled_threshold,
+    fit_pooled_threshold,
+    pooled_prediction_error_rates,
+)
+from factaudit.stats.prediction_powered import prediction_powered_mean
+from factaudit.stats.rogan_gladen import estimate_rogan_gladen_confusion, rogan_gladen_error_rate
+from factaudit.stats.stratified_sampling import (
+    StratifiedDraw,
+    cluster_design_effect,
+    estimate_stratified_mean,
+    stratified_label_weights,
+)
+from factaudit.stats.stratified_wilson import stratified_wilson_interval, wilson_share_interval
 
 
 def some(n: int, total: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -32,13 +41,13 @@ def some(n: int, total: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 def test_ppi_agrees_with_ppi_python(seed: int, weighted: bool) -> None:
     reference = pytest.importorskip("ppi_py", reason="needs ppi-python ([dev] extra)")
     error, guess, rest = some(60, 500, seed)
-    weight = np.random.default_rng(seed + 100).uniform(0.5, 2, 60) if weighted else None
-    plain = ppi_mean(error, guess, rest, weight)
+    weight = np.random.default_rng(seed + 100).uniform(0.5, 2, 60) if weighted else np.ones(60)
+    plain = prediction_powered_mean(error, guess, rest, weight)
     low, high = reference.ppi_mean_ci(error, guess, rest, alpha=0.05, lam=1, w=weight)
     point = reference.ppi_mean_pointestimate(error, guess, rest, lam=1, w=weight)
     np.testing.assert_allclose(plain, np.ravel([point, low, high]), atol=1e-6)
     # With its λ left to be tuned, the interval; the point it gives with lam=None tunes at another place.
-    tuned = ppi_mean(error, guess, rest, weight, tune=True)
+    tuned = prediction_powered_mean(error, guess, rest, weight, power_tuning=True)
     low, high = reference.ppi_mean_ci(error, guess, rest, alpha=0.05, lam=None, w=weight)
     np.testing.assert_allclose(tuned[1:], np.ravel([low, high]), atol=1e-6)
 
@@ -49,8 +58,8 @@ def test_rogan_gladen_agrees_with_truescore(seed: int) -> None:
     error, guess, rest = some(80, 400, seed)
     judge = np.concatenate([guess, rest]).astype(int)
     theirs = reference.rogan_gladen_estimate(judge, error.astype(int), np.arange(80))
-    known = confusion(error, 1 - guess, np.ones(80))
-    ours = rogan_gladen(float(judge.mean()), len(judge), known)
+    known = estimate_rogan_gladen_confusion(error, 1 - guess, np.ones(80))
+    ours = rogan_gladen_error_rate(float(judge.mean()), len(judge), known)
     np.testing.assert_allclose(ours, (theirs.point, theirs.low, theirs.high), atol=1e-6)
 
 
@@ -58,27 +67,29 @@ def test_wilson_agrees_with_statsmodels() -> None:
     from statsmodels.stats.proportion import proportion_confint
 
     for errors, n in ((0, 9), (3, 20), (50, 50)):
-        np.testing.assert_allclose(wilson(errors / n, n, 0.9), proportion_confint(errors, n, 0.1, "wilson"), atol=1e-12)
+        np.testing.assert_allclose(
+            wilson_share_interval(errors / n, n, 0.9), proportion_confint(errors, n, 0.1, "wilson"), atol=1e-12
+        )
 
 
 # ------------------------------------------------------------------------------------------------------- the design
 
 
-def one_phase(strata: list[tuple[int, list[float]]]) -> tuple[Draw, np.ndarray]:
+def one_phase(strata: list[tuple[int, list[float]]]) -> tuple[StratifiedDraw, np.ndarray]:
     """A draw from strata of so many claims, with these values."""
     frame = np.concatenate([np.full(len(values), size) for size, values in strata])
     code = np.concatenate([np.full(len(values), at) for at, (_, values) in enumerate(strata)])
     values = np.concatenate([values for _, values in strata])
-    return Draw(np.arange(len(values)), np.zeros(len(values), dtype=int), code, frame), values
+    return StratifiedDraw(np.arange(len(values)), np.zeros(len(values), dtype=int), code, frame), values
 
 
 def test_a_stratified_mean_by_hand() -> None:
     draw, values = one_phase([(30, [0, 0, 1]), (10, [1, 1])])
-    found = mean_of(draw, values, np.zeros(5), 40)
+    found = estimate_stratified_mean(draw, values, np.zeros(5), 40)
     assert found.value == pytest.approx((30 / 3 + 10) / 40)
-    assert found.n == 5
-    np.testing.assert_allclose(draw.probability, [0.1, 0.1, 0.1, 0.2, 0.2])
-    weights = label_weights(draw, np.zeros(5, dtype=int), np.ones(5, dtype=bool))
+    assert found.n_labels == 5
+    np.testing.assert_allclose(draw.inclusion_probability, [0.1, 0.1, 0.1, 0.2, 0.2])
+    weights = stratified_label_weights(draw, np.zeros(5, dtype=int), np.ones(5, dtype=bool))
     np.testing.assert_allclose(weights, [10, 10, 10, 5, 5])
 
 
@@ -98,11 +109,11 @@ def test_draws_in_phases_are_unbiased_and_their_variance_is_right() -> None:
         rows = np.concatenate([first, second])
         phase = np.repeat([0, 1], 12)
         frame = np.where(phase == 0, 30, 24)
-        draw = Draw(rows, phase, 2 * phase + half[rows], frame)
-        mean = mean_of(draw, error[rows], np.full(24, 0.21), 60)
+        draw = StratifiedDraw(rows, phase, 2 * phase + half[rows], frame)
+        mean = estimate_stratified_mean(draw, error[rows], np.full(24, 0.21), 60)
         found.append(mean.value)
         variances.append(mean.variance)
-        weights = label_weights(draw, np.zeros(24, dtype=int), np.ones(24, dtype=bool))
+        weights = stratified_label_weights(draw, np.zeros(24, dtype=int), np.ones(24, dtype=bool))
         assert weights.sum() == pytest.approx(60)
         assert weights @ error[rows] / 60 == pytest.approx(mean.value)
     assert np.mean(found) == pytest.approx(0.3, abs=4 * np.std(found) / np.sqrt(2000))
@@ -111,37 +122,41 @@ def test_draws_in_phases_are_unbiased_and_their_variance_is_right() -> None:
 
 def test_drawn_claims_without_a_label_count_as_their_stratum() -> None:
     draw, values = one_phase([(30, [0, np.nan, 1]), (10, [np.nan, np.nan])])
-    found = mean_of(draw, values, np.full(5, 0.25), 40)
-    assert (found.value, found.n) == (0.5, 2)
+    found = estimate_stratified_mean(draw, values, np.full(5, 0.25), 40)
+    assert (found.value, found.n_labels) == (0.5, 2)
 
 
 def test_labels_of_one_response_are_worth_less() -> None:
     residual = np.array([0.5, 0.5, -0.5, -0.5])
-    assert design_effect(residual, np.array([0, 0, 1, 1])) == pytest.approx(4)
-    assert design_effect(residual, np.arange(4)) == 1
-    assert design_effect(residual, np.array([0, 1, 0, 1])) == 1
+    assert cluster_design_effect(residual, np.array([0, 0, 1, 1])) == pytest.approx(4)
+    assert cluster_design_effect(residual, np.arange(4)) == 1
+    assert cluster_design_effect(residual, np.array([0, 1, 0, 1])) == 1
 
 
 def test_labels_only() -> None:
     draw, values = one_phase([(1_000_000, [0.0] * 20)])
-    rate, low, high = labelled_rate(draw, values, 1_000_000, 0.95)
+    rate, low, high = stratified_wilson_interval(draw, values, 1_000_000, 0.95)
     assert (rate, low) == (0, 0)
-    assert high == pytest.approx(wilson(0, 20, 0.95)[1], abs=0.02)
+    assert high == pytest.approx(wilson_share_interval(0, 20, 0.95)[1], abs=0.02)
     draw, values = one_phase([(20, [1.0] * 5 + [0.0] * 15)])
-    assert labelled_rate(draw, values, 20, 0.95) == (0.25, 0.25, 0.25)
-    assert labelled_rate(draw, values, 20, 0.95, population_variance=0.01)[1] < 0.25
+    assert stratified_wilson_interval(draw, values, 20, 0.95) == (0.25, 0.25, 0.25)
+    assert stratified_wilson_interval(draw, values, 20, 0.95, population_variance=0.01)[1] < 0.25
 
 
 def test_thresholds() -> None:
     score = np.array([0.1, 0.2, 0.3, 0.8, 0.9])
     error = np.array([1.0, 0, 1, 0, 0])
-    threshold = pooled_threshold(score, error, np.ones(5))
+    threshold = fit_pooled_threshold(score, error, np.ones(5))
     assert threshold == pytest.approx(0.25)
-    np.testing.assert_allclose(threshold_rates(score, threshold, np.array([0, 0, 0, 1, 1]), 3), [2 / 3, 0, np.nan])
-    assert pooled_threshold(score, error, np.array([1, 3, 1, 1, 1.0])) == pytest.approx(0.15)
-    assert pooled_threshold(np.zeros(3), np.zeros(3), np.ones(3)) == -1
-    assert np.isnan(pooled_threshold(np.full(3, np.nan), np.zeros(3), np.ones(3)))
-    np.testing.assert_allclose(raw_rates(np.array([0, 1, -1, -1]), np.array([0, 0, 0, 1]), 2), [0.5, np.nan])
+    np.testing.assert_allclose(
+        error_rates_at_pooled_threshold(score, threshold, np.array([0, 0, 0, 1, 1]), 3), [2 / 3, 0, np.nan]
+    )
+    assert fit_pooled_threshold(score, error, np.array([1, 3, 1, 1, 1.0])) == pytest.approx(0.15)
+    assert fit_pooled_threshold(np.zeros(3), np.zeros(3), np.ones(3)) == -1
+    assert np.isnan(fit_pooled_threshold(np.full(3, np.nan), np.zeros(3), np.ones(3)))
+    np.testing.assert_allclose(
+        pooled_prediction_error_rates(np.array([0, 1, -1, -1]), np.array([0, 0, 0, 1]), 2), [0.5, np.nan]
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- from tables
@@ -158,18 +173,18 @@ def labelled_at_random(
     return claims, verdicts, truth
 
 
-def rate_rows(found: Estimates, method: str) -> pd.DataFrame:
+def rate_rows(found: EstimationResults, method: str) -> pd.DataFrame:
     table = found.table()
     return table[table["method"] == method].set_index("system")
 
 
 def test_every_method_is_near_the_truth() -> None:
     claims, verdicts, truth = labelled_at_random(400)
-    found = estimate_rates(claims, verdicts, methods=list(METHODS), levels=["claim"])
+    found = estimate_rates(claims, verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"])
     assert set(found.rates[0]) == {
         *("dataset", "level", "system", "method", "n", "n_labels", "rate", "rate_low", "rate_high", "reason")
     }
-    for method in METHODS:
+    for method in ESTIMATION_METHODS:
         rows = rate_rows(found, method)
         if method != "raw":
             assert (rows["rate"].astype(float) - truth).abs().max() < 0.12, method
@@ -180,7 +195,10 @@ def test_every_method_is_near_the_truth() -> None:
         rows = rate_rows(found, method)
         assert ((rows["rate_low"] <= truth) & (truth <= rows["rate_high"])).all(), method
     assert found.summary[0]["quote"] == "hierarchical"
-    assert found.summary[0]["worth"] > 1
+    assert found.summary[0]["worth"] > 1.2 * found.summary[0]["worth_shuffled"], "the scores add to a label's worth"
+    random = verdicts.assign(score=np.random.default_rng(0).permutation(verdicts["score"].to_numpy()), prediction=pd.NA)
+    untold = estimate_rates(claims, random.astype(verdicts.dtypes), levels=["claim"]).summary[0]
+    assert untold["worth"] == pytest.approx(untold["worth_shuffled"], rel=0.15), "random scores add nothing"
     ranks = pd.DataFrame(found.ranks)
     assert ranks["p_best"].sum() == pytest.approx(1)
     assert ranks["rank"].sum() == pytest.approx(10, abs=0.2)
@@ -189,9 +207,9 @@ def test_every_method_is_near_the_truth() -> None:
 
 def test_no_figure_depends_on_the_order_of_rows() -> None:
     claims, verdicts, _ = labelled_at_random(100)
-    first = estimate_rates(claims, verdicts, methods=list(METHODS), levels=["claim"])
+    first = estimate_rates(claims, verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"])
     mixed = claims.sample(frac=1, random_state=1)
-    second = estimate_rates(mixed.reset_index(drop=True), verdicts, methods=list(METHODS), levels=["claim"])
+    second = estimate_rates(mixed.reset_index(drop=True), verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"])
     assert first == second
 
 
@@ -264,7 +282,7 @@ def test_an_evaluator_at_or_below_chance_gives_wide_intervals_not_wrong_rates(sk
         found = estimate_rates(claims, verdicts, levels=["claim"], methods=["hierarchical", "rogan-gladen"])
         rows = rate_rows(found, "hierarchical")
         covered += [*((rows["rate_low"] <= truth) & (truth <= rows["rate_high"]))]
-        assert "do not show that the scores tell errors from others" in found.summary[0]["reason"]
+        assert "do not show that the scores are higher for correct claims" in found.summary[0]["reason"]
         assert "not identified" in rate_rows(found, "rogan-gladen")["reason"].iloc[0]
     assert np.mean(covered) > 0.75
 

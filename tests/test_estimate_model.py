@@ -7,13 +7,18 @@ import pytest
 from estimate_data import World, tables
 from scipy.special import expit as reference_expit
 
-from factaudit.audit.core.judged import Judged
-from factaudit.estimate.case import Case, Settings
-from factaudit.estimate.columns import columns_of, standardised
-from factaudit.estimate.corpus import Corpus, corpora
-from factaudit.estimate.design import random_draw
-from factaudit.estimate.hierarchical import TAUS, Posterior, expit, fit
-from factaudit.estimate.rates import rate_draws
+from factaudit.arrays.judgements import Judgements
+from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
+from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
+from factaudit.stats.hierarchical_regression import (
+    EFFECT_SCALES,
+    PosteriorDraws,
+    fit_hierarchical_regression,
+    stable_logistic,
+)
+from factaudit.stats.poststratification import poststratify_error_rates
+from factaudit.stats.score_covariates import build_score_covariates, standardise_score_logits
+from factaudit.stats.stratified_sampling import assume_simple_random_draw
 
 WORLDS = {
     "usual": World(),
@@ -26,23 +31,25 @@ WORLDS = {
 }
 
 
-def corpus_of(world: World, seed: int = 0) -> Corpus:
+def corpus_of(world: World, seed: int = 0) -> ScoredCorpus:
     claims, verdicts = tables(world, seed)
-    (corpus,) = corpora(Judged.join(claims, verdicts), "claim", sorted(verdicts["evaluator"].unique()))
+    (corpus,) = build_scored_corpora(Judgements.join(claims, verdicts), "claim", sorted(verdicts["evaluator"].unique()))
     return corpus
 
 
-def fitted(corpus: Corpus, rows: np.ndarray, seed: int = 0, draws: int = 1000) -> Posterior:
-    columns = columns_of(corpus.score, corpus.evaluators)
+def fitted(corpus: ScoredCorpus, rows: np.ndarray, seed: int = 0, draws: int = 1000) -> PosteriorDraws:
+    columns = build_score_covariates(corpus.score, corpus.evaluators)
     random = np.random.default_rng(seed)
-    return fit(columns, rows, corpus.system[rows], corpus.error[rows], len(corpus.systems), random, draws)
+    return fit_hierarchical_regression(
+        columns, rows, corpus.system[rows], corpus.error[rows], len(corpus.systems), random, draws
+    )
 
 
-def rates_of(corpus: Corpus, rows: np.ndarray, posterior: Posterior, seed: int = 0) -> np.ndarray:
+def rates_of(corpus: ScoredCorpus, rows: np.ndarray, posterior: PosteriorDraws, seed: int = 0) -> np.ndarray:
     known = np.full(len(corpus.error), np.nan)
     known[rows] = corpus.error[rows]
-    columns = columns_of(corpus.score, corpus.evaluators)
-    return rate_draws(posterior, columns, corpus.system, known, np.random.default_rng(seed))
+    columns = build_score_covariates(corpus.score, corpus.evaluators)
+    return poststratify_error_rates(posterior, columns, corpus.system, known, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -51,18 +58,21 @@ def test_the_gradient_vanishes_at_every_mode(name: str, n: int) -> None:
     corpus = corpus_of(WORLDS[name])
     rows = np.random.default_rng(1).choice(len(corpus.error), min(n, len(corpus.error)), replace=False)
     posterior = fitted(corpus, rows)
-    assert len(posterior.modes) == len(TAUS)
+    assert len(posterior.modes) == len(EFFECT_SCALES)
     for mode in posterior.modes:
         # Not what the fit says of itself: the gradient computed again from the model's definition.
-        columns = columns_of(corpus.score, corpus.evaluators)
+        columns = build_score_covariates(corpus.score, corpus.evaluators)
         design = np.concatenate(
             [np.ones((len(rows), 1)), columns.values[rows], np.eye(len(corpus.systems))[corpus.system[rows]]], axis=1
         )
-        mean = np.concatenate([[0], columns.mean, np.zeros(len(corpus.systems))])
-        sd = np.concatenate([[5.0], columns.sd, np.full(len(corpus.systems), mode.tau)])
-        gradient = design.T @ (corpus.error[rows] - reference_expit(design @ mode.theta)) - (mode.theta - mean) / sd**2
+        mean = np.concatenate([[0], columns.prior_mean, np.zeros(len(corpus.systems))])
+        sd = np.concatenate([[5.0], columns.prior_sd, np.full(len(corpus.systems), mode.effect_scale)])
+        gradient = (
+            design.T @ (corpus.error[rows] - reference_expit(design @ mode.parameters))
+            - (mode.parameters - mean) / sd**2
+        )
         assert np.abs(gradient).max() < 1e-4
-    assert posterior.effective >= 100
+    assert posterior.n_effective_proposals >= 100
 
 
 @pytest.mark.parametrize(
@@ -81,11 +91,11 @@ def test_agrees_with_importance_weights_over_a_wide_proposal() -> None:
     """One system, one evaluator: the posterior of the rate by brute force over a grid of its parameters."""
     corpus = corpus_of(World(rates=(-1.0,), size=120, skill=(1.5,)), seed=3)
     rows = np.random.default_rng(0).choice(120, 25, replace=False)
-    x = columns_of(corpus.score, corpus.evaluators).values[:, 0]
+    x = build_score_covariates(corpus.score, corpus.evaluators).values[:, 0]
     a, b = (grid.ravel() for grid in np.meshgrid(np.linspace(-9, 9, 361), np.linspace(-4, 7, 221), indexing="ij"))
     # The intercept plus the one effect is normal with variance 25 + τ², given τ.
     weight = np.zeros(len(a))
-    for tau in TAUS:
+    for tau in EFFECT_SCALES:
         variance = 25 + tau**2
         weight += tau / (1 + tau**2) * np.exp(-0.5 * a**2 / variance) / np.sqrt(variance)
     eta = a[:, None] + b[:, None] * x[rows]
@@ -104,16 +114,16 @@ def test_draws_are_the_same_for_the_same_seed_and_any_order_of_rows() -> None:
     shuffled = claims.sample(frac=1, random_state=1).reset_index(drop=True)
     found = []
     for table in (claims, shuffled):
-        (corpus,) = corpora(Judged.join(table, verdicts), "claim", ["e0", "e1"])
-        found.append(Case(corpus, random_draw(corpus.labelled, corpus.system)).draws)
+        (corpus,) = build_scored_corpora(Judgements.join(table, verdicts), "claim", ["e0", "e1"])
+        found.append(EstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system)).rate_draws)
     np.testing.assert_array_equal(*found)
 
 
 def test_everything_labelled_is_the_share_itself() -> None:
     corpus = corpus_of(World())
-    case = Case(corpus, random_draw(corpus.labelled, corpus.system))
+    case = EstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system))
     truth = [corpus.error[corpus.system == s].mean() for s in range(4)]
-    np.testing.assert_allclose(case.draws, np.tile(truth, (1000, 1)), atol=1e-6)
+    np.testing.assert_allclose(case.rate_draws, np.tile(truth, (1000, 1)), atol=1e-6)
 
 
 @pytest.mark.parametrize("target", ["corpus", "population"])
@@ -123,13 +133,17 @@ def test_blocks_do_not_matter(target: str, monkeypatch: pytest.MonkeyPatch) -> N
     rows = np.arange(0, len(corpus.error), 9)
     error = np.full(len(corpus.error), np.nan)
     error[rows] = corpus.error[rows]
-    case = Case(corpus, random_draw(~np.isnan(error), corpus.system), Settings(target=target))
+    case = EstimationCase(
+        corpus, assume_simple_random_draw(~np.isnan(error), corpus.system), EstimationOptions(target=target)
+    )
     spread = []
     for block in (256, 5000):
-        monkeypatch.setattr("factaudit.estimate.rates._BLOCK", block)
+        monkeypatch.setattr("factaudit.stats.poststratification._BLOCK_SIZE", block)
         documents = corpus.document if target == "population" else None
         posterior = fitted(corpus, rows)
-        drawn = rate_draws(posterior, case.columns, corpus.system, error, np.random.default_rng(0), documents)
+        drawn = poststratify_error_rates(
+            posterior, case.covariates, corpus.system, error, np.random.default_rng(0), documents
+        )
         spread.append(drawn.std(0))
     # The same draws of weights come in another order, so only their spread can be compared.
     np.testing.assert_allclose(*spread, rtol=0.1 if target == "population" else 1e-4)
@@ -137,22 +151,22 @@ def test_blocks_do_not_matter(target: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_columns() -> None:
     score = np.array([[0.9, 0.1, 0.5, np.nan], [0.5, 0.5, 0.5, 0.5], [0.8, 0.2, 0.6, 0.4]])
-    columns = columns_of(score, ["a", "constant", "b"])
+    columns = build_score_covariates(score, ["a", "constant", "b"])
     assert columns.names == ("shared", "a", "b", "a missing")
     assert columns.values.shape == (4, 4)
     shared = columns.values[:, 0]
     assert shared[1] == max(shared), "the least support is the greatest log-odds of an error"
-    assert columns_of(score[1:2], ["constant"]).values.shape == (4, 0)
-    one = columns_of(score[2:], ["b"])
-    np.testing.assert_allclose(one.values[:, 0], standardised(score[2]))
-    assert (one.mean.tolist(), one.sd.tolist()) == ([1.4], [1.2])
-    values = standardised(np.array([0.0, 1.0, 0.5]))
+    assert build_score_covariates(score[1:2], ["constant"]).values.shape == (4, 0)
+    one = build_score_covariates(score[2:], ["b"])
+    np.testing.assert_allclose(one.values[:, 0], standardise_score_logits(score[2]))
+    assert (one.prior_mean.tolist(), one.prior_sd.tolist()) == ([1.4], [1.2])
+    values = standardise_score_logits(np.array([0.0, 1.0, 0.5]))
     assert values is not None
     assert values.mean() == pytest.approx(0)
     assert values.std() == pytest.approx(1)
-    assert standardised(np.array([np.nan, np.nan])) is None
+    assert standardise_score_logits(np.array([np.nan, np.nan])) is None
 
 
 def test_expit() -> None:
     x = np.array([-800.0, -1.0, 0.0, 3.0, 800.0])
-    np.testing.assert_allclose(expit(x), reference_expit(x), atol=1e-15)
+    np.testing.assert_allclose(stable_logistic(x), reference_expit(x), atol=1e-15)

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 from estimate_data import World, tables, without_labels
 
-from factaudit.audit.core.judged import Judged
+from factaudit.arrays.judgements import Judgements
 from factaudit.errors import InputError
-from factaudit.estimate.page import page, write_page, write_pages
-from factaudit.estimate.run import estimate_rates
-from factaudit.estimate.sample import draw_sample
+from factaudit.estimate.label_sample import draw_label_sample
+from factaudit.estimate.page import render_labelling_page, write_labelling_page, write_labelling_pages
+from factaudit.estimate.rate_estimation import estimate_rates
 from factaudit.tables import validate_claims
 from factaudit.tables.annotations import read_annotations
 
@@ -43,7 +43,7 @@ def claims_of(texts: list[str], docs: list[str | None]) -> pd.DataFrame:
 
 
 def test_the_page_is_one_file_that_loads_nothing() -> None:
-    text = page(claims_of(["A claim."], ["A document."]), "ann")
+    text = render_labelling_page(claims_of(["A claim."], ["A document."]), "ann")
     assert re.findall(r"<(?:link|img|iframe|object|embed|base|form)\b", text) == []
     assert set(re.findall(r'\b(?:src|href)="([^"]*)"', text)) == {"#answer"}
     assert not re.search(r"https?://|//[a-z]+\.|@import|url\(", text)
@@ -56,8 +56,8 @@ def test_the_page_is_one_file_that_loads_nothing() -> None:
 
 def test_it_is_blind_to_systems_and_verdicts() -> None:
     claims, verdicts = tables(World(size=6))
-    sample = draw_sample(Judged.join(without_labels(claims), verdicts), ["e0"], 12)
-    data = data_of(page(claims[claims["claim_id"].isin(sample.rows["claim_id"])], "ann"))
+    sample = draw_label_sample(Judgements.join(without_labels(claims), verdicts), ["e0"], 12)
+    data = data_of(render_labelling_page(claims[claims["claim_id"].isin(sample.rows["claim_id"])], "ann"))
     assert set(data) == {"page", "annotator", "docs", "claims"}
     assert all(set(claim) == {"id", "claim", "doc"} for claim in data["claims"])
 
@@ -67,7 +67,7 @@ def data_of(text: str) -> dict[str, Any]:
 
 
 def test_texts_stay_data() -> None:
-    text = page(claims_of(HOSTILE, HOSTILE[::-1]), "ann")
+    text = render_labelling_page(claims_of(HOSTILE, HOSTILE[::-1]), "ann")
     assert text.count("<script") == 2
     data = data_of(text)
     assert [claim["claim"] for claim in data["claims"]] == HOSTILE
@@ -76,23 +76,23 @@ def test_texts_stay_data() -> None:
 
 def test_each_annotator_has_an_order_of_their_own(tmp_path: Path) -> None:
     claims, verdicts = tables(World())
-    sample = draw_sample(Judged.join(without_labels(claims), verdicts), ["e0"], 60, annotators=2, overlap=0.5)
-    paths = write_pages(sample, claims, tmp_path / "label.html", seed=3)
+    sample = draw_label_sample(Judgements.join(without_labels(claims), verdicts), ["e0"], 60, annotators=2, overlap=0.5)
+    paths = write_labelling_pages(sample, claims, tmp_path / "label.html", seed=3)
     assert [path.name for path in paths] == ["label-1.html", "label-2.html"]
     first, second = ([c["id"] for c in data_of(path.read_text())["claims"]] for path in paths)
     assert len(set(first) & set(second)) == 30
     assert len(set(first) | set(second)) == 60
     shared = set(first) & set(second)
     assert [c for c in first if c in shared] != [c for c in second if c in shared]
-    again = [path.read_bytes() for path in write_pages(sample, claims, tmp_path / "label.html", seed=3)]
+    again = [path.read_bytes() for path in write_labelling_pages(sample, claims, tmp_path / "label.html", seed=3)]
     assert again == [path.read_bytes() for path in paths]
 
 
 def test_claims_of_a_response_stay_together(tmp_path: Path) -> None:
     claims, verdicts = tables(World(size=60, documents=20))
     claims["response_id"] = claims["doc_id"]
-    sample = draw_sample(Judged.join(without_labels(claims), verdicts), ["e0"], 12, level="response")
-    (path,) = write_pages(sample, claims, tmp_path / "label.html")
+    sample = draw_label_sample(Judgements.join(without_labels(claims), verdicts), ["e0"], 12, level="response")
+    (path,) = write_labelling_pages(sample, claims, tmp_path / "label.html")
     ids = pd.Series([c["id"] for c in data_of(path.read_text())["claims"]])
     of = claims.set_index("claim_id").loc[ids]
     assert (of["system"] + of["response_id"]).ne((of["system"] + of["response_id"]).shift()).sum() == 12
@@ -100,9 +100,9 @@ def test_claims_of_a_response_stay_together(tmp_path: Path) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"ends in \.html"):
-        write_page(claims_of(["a"], ["b"]), tmp_path / "page.txt", "ann")
+        write_labelling_page(claims_of(["a"], ["b"]), tmp_path / "page.txt", "ann")
     with pytest.raises(InputError, match="no text to show"):
-        write_page(claims_of(["a"], ["b"]).assign(claim=None), tmp_path / "page.html", "ann")
+        write_labelling_page(claims_of(["a"], ["b"]).assign(claim=None), tmp_path / "page.html", "ann")
 
 
 # --------------------------------------------------------------------------------------------------- in the browser
@@ -200,8 +200,8 @@ def thirty(tmp_path: Path) -> tuple[pd.DataFrame, pd.DataFrame, Any, Path, dict[
     claims, verdicts = tables(World())
     claims["claim"] = [f"Claim number {at} costs 1,5{at % 10}0 euros" for at in range(len(claims))]
     claims["doc"] = [f"Introduction.\nThe {at}th costs 1,5{at % 10}0 euros.\nThe end." for at in range(len(claims))]
-    sample = draw_sample(Judged.join(without_labels(claims), verdicts), ["e0", "e1"], 30)
-    (path,) = write_pages(sample, claims, tmp_path / "label.html")
+    sample = draw_label_sample(Judgements.join(without_labels(claims), verdicts), ["e0", "e1"], 30)
+    (path,) = write_labelling_pages(sample, claims, tmp_path / "label.html")
     keys = {text: str(label) for text, label in zip(claims["claim"], claims["label"], strict=True)}
     return claims, verdicts, sample, path, keys
 
@@ -243,7 +243,7 @@ def test_thirty_claims_by_key_with_a_crash_between(tmp_path: Path, browser: Call
 @browser_test
 def test_notes_spans_and_what_cannot_be_told(tmp_path: Path, browser: Callable[[], Page]) -> None:
     claims = claims_of(["\U0001f600 Zoë paid 1,500 euros in May."] * 2 + ["Third."], ["Zoë paid 1,400 euros."] * 3)
-    path = write_page(claims.iloc[:2], tmp_path / "label.html", "ann")
+    path = write_labelling_page(claims.iloc[:2], tmp_path / "label.html", "ann")
     view = browser().open(path)
     keys = view.keys
     view.press("s", keys.ARROW_RIGHT, keys.ARROW_RIGHT, keys.ARROW_RIGHT)
@@ -259,20 +259,63 @@ def test_notes_spans_and_what_cannot_be_told(tmp_path: Path, browser: Callable[[
     view.driver.find_element("css selector", "#spans button").click()
     assert view.driver.find_elements("css selector", "#spans li") == []
     view.press("?")
+    assert view.driver.find_element("id", "reasons").is_displayed(), "asked for a reason"
+    view.press("two Zoës", keys.ENTER)
+    assert not view.driver.find_element("id", "reasons").is_displayed()
     found = read_annotations(view.download(), claims=claims).sort_values("label", na_position="last")
     first, second = found.to_dict("records")
     assert (first["label"], first["note"]) == (0, "not 1 but 0")
     text = claims["claim"][0]
     assert text[first["start"] : first["end"]] == "1,500 euros", "positions count characters"
-    assert pd.isna(second["label"])
+    assert (pd.isna(second["label"]), second["note"]) == (True, "two Zoës")
 
 
 @browser_test
-def test_the_document_shows_what_the_claim_shares(tmp_path: Path, browser: Callable[[], Page]) -> None:
+def test_a_reason_is_chosen_with_the_mouse_and_undone_with_its_answer(
+    tmp_path: Path, browser: Callable[[], Page]
+) -> None:
+    claims = claims_of(["One.", "Two.", "Three."], ["A document."] * 3)
+    view = browser().open(write_labelling_page(claims, tmp_path / "label.html", "ann"))
+    asked = view.text("claim")
+    view.press("?")
+    view.driver.find_element("css selector", "#reasons button").click()
+    assert view.text("claim") != asked
+    found = read_annotations(view.download(), claims=claims)
+    assert found["note"].tolist() == ["The claim is unclear"]
+    view.press("u")
+    assert (view.text("claim"), view.text("count")) == (asked, "0 of 3")
+    assert view.js("document.getElementById('note').value") == ""
+
+
+@browser_test
+def test_the_answers_stay_in_view_beside_a_claim_of_10_000_words(tmp_path: Path, browser: Callable[[], Page]) -> None:
+    text = " ".join(f"word{at}" for at in range(10_000))
+    view = browser().open(write_labelling_page(claims_of([text], [text]), tmp_path / "label.html", "ann"))
+    for width, height in ((1280, 800), (1280, 420), (390, 780)):
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        view.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        for question in ("getBoundingClientRect().top >= 0", "getBoundingClientRect().bottom <= innerHeight"):
+            seen = f"[...document.querySelectorAll('#answer button')].every((button) => button.{question})"
+            assert view.js(seen), (width, height, question)
+    assert view.js("document.getElementById('doc').getBoundingClientRect().top < 2 * innerHeight"), (
+        "the document is near"
+    )
+    last = "document.getElementById('claim')"
+    view.js(f"{last}.scrollTo(0, {last}.scrollHeight)")
+    assert view.js(f"{last}.scrollTop + {last}.clientHeight >= {last}.scrollHeight - 2"), "all of the claim can be read"
+
+
+@browser_test
+def test_the_document_shows_what_the_claim_shares_where_asked(tmp_path: Path, browser: Callable[[], Page]) -> None:
     filler = "\n".join(f"Nothing of note happened in the year {year}." for year in range(1000, 1400))
     doc = f"{filler}\nThe bridge at Teverham was closed for 42 days.\n{filler}"
     claims = claims_of(["The Teverham bridge was closed 42 days."], [doc])
-    view = browser().open(write_page(claims, tmp_path / "label.html", "ann"))
+    view = browser().open(write_labelling_page(claims, tmp_path / "label.html", "ann"))
+    assert view.driver.find_elements("css selector", "#doc mark, #doc .best") == [], (
+        "nothing leads unless it is asked to"
+    )
+    view.press("h")
+    view.driver.refresh()
     best = view.driver.find_element("css selector", "#doc .best")
     assert "The bridge at Teverham" in best.text
     marked = [m.text for m in best.find_elements("css selector", "mark")]
@@ -289,7 +332,9 @@ def test_the_document_shows_what_the_claim_shares(tmp_path: Path, browser: Calla
 @browser_test
 def test_hostile_texts_cannot_run(tmp_path: Path, browser: Callable[[], Page]) -> None:
     claims = claims_of(HOSTILE, HOSTILE[::-1])
-    view = browser().open(write_page(claims, tmp_path / "label.html", '<img src=x onerror="window.hacked=9">'))
+    view = browser().open(
+        write_labelling_page(claims, tmp_path / "label.html", '<img src=x onerror="window.hacked=9">')
+    )
     shown = set()
     for _ in HOSTILE:
         shown.add(view.js("document.getElementById('claim').textContent"))

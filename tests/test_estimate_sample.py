@@ -12,49 +12,55 @@ import pyarrow.parquet as pq
 import pytest
 from estimate_data import World, annotated, tables, without_labels
 
-from factaudit.audit.core.judged import Judged
+from factaudit.arrays.judgements import Judgements
 from factaudit.errors import InputError, UsageError
-from factaudit.estimate.allocate import Strata, allocate, strata_of
-from factaudit.estimate.run import estimate_rates, labelled
-from factaudit.estimate.sample import COLUMNS, Sample, draw_again, draw_sample, read_sample
+from factaudit.estimate.label_sample import (
+    SAMPLE_COLUMNS,
+    LabelSample,
+    draw_label_sample,
+    draw_next_sample_phase,
+    read_sample,
+)
+from factaudit.estimate.rate_estimation import estimate_rates, join_claims_for_estimation
+from factaudit.stats.allocation import AllocationStrata, allocate_labels_to_strata, stratify_for_allocation
 
 EVALUATORS = ("e0", "e1")
 
 
 def drawn(
     budget: int = 120, seed: int = 0, world: World | None = None, **options: object
-) -> tuple[pd.DataFrame, pd.DataFrame, Sample]:
+) -> tuple[pd.DataFrame, pd.DataFrame, LabelSample]:
     claims, verdicts = tables(world or World())
-    judged = Judged.join(without_labels(claims), verdicts)
-    return claims, verdicts, draw_sample(judged, EVALUATORS, budget, seed=seed, **options)  # type: ignore[arg-type]
+    judged = Judgements.join(without_labels(claims), verdicts)
+    return claims, verdicts, draw_label_sample(judged, EVALUATORS, budget, seed=seed, **options)  # type: ignore[arg-type]
 
 
 def test_strata_are_thirds_of_each_system_and_missing_scores_one_of_their_own() -> None:
     guess = np.array([0.1, 0.9, 0.5, 0.2, 0.6, 0.8, np.nan, 0.5, 0.5])
     system = np.array([0, 0, 0, 0, 0, 0, 0, 1, 1])
-    strata = strata_of(guess, system, np.ones(9, dtype=bool), 3, 0.03)
+    strata = stratify_for_allocation(guess, system, np.ones(9, dtype=bool), 3, 0.03)
     assert strata.code.tolist() == [0, 2, 1, 0, 1, 2, 3, 4, 5]
     assert strata.size.tolist() == [2, 2, 2, 1, 1, 1]
-    assert strata.need[0] == pytest.approx(2 * np.sqrt(0.15 * 0.85))
-    assert strata.need[3] == pytest.approx(0.5), "an unscored claim may be anything"
+    assert strata.neyman_weight[0] == pytest.approx(2 * np.sqrt(0.15 * 0.85))
+    assert strata.neyman_weight[3] == pytest.approx(0.5), "an unscored claim may be anything"
 
 
 def test_labels_go_where_they_tell_most() -> None:
-    strata = Strata(np.empty(0), np.array([100, 100, 3]), np.array([50.0, 10.0, 1.0]))
-    labels = allocate(strata, 60, 2)
+    strata = AllocationStrata(np.empty(0), np.array([100, 100, 3]), np.array([50.0, 10.0, 1.0]))
+    labels = allocate_labels_to_strata(strata, 60, 2)
     assert labels.sum() == 60
     assert labels[0] > 4 * labels[1]
     assert labels[2] == 2
-    assert allocate(strata, 500, 2).tolist() == [100, 100, 3]
-    assert allocate(strata, 6, 2).tolist() == [2, 2, 2]
+    assert allocate_labels_to_strata(strata, 500, 2).tolist() == [100, 100, 3]
+    assert allocate_labels_to_strata(strata, 6, 2).tolist() == [2, 2, 2]
     with pytest.raises(UsageError, match="5 labels are too few for 3 strata"):
-        allocate(strata, 5, 2)
+        allocate_labels_to_strata(strata, 5, 2)
 
 
 def test_a_sample_is_what_it_says() -> None:
     claims, _, sample = drawn(60)
     rows = sample.rows
-    assert tuple(rows.columns) == COLUMNS
+    assert tuple(rows.columns) == SAMPLE_COLUMNS
     assert len(rows) == 60 == rows["claim_id"].nunique()
     assert set(rows["claim_id"]) <= set(claims["claim_id"])
     assert rows["order"].tolist() == list(range(60))
@@ -67,10 +73,10 @@ def test_a_sample_is_what_it_says() -> None:
 def test_inclusion_probabilities_are_true() -> None:
     """Over 400 seeds each claim is drawn as often as its probability says."""
     claims, verdicts = tables(World(rates=(-1.0, 0.0), size=40))
-    judged = Judged.join(without_labels(claims), verdicts)
+    judged = Judgements.join(without_labels(claims), verdicts)
     times, expected = Counter[str](), {}
     for seed in range(400):
-        rows = draw_sample(judged, EVALUATORS, 20, seed=seed).rows
+        rows = draw_label_sample(judged, EVALUATORS, 20, seed=seed).rows
         times.update(rows["claim_id"])
         expected.update(zip(rows["claim_id"], rows["probability"], strict=True))
     assert len(times) == 80
@@ -82,18 +88,18 @@ def test_inclusion_probabilities_are_true() -> None:
 def test_two_phases_and_more() -> None:
     claims, verdicts, sample = drawn(120)
     assert sample.plan.drawn == ({"sim": 60},)
-    judged = labelled(claims, verdicts, annotated(claims, sample.rows["claim_id"]))
-    second = draw_again(sample, judged, seed=1)
+    judged = join_claims_for_estimation(claims, verdicts, annotated(claims, sample.rows["claim_id"]))
+    second = draw_next_sample_phase(sample, judged, seed=1)
     assert second.plan.drawn == ({"sim": 60}, {"sim": 60})
     pd.testing.assert_frame_equal(second.rows.iloc[:60], sample.rows)
     assert second.rows["claim_id"].is_unique
     later = second.rows[second.rows["phase"] == 1]
     assert later.groupby("system").size().tolist() == [15] * 4
     assert set(later["stratum"]).isdisjoint(sample.rows["stratum"])
-    judged = labelled(claims, verdicts, annotated(claims, second.rows["claim_id"]))
+    judged = join_claims_for_estimation(claims, verdicts, annotated(claims, second.rows["claim_id"]))
     with pytest.raises(UsageError, match="--more"):
-        draw_again(second, judged)
-    third = draw_again(second, judged, more=30)
+        draw_next_sample_phase(second, judged)
+    third = draw_next_sample_phase(second, judged, extra_labels=30)
     assert (third.plan.budget, len(third.rows)) == (150, 150)
     assert third.rows["order"].is_unique
 
@@ -101,13 +107,13 @@ def test_two_phases_and_more() -> None:
 def test_further_phases_need_labels() -> None:
     claims, verdicts, sample = drawn(120)
     with pytest.raises(UsageError, match="no label yet"):
-        draw_again(sample, Judged.join(without_labels(claims), verdicts))
+        draw_next_sample_phase(sample, Judgements.join(without_labels(claims), verdicts))
 
 
 def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     claims, verdicts, sample = drawn(60, seed=5)
     mixed = claims.sample(frac=1, random_state=2).reset_index(drop=True)
-    again = draw_sample(Judged.join(without_labels(mixed), verdicts), EVALUATORS, 60, seed=5)
+    again = draw_label_sample(Judgements.join(without_labels(mixed), verdicts), EVALUATORS, 60, seed=5)
     assert sorted(sample.rows["claim_id"]) == sorted(again.rows["claim_id"])
     other = drawn(60, seed=6)[2]
     assert sorted(sample.rows["claim_id"]) != sorted(other.rows["claim_id"])
@@ -129,15 +135,15 @@ def test_annotators_share_an_overlap() -> None:
 def test_whole_responses_and_the_same_documents() -> None:
     claims, verdicts = tables(World(size=120, documents=30))
     claims["response_id"] = claims["doc_id"]
-    judged = Judged.join(without_labels(claims), verdicts)
-    sample = draw_sample(judged, EVALUATORS, 24, level="response")
+    judged = Judgements.join(without_labels(claims), verdicts)
+    sample = draw_label_sample(judged, EVALUATORS, 24, level="response")
     keys = ["system", "doc_id"]
     picked = claims[claims["claim_id"].isin(sample.rows["claim_id"])]
     assert len(picked.drop_duplicates(keys)) == 24
     assert len(picked) == 24 * 4, "every claim of each"
     together = sample.rows.merge(claims[["claim_id", "doc_id"]])
     assert together.groupby(keys)["order"].agg(lambda order: order.max() - order.min()).eq(3).all()
-    same = draw_sample(judged, EVALUATORS, 100, same_documents=True)
+    same = draw_label_sample(judged, EVALUATORS, 100, same_documents=True)
     picked = claims[claims["claim_id"].isin(same.rows["claim_id"])]
     assert picked.groupby("system")["doc_id"].agg(set).map(frozenset).nunique() == 1
     assert len(picked) == 96
@@ -147,11 +153,11 @@ def test_claims_of_drawn_responses_give_claim_rates() -> None:
     """Responses are drawn, their claims counted: unbiased, and the labels of one response are worth less."""
     claims, verdicts = tables(World(rates=(-1.0, -0.5), size=400, documents=100, cluster=1.5))
     claims["response_id"] = claims["doc_id"]
-    judged = Judged.join(without_labels(claims), verdicts)
+    judged = Judgements.join(without_labels(claims), verdicts)
     truth = 1 - claims.groupby("system")["label"].mean()
     found = []
     for seed in range(40):
-        sample = draw_sample(judged, EVALUATORS, 30, level="response", seed=seed)
+        sample = draw_label_sample(judged, EVALUATORS, 30, level="response", seed=seed)
         made = estimate_rates(
             claims,
             verdicts,
@@ -171,14 +177,14 @@ def test_claims_of_drawn_responses_give_claim_rates() -> None:
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> tuple[Path, pd.DataFrame, pd.DataFrame, Sample]:
+def work(tmp_path: Path) -> tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample]:
     claims, verdicts, sample = drawn(60)
     path = tmp_path / "sample.parquet"
     sample.write(path)
     return path, claims, verdicts, sample
 
 
-def test_labels_drawn_otherwise_are_refused(work: tuple[Path, pd.DataFrame, pd.DataFrame, Sample]) -> None:
+def test_labels_drawn_otherwise_are_refused(work: tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample]) -> None:
     path, claims, verdicts, sample = work
     ids = pd.concat(
         [sample.rows["claim_id"], claims["claim_id"][~claims["claim_id"].isin(sample.rows["claim_id"])][:2]]
@@ -190,7 +196,7 @@ def test_labels_drawn_otherwise_are_refused(work: tuple[Path, pd.DataFrame, pd.D
     assert made.summary[0]["n_labels"] == 50
 
 
-def test_a_sample_edited_by_hand_is_refused(work: tuple[Path, pd.DataFrame, pd.DataFrame, Sample]) -> None:
+def test_a_sample_edited_by_hand_is_refused(work: tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample]) -> None:
     path, _, _, _ = work
     table = pq.read_table(path)
     frame = table.to_pandas()
@@ -202,7 +208,7 @@ def test_a_sample_edited_by_hand_is_refused(work: tuple[Path, pd.DataFrame, pd.D
 
 
 def test_another_table_than_the_one_drawn_from_is_refused(
-    work: tuple[Path, pd.DataFrame, pd.DataFrame, Sample],
+    work: tuple[Path, pd.DataFrame, pd.DataFrame, LabelSample],
 ) -> None:
     path, claims, verdicts, sample = work
     fewer = claims.iloc[:-5].reset_index(drop=True)
@@ -227,12 +233,12 @@ def test_what_is_no_sample(tmp_path: Path, content: bytes) -> None:
 
 def test_wrong_usage(tmp_path: Path) -> None:
     claims, verdicts, sample = drawn(60)
-    judged = Judged.join(without_labels(claims), verdicts)
+    judged = Judgements.join(without_labels(claims), verdicts)
     with pytest.raises(UsageError, match="3 labels are too few for 4 systems"):
-        draw_sample(judged, EVALUATORS, 3)
+        draw_label_sample(judged, EVALUATORS, 3)
     with pytest.raises(UsageError, match="did you mean 'response'"):
-        draw_sample(judged, EVALUATORS, 30, level="responses")
+        draw_label_sample(judged, EVALUATORS, 30, level="responses")
     with pytest.raises(UsageError, match="an overlap from 0 to 1"):
-        draw_sample(judged, EVALUATORS, 30, overlap=20)
+        draw_label_sample(judged, EVALUATORS, 30, overlap=20)
     with pytest.raises(InputError, match=r"ends in \.parquet"):
         sample.write(tmp_path / "sample.csv")

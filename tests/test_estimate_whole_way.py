@@ -7,18 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import run_command
 from test_estimate_page import Page, browser, browser_test
 
 import factaudit
-from factaudit.cli import main
 
 __all__ = ["browser"]
-
-
-def run(*arguments: str | Path) -> None:
-    with pytest.raises(SystemExit) as left:
-        main([str(argument) for argument in arguments])
-    assert left.value.code == 0
 
 
 @browser_test
@@ -30,19 +24,21 @@ def test_on_the_quickstarts_data(root: Path, tmp_path: Path, browser: Callable[[
     answers = dict(zip(truth["claim"], truth["label"], strict=True))
     factaudit.write_table(truth.assign(label=None), work / "claims.parquet")
     evaluators = [part for name in ("rouge2", "unigram", "tfidf") for part in ("--evaluator", name)]
-    run("judge", work / "claims.parquet", *evaluators, "--out", work / "verdicts.parquet")
+    assert run_command("judge", work / "claims.parquet", *evaluators, "--out", work / "verdicts.parquet") == 0
     tables = (work / "claims.parquet", work / "verdicts.parquet", "--main", "tfidf")
-    run("plan", *tables, "--tpr", "0.5", "--tnr", "0.7", "--budget", "40", "--out", work / "plan.csv")
-    run("sample", *tables, "--budget", "48", "--out", work / "sample.parquet", "--page", work / "label.html")
+    stated = ("--tpr", "0.5", "--tnr", "0.7", "--budget", "40")
+    assert run_command("sample", "--plan", *tables, *stated, "--out", work / "plan.csv") == 0
+    written = ("--out", work / "sample.parquet", "--page", work / "label.html")
+    assert run_command("sample", *tables, "--budget", "48", *written) == 0
 
     view = browser().open(work / "label.html")
     while view.text("count") != "48 of 48":
         view.press(str(answers[view.text("claim")]))
     labels = view.download()
 
-    run("labels", labels, "--claims", work / "claims.parquet", "--out", work / "labels.parquet")
+    assert run_command("labels", labels, "--claims", work / "claims.parquet", "--out", work / "labels.parquet") == 0
     with_labels = ("--labels", work / "labels.parquet", "--sample", work / "sample.parquet")
-    run("estimate", *tables, *with_labels, "--level", "claim", "--out", work / "rates")
+    assert run_command("estimate", *tables, *with_labels, "--level", "claim", "--out", work / "rates") == 0
     audits = json.loads((work / "rates" / "results.json").read_text(encoding="utf-8"))["audits"]
     assert sum(row["n_labels"] for row in audits["estimate_summary"]) == 48
     rates = [row for row in audits["estimates"] if row["method"] == "hierarchical"]

@@ -18,13 +18,14 @@ import pytest
 import yaml
 
 import factaudit
-from factaudit.audit import computable
+from factaudit.audit import list_computable_audits
 from factaudit.errors import FactauditError, InputError
 from factaudit.evaluators.judging import judge
-from factaudit.experiment import run
-from factaudit.files import atomic, held, write_json
+from factaudit.experiment import find_experiment_engine, read_experiment, run
+from factaudit.files import hold_folder_lock, replace_file_atomically, write_json
+from factaudit.results import Results
 from factaudit.tables import read_claims, read_verdicts, write_table
-from factaudit.tables.digest import table_digest
+from factaudit.tables.digest import compute_table_digest
 
 #: Keys that every row of an audit has (DESIGN.md).
 KEYS = {
@@ -80,11 +81,16 @@ def test_the_run_folder_meets_its_contract(run_dir):
     for name in ("claims.parquet", "verdicts.parquet", "results.json", "report.html", "report.md"):
         assert (run_dir / name).stat().st_size > 0
     results = json.loads((run_dir / "results.json").read_text(encoding="utf-8"))
-    assert results["schema"] == "factaudit.results/1"
+    assert results["schema"] == "factaudit.results/2"
     assert results["signature"].startswith("factaudit|")
     assert set(results["audits"]) == set(KEYS) | (set(results["audits"]) - set(KEYS))
+    loaded = Results.load(run_dir)
+    for name, table in results["tables"].items():
+        assert name in results["audits"]
+        assert (table["file"], table["n_left_out"]) == (f"tables/{name}.parquet", 0)
+        assert len(loaded.table(name)) == table["n_rows"] > len(results["audits"][name])
     for name, keys in KEYS.items():
-        for row in results["audits"][name]:
+        for row in loaded.rows(name):
             assert set(keys.split()) <= set(row), name
             for value in row.values():
                 assert value is None or isinstance(value, str | int | float)  # rows are flat
@@ -92,6 +98,50 @@ def test_the_run_folder_meets_its_contract(run_dir):
     figures = list((run_dir / "figures").iterdir())
     assert figures
     assert {path.suffix for path in figures} == {".svg"}
+
+
+def test_patterns_in_a_yaml_are_the_files_that_they_match(yaml_file, run_dir, tmp_path):
+    verdicts = read_verdicts(run_dir / "verdicts.parquet")
+    for name, part in verdicts.groupby("evaluator"):
+        write_table(part.reset_index(drop=True), tmp_path / f"of {str(name).partition(':')[0]}.csv")
+    claims = yaml_file.parent / "claims.jsonl"
+    (tmp_path / "all.yaml").write_text(f"claims: {claims.parent}/cl*.jsonl\nverdicts: 'of *.csv'\nreplicates: 0\n")
+    experiment = read_experiment(tmp_path / "all.yaml")
+    assert experiment.claims == [str(claims)]
+    assert experiment.verdicts == [str(tmp_path / f"of {name}.csv") for name in ("random", "unigram")]
+    (tmp_path / "none.yaml").write_text(f"claims: {claims}\nverdicts: ['of *.parquet']\n")
+    with pytest.raises(InputError, match=r"line 2: no such file: .*of \*\.parquet"):
+        read_experiment(tmp_path / "none.yaml")
+    (tmp_path / "b.jsonl").write_text("")
+    (tmp_path / "bios.yaml").write_text(
+        "factscore: {responses: ['*.jsonl'], verifiers: [rouge2], knowledge: b.jsonl}\n"
+    )
+    engine = find_experiment_engine(tmp_path / "bios.yaml")
+    assert engine.load(tmp_path / "bios.yaml", None).factscore.responses == [str(tmp_path / "b.jsonl")]
+
+
+def test_a_limit_of_documents_keeps_whole_documents_with_their_verdicts(root, tmp_path):
+    claims = read_claims(root / "data/minibench/claims.jsonl.gz")
+    verdicts = claims[["claim_id"]].assign(evaluator="e", prediction=1, status="ok")
+    verdicts.to_parquet(tmp_path / "verdicts.parquet")
+    path = tmp_path / "experiment.yaml"
+    path.write_text(
+        f"claims: {root / 'data/minibench/claims.jsonl.gz'}\n"
+        "verdicts: verdicts.parquet\nlimit_documents: 3\nreplicates: 0\n"
+    )
+    said: list[str] = []
+    factaudit.run(path, out=tmp_path / "run", say=said.append)
+    kept = read_claims(tmp_path / "run/claims.parquet")
+    assert set(kept.groupby("dataset", observed=True)["doc"].nunique()) == {3}
+    whole = claims[claims["doc"].isin(kept["doc"])]
+    assert list(kept["claim_id"]) == list(whole["claim_id"])
+    assert set(pd.read_parquet(tmp_path / "run/verdicts.parquet")["claim_id"]) == set(kept["claim_id"])
+    assert any(f"{len(kept)} of 507 claims" in line for line in said)
+    # Another limit is another run; none without claims to limit.
+    factaudit.run(path, out=tmp_path / "run", settings={"limit_documents": 2})
+    assert len(read_claims(tmp_path / "run/claims.parquet")) < len(kept)
+    with pytest.raises(InputError, match="limit_documents: expected claims that are read into memory"):
+        factaudit.run(path, out=tmp_path / "other", settings={"where": "duckdb"})
 
 
 def test_the_tables_of_a_run_folder_are_valid_tables(run_dir):
@@ -116,9 +166,9 @@ def test_a_second_run_gives_the_same_and_computes_nothing_again(yaml_file, run_d
     def never(*_, **__):
         raise AssertionError("computed again")
 
-    known = {name: replace(audit, compute=_signed(never)) for name, audit in computable().items()}
-    monkeypatch.setattr("factaudit.results.computable", lambda: known)
-    monkeypatch.setattr("factaudit.evaluators.lexical.Unigram.judge", never)
+    known = {name: replace(audit, compute=_signed(never)) for name, audit in list_computable_audits().items()}
+    monkeypatch.setattr("factaudit.results.list_computable_audits", lambda: known)
+    monkeypatch.setattr("factaudit.evaluators.lexical_baselines.UnigramEvaluator.judge", never)
     run(yaml_file, run_dir)
     after = {path: path.read_bytes() for path in before}
     assert after == before
@@ -137,14 +187,14 @@ def test_a_changed_claim_is_judged_again_and_nothing_else(yaml_file, tmp_path, m
     changed = claims.copy()
     changed.loc[7, "claim"] = "Brill has no mills at all."
     seen = []
-    from factaudit.evaluators.lexical import Unigram
+    from factaudit.evaluators.lexical_baselines import UnigramEvaluator
 
-    original = Unigram.judge
+    original = UnigramEvaluator.judge
 
     def watched(self, items):
         return original(self, (seen.append(item.claim_id) or item for item in items))
 
-    monkeypatch.setattr(Unigram, "judge", watched)
+    monkeypatch.setattr(UnigramEvaluator, "judge", watched)
     again = judge(changed, ["unigram"], journal=tmp_path)
     assert seen == ["c7"]
     pd.testing.assert_frame_equal(again, judge(changed, ["unigram"]))
@@ -157,14 +207,6 @@ def test_a_torn_journal_line_is_judged_again(yaml_file, tmp_path):
     journal.write_bytes(journal.read_bytes()[:-20])
     pd.testing.assert_frame_equal(judge(claims, ["unigram"], journal=tmp_path), whole)
     assert len(journal.read_bytes().splitlines()) == 61
-
-
-def test_two_runs_into_one_folder_are_refused(yaml_file, tmp_path):
-    with (
-        held(tmp_path / "out" / ".work", "out"),
-        pytest.raises(FactauditError, match="another run is writing to this folder"),
-    ):
-        run(yaml_file, tmp_path / "out")
 
 
 def test_an_output_folder_inside_the_sources_is_no_source(tmp_path):
@@ -209,10 +251,10 @@ def test_a_failed_write_says_what_could_not_be_written(tmp_path):
     with pytest.raises(FactauditError, match=r"file/x\.json: cannot be written"):
         write_json(tmp_path / "file" / "x.json", {})
     full = pytest.raises(FactauditError, match=r"x\.json: cannot be written \(No space left on device\)")
-    with full, atomic(tmp_path / "x.json"):
+    with full, replace_file_atomically(tmp_path / "x.json"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     assert not (tmp_path / "x.json").exists()
-    with pytest.raises(FactauditError, match="cannot be written to"), held(tmp_path / "file" / "x", "out"):
+    with pytest.raises(FactauditError, match="cannot be written to"), hold_folder_lock(tmp_path / "file" / "x", "out"):
         pass
 
 
@@ -226,19 +268,19 @@ def test_verdicts_files_are_named_by_what_is_wrong_in_them(yaml_file, tmp_path):
 def test_table_digests_see_what_an_array_holds():
     long = pd.DataFrame({"x": [np.arange(2000.0), None]})
     other = pd.DataFrame({"x": [np.where(np.arange(2000) == 1000, 0.0, np.arange(2000.0)), None]})
-    assert table_digest(long) != table_digest(other)
-    assert table_digest(long) == table_digest(pd.DataFrame({"x": [list(np.arange(2000.0)), None]}))
+    assert compute_table_digest(long) != compute_table_digest(other)
+    assert compute_table_digest(long) == compute_table_digest(pd.DataFrame({"x": [list(np.arange(2000.0)), None]}))
 
 
 SLOW = """
 import sys, time
-from factaudit.evaluators import lexical
-original = lexical.Unigram.judge
+from factaudit.evaluators import lexical_baselines
+original = lexical_baselines.UnigramEvaluator.judge
 def slow(self, claims):
     for verdict in original(self, claims):
         time.sleep(0.02)
         yield verdict
-lexical.Unigram.judge = slow
+lexical_baselines.UnigramEvaluator.judge = slow
 from factaudit.cli import main
 main(sys.argv[1:])
 """
@@ -266,16 +308,16 @@ def test_a_killed_run_leaves_no_torn_file_and_goes_on(yaml_file, tmp_path, comma
     assert 10 <= done < 60
     assert not list(out.rglob("*.json")) if command == "run" else not out.exists()
 
-    from factaudit.evaluators.lexical import Unigram
+    from factaudit.evaluators.lexical_baselines import UnigramEvaluator
 
     judged = []
-    original = Unigram.judge
+    original = UnigramEvaluator.judge
 
     def watched(self, items):
         return original(self, (judged.append(item.claim_id) or item for item in items))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Unigram, "judge", watched)
+        patch.setattr(UnigramEvaluator, "judge", watched)
         from factaudit.cli import main
 
         with pytest.raises(SystemExit) as stop:

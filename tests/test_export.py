@@ -14,8 +14,8 @@ from report_results import make_results
 
 from factaudit.datasets import convert
 from factaudit.errors import InputError, UsageError
-from factaudit.export import FORMS, export
-from factaudit.export.latex import clear_best, escaped
+from factaudit.export import EXPORT_FORMS, export_run
+from factaudit.export.latex import escape_latex, find_best_evaluator_for_latex
 from factaudit.export.leaderboard import write_leaderboard
 from factaudit.results import Results, compare
 from factaudit.tables import validate_claims, validate_verdicts, write_table
@@ -55,7 +55,7 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_latex_has_every_figure_and_bold_only_where_it_is_clear(run_dir):
-    paths = export(run_dir, "latex")
+    paths = export_run(run_dir, "latex")
     assert [path.name for path in paths] == ["rates.tex", "error_rates.tex", "methods.tex"]
     rates, errors, methods = (path.read_text(encoding="utf-8") for path in paths)
     results = Results.load(run_dir)
@@ -71,24 +71,24 @@ def test_latex_has_every_figure_and_bold_only_where_it_is_clear(run_dir):
         body = [line for line in table.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
         assert {line.count(" & ") + 1 for line in body} == {len(columns[1])}
     assert "240 claims of 2 data sets" in methods
-    assert escaped(results.signature.split("|")[0]) in methods
+    assert escape_latex(results.signature.split("|")[0]) in methods
     assert results.signature in methods.splitlines()[0]
     assert "1 verdicts could not be read" in methods
 
 
 def test_nobody_is_best_where_differences_are_within_chance(run_dir):
     results = Results.load(run_dir)
-    assert clear_best(results, "a_1") == "good%"
+    assert find_best_evaluator_for_latex(results, "a_1") == "good%"
     coins = [row for row in results.audits["rates"] if row["evaluator"] != "good%"]
     differences = [
         row for row in results.audits["differences"] if "good%" not in (row["evaluator_a"], row["evaluator_b"])
     ]
     alone = Results(results.signature, results.about, {"rates": coins, "differences": differences})
-    assert clear_best(alone, "a_1") is None
+    assert find_best_evaluator_for_latex(alone, "a_1") is None
 
 
 def test_inspect_logs_come_back_as_they_were(run_dir, tmp_path):
-    paths = export(run_dir, "inspect", tmp_path)
+    paths = export_run(run_dir, "inspect", tmp_path)
     assert [path.name for path in paths] == ["b___c.json", "a_1.json"]
     found = convert("inspect", [tmp_path / "a_1.json"])
     claims = pd.read_parquet(run_dir / "claims.parquet")
@@ -105,7 +105,7 @@ def test_inspect_logs_come_back_as_they_were(run_dir, tmp_path):
 
 
 def test_every_eval_ever_takes_what_is_defined(run_dir, tmp_path):
-    paths = export(run_dir, "every-eval-ever", tmp_path)
+    paths = export_run(run_dir, "every-eval-ever", tmp_path)
     assert len(paths) == 3
     details = {"type": "object", "additionalProperties": {"type": "string"}}
     interval = {"type": "object", "required": ["lower", "upper"], "properties": {"lower": {"type": "number"}}}
@@ -149,12 +149,19 @@ def test_every_eval_ever_takes_what_is_defined(run_dir, tmp_path):
         record = json.loads(path.read_text(encoding="utf-8"))
         jsonschema.validate(record, schema)
         assert len(record["evaluation_results"]) == 6  # BAcc, TPR and TNR on two data sets
+        rates = {
+            row["dataset"]: row for row in Results.load(run_dir).rows("rates", evaluator=record["model_info"]["name"])
+        }
+        for one in record["evaluation_results"]:
+            dataset, key = one["evaluation_name"].rsplit(" ", 1)
+            n = rates[dataset][{"tpr": "n_attributable", "tnr": "n_unattributable", "bacc": "n"}[key]]
+            assert one["score_details"]["uncertainty"]["num_samples"] == n
     names = {json.loads(path.read_text(encoding="utf-8"))["model_info"]["name"] for path in paths}
     assert names == {"good%", "coin", "coin2"}
 
 
 def test_lines_have_all_that_was_said(run_dir, tmp_path):
-    (path,) = export(run_dir, "jsonl", tmp_path)
+    (path,) = export_run(run_dir, "jsonl", tmp_path)
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 240
     assert sum(len(row["verdicts"]) for row in rows) == 721
@@ -162,12 +169,32 @@ def test_lines_have_all_that_was_said(run_dir, tmp_path):
     assert "prediction" not in rows[0]["verdicts"][0]
 
 
+def test_a_run_of_printed_rates_is_exported_without_numbers_of_claims(run_dir, tmp_path):
+    folder = tmp_path / "printed"
+    folder.mkdir()
+    stored = json.loads((run_dir / "results.json").read_text(encoding="utf-8"))
+    stored["about"] |= {"claims": [], "counts": "no number of claims is printed", "replicates": 0}
+    stored["about"]["evaluators"] = [{"name": row["name"]} for row in stored["about"]["evaluators"]]
+    for row in stored["audits"]["rates"]:
+        row |= {key: None for key in row if key.startswith("n_") or key == "n" or key.endswith(("_low", "_high"))}
+    (folder / "results.json").write_text(json.dumps(stored), encoding="utf-8")
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in export_run(folder, "latex", tmp_path / "tex")}
+    assert "denominators" not in texts["methods"]
+    assert "Intervals" not in texts["methods"]
+    assert "intervals" not in texts["rates"]
+    assert "claims of" not in texts["methods"]
+    for path in export_run(folder, "every-eval-ever", tmp_path / "eee"):
+        for one in json.loads(path.read_text(encoding="utf-8"))["evaluation_results"]:
+            assert "num_samples" not in one["score_details"]["uncertainty"]
+    write_leaderboard([folder], tmp_path / "board", "Printed")
+
+
 def test_what_cannot_be_exported_is_said(run_dir, tmp_path):
     with pytest.raises(UsageError, match="did you mean 'latex'"):
-        export(run_dir, "late")
+        export_run(run_dir, "late")
     with pytest.raises(InputError, match="not a run folder"):
-        export(tmp_path, "latex")
-    assert set(FORMS) == {"latex", "figures", "every-eval-ever", "inspect", "jsonl"}
+        export_run(tmp_path, "latex")
+    assert set(EXPORT_FORMS) == {"latex", "figures", "every-eval-ever", "inspect", "jsonl"}
 
 
 def test_a_leaderboard_of_two_runs(run_dir, tmp_path):
@@ -179,12 +206,28 @@ def test_a_leaderboard_of_two_runs(run_dir, tmp_path):
     compare(claims, validate_verdicts(verdicts), audits=["rates"], replicates=0).save(other)
     html, data = write_leaderboard([run_dir, other], tmp_path / "board", "A board")
     lines = json.loads(data.read_text(encoding="utf-8"))["lines"]
-    assert [line["evaluator"] for line in lines[:2]] == ["<b>x</b>", "good%"]
+    # Another data set's figures are not comparable: they stand by themselves, however high.
+    assert [line["evaluator"] for line in (lines[0], lines[-1])] == ["good%", "<b>x</b>"]
+    assert "figures of other data sets are not comparable" in html.read_text(encoding="utf-8")
     text = html.read_text(encoding="utf-8")
     assert "<b>x</b>" not in text
     assert "&lt;b&gt;x&lt;/b&gt;" in text
-    assert "<script" not in text
+    assert text.count("<script") == 1
     assert text.count('<th scope="row">') == 4
+
+
+def test_a_leaderboard_sorts_within_the_same_claims_only(tmp_path):
+    for name, n in (("few", 40), ("more", 60)):
+        labels = [0, 1] * (n // 2)
+        claims = validate_claims(
+            pd.DataFrame({"dataset": "a", "claim": [f"{name} {at}" for at in range(n)], "label": labels})
+        )
+        verdicts = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "x", "prediction": labels})
+        compare(claims, validate_verdicts(verdicts), audits=["rates"], replicates=0).save(tmp_path / name)
+    text = write_leaderboard([tmp_path / "few", tmp_path / "more"], tmp_path / "board", "A board")[0].read_text()
+    assert text.count("<table") == 2, "the same name, but other claims"
+    assert "a (40 labelled claims)" in text
+    assert "a (60 labelled claims)" in text
 
 
 @pytest.mark.slow
@@ -194,7 +237,7 @@ def test_figures_are_as_wide_as_a_column_and_as_a_page(tmp_path: Path) -> None:
         rows = found["audits"][name]
         folder = tmp_path / name
         Results("s", found["about"], {name: [row for row in rows if row.get("level", "claim") == "claim"]}).save(folder)
-        written = {path.relative_to(folder / "export" / "figures").as_posix() for path in export(folder, "figures")}
+        written = {path.relative_to(folder / "export" / "figures").as_posix() for path in export_run(folder, "figures")}
         stems = {path.stem for path in (folder / "figures").glob("*.svg")}
         assert stems
         assert written == {f"{w}/{one}.{kind}" for one in stems for w in ("column", "page") for kind in ("pdf", "svg")}

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripted_llm import ScriptedLLM
+from scripted_llm import Killed, ScriptedLLM, answer_two_facts
 
 from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.records import Scored
-from factaudit.engines.responses import Fact, Response, make_response, read_responses
+from factaudit.engines.records import ScoredRecords
+from factaudit.engines.responses import AtomicFact, Response, make_response, read_response_file
 from factaudit.errors import FactauditError, InputError, UsageError
-from factaudit.knowledge.docdb import SEPARATOR, DocDB
-from factaudit.knowledge.retrieval import Retriever
-from factaudit.knowledge.topics import Knowledge
-from factaudit.llm.types import Reply, Token
+from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB
+from factaudit.knowledge.retrieval import PassageRetriever
+from factaudit.knowledge.topic_lookup import TopicLookup
+from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 from factaudit.tables import validate_claims, validate_verdicts
 
 PAGES = {
@@ -31,26 +31,18 @@ PAGES = {
 
 
 @pytest.fixture
-def knowledge(tmp_path: Path) -> Iterator[Knowledge]:
+def knowledge(tmp_path: Path) -> Iterator[TopicLookup]:
     with sqlite3.connect(tmp_path / "wiki.db") as connection:
         connection.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
-        rows = [(title, SEPARATOR.join(passages)) for title, passages in PAGES.items()]
+        rows = [(title, PASSAGE_SEPARATOR.join(passages)) for title, passages in PAGES.items()]
         connection.executemany("INSERT INTO documents VALUES (?, ?)", rows)
     connection.close()
     with DocDB(tmp_path / "wiki.db") as db:
-        yield Knowledge(db)
+        yield TopicLookup(db)
 
 
-def answer(prompt: str) -> str:
-    """Two facts a sentence; a fact is true unless it says so."""
-    if prompt.startswith("Please breakdown"):
-        sentence = prompt.rstrip("\n").rsplit("independent facts: ", 1)[1]
-        return f"- {sentence}\n- {sentence[:-1]} indeed."
-    return "False" if "wrong" in prompt.rsplit("Input:", 1)[-1] else "True"
-
-
-def scorer(knowledge: Knowledge, llm: ScriptedLLM | None = None, **options: Any) -> FactScorer:
-    return FactScorer(knowledge, llm or ScriptedLLM(answer), **{"replicates": 50, **options})
+def scorer(knowledge: TopicLookup, llm: ScriptedLLM | None = None, **options: Any) -> FactScorer:
+    return FactScorer(knowledge, llm or ScriptedLLM(answer_two_facts), **{"replicates": 50, **options})
 
 
 def facts_of(row: dict[str, Any]) -> list[str]:
@@ -60,11 +52,11 @@ def facts_of(row: dict[str, Any]) -> list[str]:
 # -------------------------------------------------------------------------------- what is asked
 
 
-def test_the_calls_of_one_response_byte_for_byte(knowledge: Knowledge, tmp_path: Path) -> None:
+def test_the_calls_of_one_response_byte_for_byte(knowledge: TopicLookup, tmp_path: Path) -> None:
     demos = tmp_path / "demons.json"
     demos.write_text(json.dumps({"She sang.": ["She sang."]}))
-    llm = ScriptedLLM(answer)
-    scorer(knowledge, llm, demos=demos, retriever=Retriever(k=2)).score(["Ada Fenn"], ["Ada won the Quill."])
+    llm = ScriptedLLM(answer_two_facts)
+    scorer(knowledge, llm, demos=demos, retriever=PassageRetriever(k=2)).score(["Ada Fenn"], ["Ada won the Quill."])
     task = "Please breakdown the following sentence into independent facts: "
     shown = f"{task}She sang.\n- She sang.\n\n"
     context = (
@@ -80,7 +72,7 @@ def test_the_calls_of_one_response_byte_for_byte(knowledge: Knowledge, tmp_path:
     assert llm.requests[1].params == {"temperature": 0.0, "max_tokens": 50, "logprobs": True, "top_logprobs": 5}
 
 
-def test_facts_without_pronouns_are_asked_for_in_the_words_of_mf(knowledge: Knowledge, tmp_path: Path) -> None:
+def test_facts_without_pronouns_are_asked_for_in_the_words_of_mf(knowledge: TopicLookup, tmp_path: Path) -> None:
     demos = tmp_path / "demons.json"
     demos.write_text(json.dumps({"She sang.": ["Ada sang."]}))
     llm = ScriptedLLM(lambda prompt: "- Ada won." if prompt.startswith("Please") else "True")
@@ -98,19 +90,19 @@ def test_facts_without_pronouns_are_asked_for_in_the_words_of_mf(knowledge: Know
 
 
 def test_no_context_asks_for_the_fact_alone_and_needs_no_knowledge() -> None:
-    llm = ScriptedLLM(answer)
+    llm = ScriptedLLM(answer_two_facts)
     result = FactScorer(None, llm, verifiers=["no-context"]).score(["Anybody"], ["She won."])
     assert llm.prompts[1:] == ["She won. True or False?", "She won indeed. True or False?"]
     assert result["init_score"] == 1
 
 
-def test_all_calls_go_out_at_once_and_few_responses_are_in_work(knowledge: Knowledge) -> None:
-    llm = ScriptedLLM(answer, together=36)
+def test_all_calls_go_out_at_once_and_few_responses_are_in_work(knowledge: TopicLookup) -> None:
+    llm = ScriptedLLM(answer_two_facts, together=36)
     topics = ["Ada Fenn"] * 12
     outputs = [f"It is {i}. It was {i}. It will be {i}." for i in range(12)]
     scorer(knowledge, llm).score(topics, outputs)
     assert llm.most_under_way >= 36
-    few = ScriptedLLM(answer)
+    few = ScriptedLLM(answer_two_facts)
     scorer(knowledge, few, window=1).score(topics, outputs)
     assert few.most_under_way <= 6
 
@@ -118,7 +110,7 @@ def test_all_calls_go_out_at_once_and_few_responses_are_in_work(knowledge: Knowl
 # -------------------------------------------------------------------------------- what comes of it
 
 
-def test_the_tables_rows_and_summary_fit_together(knowledge: Knowledge) -> None:
+def test_the_tables_rows_and_summary_fit_together(knowledge: TopicLookup) -> None:
     made = [
         make_response("Ada Fenn", "Ada was a miller. Ada was wrong.", "one"),
         make_response("Tobin Reyce", "I'm sorry, I know nothing.", "one"),
@@ -156,7 +148,7 @@ def test_the_tables_rows_and_summary_fit_together(knowledge: Knowledge) -> None:
     json.dumps([scored.responses, summary], allow_nan=False)
 
 
-def test_the_same_sentence_in_two_responses_keeps_its_facts_in_both(knowledge: Knowledge) -> None:
+def test_the_same_sentence_in_two_responses_keeps_its_facts_in_both(knowledge: TopicLookup) -> None:
     result = scorer(knowledge).score(
         ["Ada Fenn", "Tobin Reyce", "Ada Fenn"], ["It rained.", "It rained.", "It rained."]
     )
@@ -164,21 +156,21 @@ def test_the_same_sentence_in_two_responses_keeps_its_facts_in_both(knowledge: K
     assert len({row["response_id"] for row in result["responses"]}) == 3
 
 
-def test_a_repeated_sentence_in_one_response_counts_its_facts_once(knowledge: Knowledge) -> None:
+def test_a_repeated_sentence_in_one_response_counts_its_facts_once(knowledge: TopicLookup) -> None:
     row = scorer(knowledge).score(["Ada Fenn"], ["It rained. It rained."])["responses"][0]
     assert (row["n_facts"], row["n_duplicates"]) == (2, 2)
     assert [len(sentence["facts"]) for sentence in row["sentences"]] == [2, 0]
 
 
-def test_facts_beyond_the_cap_are_cut_and_counted(knowledge: Knowledge) -> None:
+def test_facts_beyond_the_cap_are_cut_and_counted(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(lambda p: "\n".join(f"- Fact {i}." for i in range(70)) if p.startswith("Please") else "True")
     row = scorer(knowledge, llm).score(["Ada Fenn"], ["It rained."])["responses"][0]
     assert (row["n_facts"], row["n_cut"]) == (50, 20)
     assert len(llm.prompts) == 1 + 50
 
 
-def test_boilerplate_and_empty_outputs_yield_no_facts_and_cost_no_call(knowledge: Knowledge) -> None:
-    llm = ScriptedLLM(answer)
+def test_boilerplate_and_empty_outputs_yield_no_facts_and_cost_no_call(knowledge: TopicLookup) -> None:
+    llm = ScriptedLLM(answer_two_facts)
     result = scorer(knowledge, llm).score(["Ada Fenn", "Ada Fenn"], ["", "Sure, here is her life."])
     assert llm.prompts == []
     assert [row["reason"] for row in result["responses"]] == ["no fact", "no fact"]
@@ -186,8 +178,8 @@ def test_boilerplate_and_empty_outputs_yield_no_facts_and_cost_no_call(knowledge
     assert (result["score"], result["respond_ratio"], result["n_without_facts"]) == (None, 0, 2)
 
 
-def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored(knowledge: Knowledge) -> None:
-    llm = ScriptedLLM(answer)
+def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored(knowledge: TopicLookup) -> None:
+    llm = ScriptedLLM(answer_two_facts)
     scored = scorer(knowledge, llm, verifiers=["retrieval", "rouge2"], gamma=0).score_responses(
         [make_response("Nobody", "It rained. It rained again."), make_response("Ada Fenn", "Ada was a miller.")]
     )
@@ -203,8 +195,8 @@ def test_a_topic_without_a_page_is_not_paid_for_and_leaves_its_response_unscored
     assert (summary["score_min"], summary["score_max"]) == (share / 2, (share + 1) / 2)
 
 
-def test_given_facts_on_a_topic_without_a_page_are_unscored_with_the_reason(knowledge: Knowledge) -> None:
-    given = replace(make_response("Nobody", "It rained."), facts=(Fact("It rained."), Fact("It was wet.")))
+def test_given_facts_on_a_topic_without_a_page_are_unscored_with_the_reason(knowledge: TopicLookup) -> None:
+    given = replace(make_response("Nobody", "It rained."), facts=(AtomicFact("It rained."), AtomicFact("It was wet.")))
     scored = scorer(knowledge, verifiers=["retrieval", "rouge2"]).score_responses(
         [given, make_response("Ada Fenn", "Ada was a miller.")]
     )
@@ -219,14 +211,14 @@ def test_given_facts_on_a_topic_without_a_page_are_unscored_with_the_reason(know
     assert scored.summary["respond_ratio"] == 1
 
 
-def test_topics_without_a_page_stop_a_run_before_any_call_if_asked(knowledge: Knowledge) -> None:
-    llm = ScriptedLLM(answer)
+def test_topics_without_a_page_stop_a_run_before_any_call_if_asked(knowledge: TopicLookup) -> None:
+    llm = ScriptedLLM(answer_two_facts)
     with pytest.raises(InputError, match="no page for the topic 'Nobody'"):
-        scorer(Knowledge(knowledge.db, "error"), llm).score(["Ada Fenn", "Nobody"], ["It rained.", "It rained."])
+        scorer(TopicLookup(knowledge.db, "error"), llm).score(["Ada Fenn", "Nobody"], ["It rained.", "It rained."])
     assert llm.prompts == []
 
 
-def test_a_row_says_why_only_where_something_is_missing(knowledge: Knowledge) -> None:
+def test_a_row_says_why_only_where_something_is_missing(knowledge: TopicLookup) -> None:
     scored = scorer(knowledge, verifiers=["no-context", "retrieval"], gamma=0).score_responses(
         [make_response("Nobody", "It rained.")]
     )
@@ -236,22 +228,22 @@ def test_a_row_says_why_only_where_something_is_missing(knowledge: Knowledge) ->
     assert (other["score"], other["reason"]) == (None, "no page for the topic 'Nobody' in the knowledge source")
 
 
-def test_a_decomposition_that_broke_off_is_counted(knowledge: Knowledge) -> None:
-    def cut(prompt: str) -> str | Reply:
-        return Reply("ok", "- It rain", "length") if prompt.startswith("Please") else "True"
+def test_a_decomposition_that_broke_off_is_counted(knowledge: TopicLookup) -> None:
+    def cut(prompt: str) -> str | ChatReply:
+        return ChatReply("ok", "- It rain", "length") if prompt.startswith("Please") else "True"
 
     scored = scorer(knowledge, ScriptedLLM(cut)).score_responses([make_response("Ada Fenn", "It rained.")])
     assert scored.summary["n_truncated_sentences"] == 1
     assert scored.responses[0]["sentences"][0]["truncated"] is True
 
 
-def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: Knowledge) -> None:
-    def flaky(prompt: str) -> str | Reply:
+def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: TopicLookup) -> None:
+    def flaky(prompt: str) -> str | ChatReply:
         if prompt.endswith("facts: It burned.\n"):
-            return Reply("error", error="gave up")
+            return ChatReply("error", error="gave up")
         if "rained indeed" in prompt:
-            return Reply("refused", "I won't say")
-        return answer(prompt)
+            return ChatReply("refused", "I won't say")
+        return answer_two_facts(prompt)
 
     llm = ScriptedLLM(flaky)
     row = scorer(knowledge, llm, gamma=0).score(["Ada Fenn"], ["It rained. It burned."])
@@ -269,16 +261,20 @@ def test_failed_calls_are_counted_and_bounded_never_dropped(knowledge: Knowledge
 
 @pytest.mark.parametrize(("parser", "score", "unscored"), [("original", 1.0, 0), ("strict", 0.0, 2)])
 def test_unparsed_replies_are_counted_under_both_parsers(
-    knowledge: Knowledge, parser: str, score: float | None, unscored: int
+    knowledge: TopicLookup, parser: str, score: float | None, unscored: int
 ) -> None:
-    llm = ScriptedLLM(lambda p: answer(p) if p.startswith("Please") else "Certainly")
+    llm = ScriptedLLM(lambda p: answer_two_facts(p) if p.startswith("Please") else "Certainly")
     result = scorer(knowledge, llm, parser=parser).score(["Ada Fenn"], ["It rained."])
     assert (result["init_score"], result["n_unscored"], result["n_unparsed"]) == (score, unscored, 2)
 
 
-def test_token_probabilities_stand_beside_the_verdict(knowledge: Knowledge) -> None:
-    def sure(prompt: str) -> str | Reply:
-        return answer(prompt) if prompt.startswith("Please") else Reply("ok", "True", tokens=(Token("True", -0.1),))
+def test_token_probabilities_stand_beside_the_verdict(knowledge: TopicLookup) -> None:
+    def sure(prompt: str) -> str | ChatReply:
+        return (
+            answer_two_facts(prompt)
+            if prompt.startswith("Please")
+            else ChatReply("ok", "True", tokens=(ChatReplyToken("True", -0.1),))
+        )
 
     scored = scorer(knowledge, ScriptedLLM(sure)).score_responses([make_response("Ada Fenn", "It rained.")])
     assert scored.verdicts["score"].tolist() == [1.0, 1.0]
@@ -287,7 +283,7 @@ def test_token_probabilities_stand_beside_the_verdict(knowledge: Knowledge) -> N
     assert off.requests[-1].params == {"temperature": 0.0, "max_tokens": 50}
 
 
-def test_the_penalty_is_of_the_number_of_facts(knowledge: Knowledge) -> None:
+def test_the_penalty_is_of_the_number_of_facts(knowledge: TopicLookup) -> None:
     row = scorer(knowledge).score(["Ada Fenn"], ["It rained."])["responses"][0]
     assert row["score"] == pytest.approx(row["init_score"] * 2.718281828459045 ** (1 - 10 / 2))
 
@@ -296,10 +292,10 @@ def test_the_penalty_is_of_the_number_of_facts(knowledge: Knowledge) -> None:
 
 
 def given(topic: str, *facts: tuple[str, str | None]) -> Response:
-    return Response(topic, topic, "All.", "human", tuple(Fact(text, label) for text, label in facts))
+    return Response(topic, topic, "All.", "human", tuple(AtomicFact(text, label) for text, label in facts))
 
 
-def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: Knowledge) -> None:
+def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: TopicLookup) -> None:
     made = [given("Ada Fenn", ("She was born in Emberlow.", "S"), ("He likes tea.", "NS"), ("It is so.", "IR"))]
     scored = FactScorer(knowledge, verifiers=["rouge2", "unigram", "always-no"], gamma=0).score_responses(made)
     assert scored.claims["label"].astype(object).where(scored.claims["label"].notna(), None).tolist() == [1, 0, None]
@@ -314,21 +310,21 @@ def test_given_facts_need_no_llm_and_any_evaluator_verifies(knowledge: Knowledge
     assert strict.claims["label"].tolist() == [1, 0, 0]
 
 
-def test_given_duplicates_are_kept_each_with_its_own_id(knowledge: Knowledge) -> None:
+def test_given_duplicates_are_kept_each_with_its_own_id(knowledge: TopicLookup) -> None:
     scored = FactScorer(knowledge, verifiers=["rouge2"]).score_responses(
         [given("Ada Fenn", ("She was born.", "S"), ("She was born.", "NS"))]
     )
     assert scored.claims["claim_id"].tolist() == ["Ada Fenn.0", "Ada Fenn.1"]
 
 
-def test_the_whole_page_is_the_document_for_evaluators_that_chunk(knowledge: Knowledge) -> None:
-    scored = FactScorer(knowledge, verifiers=["rouge2"], retriever=Retriever("all")).score_responses(
+def test_the_whole_page_is_the_document_for_evaluators_that_chunk(knowledge: TopicLookup) -> None:
+    scored = FactScorer(knowledge, verifiers=["rouge2"], retriever=PassageRetriever("all")).score_responses(
         [given("Ada Fenn", ("She was born in Emberlow.", "S"))]
     )
     assert scored.claims["doc"].iloc[0] == "\n\n".join(PAGES["Ada Fenn"]).replace("<s>", "").replace("</s>", "")
 
 
-def test_all_abstained_gives_claims_of_nothing_and_no_verdict(knowledge: Knowledge) -> None:
+def test_all_abstained_gives_claims_of_nothing_and_no_verdict(knowledge: TopicLookup) -> None:
     scored = scorer(knowledge).score_responses([make_response("Ada Fenn", "I'm sorry."), make_response("A", "")])
     assert scored.claims["claim"].isna().all()
     assert (scored.claims["abstained"].tolist(), len(scored.verdicts)) == ([1, 0], 0)
@@ -342,11 +338,11 @@ class Gate:
     threshold = 0.3
     signature = "npm|test"
 
-    def probability(self, page: object, topic: str, fact: str) -> float | None:
+    def compute_fact_probability(self, page: object, topic: str, fact: str) -> float | None:
         return None if "burned" in fact else 0.2 if "indeed" in fact else 0.4
 
 
-def test_the_nonparametric_probability_is_combined_by_and(knowledge: Knowledge) -> None:
+def test_the_nonparametric_probability_is_combined_by_and(knowledge: TopicLookup) -> None:
     gate: Any = Gate()
     scored = scorer(knowledge, npm=gate).score_responses(
         [make_response("Ada Fenn", "It rained. It was wrong. It burned.")]
@@ -371,12 +367,12 @@ def test_the_nonparametric_probability_is_combined_by_and(knowledge: Knowledge) 
         ({"verifiers": ["rouge2"], "npm": Gate()}, "nonparametric probability is combined with"),
     ],
 )
-def test_wrong_options_are_refused_at_once(knowledge: Knowledge, options: dict[str, Any], said: str) -> None:
+def test_wrong_options_are_refused_at_once(knowledge: TopicLookup, options: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        FactScorer(knowledge, **{"llm": ScriptedLLM(answer), **options})
+        FactScorer(knowledge, **{"llm": ScriptedLLM(answer_two_facts), **options})
 
 
-def test_wrong_calls_are_refused(knowledge: Knowledge) -> None:
+def test_wrong_calls_are_refused(knowledge: TopicLookup) -> None:
     with pytest.raises(UsageError, match="two lists of the same length"):
         scorer(knowledge).score(["Ada Fenn"], [])
     with pytest.raises(UsageError, match="no response"):
@@ -388,14 +384,14 @@ def test_wrong_calls_are_refused(knowledge: Knowledge) -> None:
 # -------------------------------------------------------------------------------- Python, conversations
 
 
-def test_it_works_inside_a_running_loop(knowledge: Knowledge) -> None:
+def test_it_works_inside_a_running_loop(knowledge: TopicLookup) -> None:
     async def notebook() -> dict[str, Any]:
         return scorer(knowledge).score(["Ada Fenn"], ["It rained."])
 
     assert asyncio.run(notebook())["init_score"] == 1
 
 
-def test_every_turn_of_the_assistant_is_scored(knowledge: Knowledge) -> None:
+def test_every_turn_of_the_assistant_is_scored(knowledge: TopicLookup) -> None:
     turns: list[dict[str, Any]] = [
         {"role": "user", "content": "Who is Ada Fenn?"},
         {"role": "assistant", "content": "Ada was a miller."},
@@ -407,7 +403,7 @@ def test_every_turn_of_the_assistant_is_scored(knowledge: Knowledge) -> None:
     assert [row["output"] for row in found["responses"]] == ["Ada was a miller.", "Ada won the\nQuill."]
     assert ([row["response_id"] for row in found["responses"]], found["left_out"]) == (["turn.2", "turn.5"], [4])
     assert {row["page"] for row in found["responses"]} == {"Ada Fenn"}
-    llm = ScriptedLLM(lambda p: '"Ada Fenn".\n' if p.endswith("Title:") else answer(p))
+    llm = ScriptedLLM(lambda p: '"Ada Fenn".\n' if p.endswith("Title:") else answer_two_facts(p))
     named = scorer(knowledge, llm).score_conversation([*turns, {**turns[1], "topic": "Nobody"}])
     assert [row["topic"] for row in named["responses"]] == ["Ada Fenn", "Ada Fenn", "Nobody"]
     asked = [prompt for prompt in llm.prompts if prompt.endswith("Title:")]
@@ -418,17 +414,13 @@ def test_every_turn_of_the_assistant_is_scored(knowledge: Knowledge) -> None:
     with pytest.raises(UsageError, match="not a conversation"):
         scorer(knowledge).score_conversation([{"role": "assistant", "content": 3}])
     with pytest.raises(UsageError, match=r"named no topic \(down\)"):
-        scorer(knowledge, ScriptedLLM(lambda p: Reply("error", error="down"))).score_conversation(turns)
+        scorer(knowledge, ScriptedLLM(lambda p: ChatReply("error", error="down"))).score_conversation(turns)
 
 
 # -------------------------------------------------------------------------------- killed and resumed
 
 
-class Killed(BaseException):
-    """As SIGKILL: nothing after it is done."""
-
-
-def same(one: Scored, other: Scored) -> bool:
+def same(one: ScoredRecords, other: ScoredRecords) -> bool:
     return (
         one.claims.equals(other.claims)
         and one.verdicts.equals(other.verdicts)
@@ -444,7 +436,7 @@ def many() -> list[Response]:
 
 
 def test_a_run_that_died_ten_times_ends_the_same_and_repeats_no_finished_response(
-    knowledge: Knowledge, tmp_path: Path
+    knowledge: TopicLookup, tmp_path: Path
 ) -> None:
     whole = scorer(knowledge).score_responses(many())
     asked: Counter[str] = Counter()
@@ -457,7 +449,7 @@ def test_a_run_that_died_ten_times_ends_the_same_and_repeats_no_finished_respons
             if left[0] < 0:
                 raise Killed
             asked[prompt] += 1
-            return answer(prompt)
+            return answer_two_facts(prompt)
 
         return reply
 
@@ -466,40 +458,40 @@ def test_a_run_that_died_ten_times_ends_the_same_and_repeats_no_finished_respons
             scorer(knowledge, ScriptedLLM(dying(9 + run)), window=1).score_responses(many(), journal=tmp_path / "j")
     resumed = scorer(knowledge, window=1).score_responses(many(), journal=tmp_path / "j")
     assert same(resumed, whole)
-    last = ScriptedLLM(answer)
+    last = ScriptedLLM(answer_two_facts)
     assert same(scorer(knowledge, last).score_responses(many(), journal=tmp_path / "j"), whole)
     assert last.prompts == []
     # One response was in work at each death: nine calls a response, so at most that many are repeated.
     assert sum(n - 1 for n in asked.values()) <= 10 * 9
 
 
-def test_a_torn_journal_is_mended_and_other_settings_have_their_own(knowledge: Knowledge, tmp_path: Path) -> None:
+def test_a_torn_journal_is_mended_and_other_settings_have_their_own(knowledge: TopicLookup, tmp_path: Path) -> None:
     whole = scorer(knowledge).score_responses(many(), journal=tmp_path)
     (path,) = tmp_path.glob("factscore-*.jsonl")
     path.write_bytes(path.read_bytes()[:-20])
-    llm = ScriptedLLM(answer)
+    llm = ScriptedLLM(answer_two_facts)
     assert same(scorer(knowledge, llm).score_responses(many(), journal=tmp_path), whole)
     assert len(llm.prompts) == 9
-    strict = ScriptedLLM(answer)
+    strict = ScriptedLLM(answer_two_facts)
     scorer(knowledge, strict, parser="strict").score_responses(many(), journal=tmp_path)
     assert len(strict.prompts) == 12 * 9
-    again = ScriptedLLM(answer)
+    again = ScriptedLLM(answer_two_facts)
     scorer(knowledge, again, gamma=0).score_responses(many(), journal=tmp_path)  # arithmetic only: nothing is asked
     assert again.prompts == []
 
 
-def test_responses_with_failed_calls_are_tried_again(knowledge: Knowledge, tmp_path: Path) -> None:
-    down = ScriptedLLM(lambda p: Reply("error", error="down") if "wrong 3" in p else answer(p))
+def test_responses_with_failed_calls_are_tried_again(knowledge: TopicLookup, tmp_path: Path) -> None:
+    down = ScriptedLLM(lambda p: ChatReply("error", error="down") if "wrong 3" in p else answer_two_facts(p))
     first = scorer(knowledge, down).score_responses(many(), journal=tmp_path)
     assert first.summary["n_failed_sentences"] == 1
-    up = ScriptedLLM(answer)
+    up = ScriptedLLM(answer_two_facts)
     assert same(
         scorer(knowledge, up).score_responses(many(), journal=tmp_path), scorer(knowledge).score_responses(many())
     )
     assert len(up.prompts) == 9
 
 
-def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge: Knowledge) -> None:
+def test_an_llm_that_cannot_work_stops_the_run_with_its_own_error(knowledge: TopicLookup) -> None:
     def broken(prompt: str) -> str:
         raise FactauditError("no key")
 
@@ -522,12 +514,12 @@ def test_responses_are_read_with_system_and_stable_ids(tmp_path: Path) -> None:
         {"topic": "A", "output": "x"},
         {"topic": "B", "output": "", "system": "gpt", "response_id": 7},
     )
-    one, two, three = read_responses(path)
+    one, two, three = read_response_file(path)
     assert one.system == two.system == "bios"
     assert one.response_id != two.response_id
     assert (three.system, three.response_id, three.output) == ("gpt", "7", "")
-    assert read_responses(path)[0] == one
-    assert read_responses(path, system="mine", limit=1)[0].system == "mine"
+    assert read_response_file(path)[0] == one
+    assert read_response_file(path, system="mine", limit=1)[0].system == "mine"
 
 
 def test_all_that_is_wrong_with_a_file_of_responses_is_said(tmp_path: Path) -> None:
@@ -542,7 +534,7 @@ def test_all_that_is_wrong_with_a_file_of_responses_is_said(tmp_path: Path) -> N
         {"topic": "A", "output": "y", "response_id": "1"},
     )
     with pytest.raises(InputError) as caught:
-        read_responses(path)
+        read_response_file(path)
     said = str(caught.value)
     for part in (
         "6 problems",
@@ -556,15 +548,15 @@ def test_all_that_is_wrong_with_a_file_of_responses_is_said(tmp_path: Path) -> N
         assert part in said
     (tmp_path / "cut.jsonl").write_text('{"topic": "A", "output": "x"}\n{"topic": "A", "out')
     with pytest.raises(InputError, match="line 2: the line is cut off"):
-        read_responses(tmp_path / "cut.jsonl")
+        read_response_file(tmp_path / "cut.jsonl")
     with pytest.raises(InputError, match="expected annotations, to take the human facts from"):
-        read_responses(write(tmp_path / "plain.jsonl", {"topic": "A", "output": "x"}), facts="human")
+        read_response_file(write(tmp_path / "plain.jsonl", {"topic": "A", "output": "x"}), facts="human")
 
 
-def test_half_a_surrogate_pair_can_be_stored(knowledge: Knowledge, tmp_path: Path) -> None:
+def test_half_a_surrogate_pair_can_be_stored(knowledge: TopicLookup, tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_text('{"topic": "Ada Fenn", "output": "Ada \\ud83d won.", "facts": ["Ada \\ud83d won."]}\n')
-    scored = scorer(knowledge).score_responses(read_responses(path), journal=tmp_path / "journal")
+    scored = scorer(knowledge).score_responses(read_response_file(path), journal=tmp_path / "journal")
     assert scored.claims["claim"].tolist() == ["Ada ? won."]
     assert scorer(knowledge).score(["Ada Fenn"], ["Ada \ud83d won."])["responses"][0]["output"] == "Ada ? won."
 
@@ -572,13 +564,13 @@ def test_half_a_surrogate_pair_can_be_stored(knowledge: Knowledge, tmp_path: Pat
 def test_facts_from_a_file_by_id_or_line_by_line(tmp_path: Path) -> None:
     path = write(tmp_path / "r.jsonl", {"topic": "A", "output": "x", "response_id": "1"}, {"topic": "B", "output": "y"})
     lines = write(tmp_path / "f.jsonl", {"facts": ["a"]}, {"facts": [{"text": "b", "label": "NS"}]})
-    found = read_responses(path, facts=lines)
-    assert [one.facts for one in found] == [(Fact("a"),), (Fact("b", "NS"),)]
+    found = read_response_file(path, facts=lines)
+    assert [one.facts for one in found] == [(AtomicFact("a"),), (AtomicFact("b", "NS"),)]
     ids = write(
         tmp_path / "i.jsonl", {"response_id": found[1].response_id, "facts": []}, {"response_id": 1, "facts": ["a"]}
     )
-    assert read_responses(path, facts=ids)[0].facts == (Fact("a"),)
+    assert read_response_file(path, facts=ids)[0].facts == (AtomicFact("a"),)
     with pytest.raises(InputError, match="expected a line per response: 2, found 1"):
-        read_responses(path, facts=write(tmp_path / "one.jsonl", {"facts": ["a"]}))
+        read_response_file(path, facts=write(tmp_path / "one.jsonl", {"facts": ["a"]}))
     with pytest.raises(InputError, match="no facts for the response_id '1'"):
-        read_responses(path, facts=write(tmp_path / "x.jsonl", {"response_id": "9", "facts": ["a"]}))
+        read_response_file(path, facts=write(tmp_path / "x.jsonl", {"response_id": "9", "facts": ["a"]}))

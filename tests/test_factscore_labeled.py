@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.means import penalty
-from factaudit.audit.factscore_auc import discrimination
-from factaudit.audit.factscore_people import agreement
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.response_means import response_length_penalty
+from factaudit.audit.factscore_agreement import compute_factscore_agreement
+from factaudit.audit.factscore_auc import compute_factscore_auc
 from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.responses import read_responses
-from factaudit.knowledge.build import build
+from factaudit.engines.responses import read_response_file
+from factaudit.knowledge.knowledge_builder import build_knowledge_source
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from factaudit.knowledge.build import build
 def test_the_published_human_scores(
     shared: Path, system: str, irrelevant: str, n: int, score: float, respond: float
 ) -> None:
-    responses = read_responses(shared / f"factscore/labeled/{system}.jsonl")
+    responses = read_response_file(shared / f"factscore/labeled/{system}.jsonl")
     counts = [one.human for one in responses]
     known = [s / (s + ns + ir * (irrelevant == "unsupported")) for s, ns, ir in filter(None, counts) if s + ns]
     assert len(known) == n
@@ -39,23 +39,23 @@ def test_the_published_human_scores(
 
 @pytest.mark.parametrize(("system", "facts", "n"), [("ChatGPT", "human", 5426), ("ChatGPT", "model", 5622)])
 def test_facts_are_taken_from_the_annotations(shared: Path, system: str, facts: str, n: int) -> None:
-    responses = read_responses(shared / f"factscore/labeled/{system}.jsonl", facts=facts)
+    responses = read_response_file(shared / f"factscore/labeled/{system}.jsonl", facts=facts)
     assert sum(len(one.facts or ()) for one in responses) == n
     assert [one.abstained for one in responses] == [one.human is None for one in responses]
 
 
 def test_the_generic_detector_finds_the_annotated_abstentions(shared: Path) -> None:
-    from factaudit.engines.abstain import is_abstained
+    from factaudit.engines.abstention import is_abstaining_response
 
-    responses = read_responses(shared / "factscore/labeled/ChatGPT.jsonl", facts="human")
-    assert [is_abstained(one.output) for one in responses] == [one.abstained for one in responses]
+    responses = read_response_file(shared / "factscore/labeled/ChatGPT.jsonl", facts="human")
+    assert [is_abstaining_response(one.output) for one in responses] == [one.abstained for one in responses]
 
 
 @pytest.mark.slow
 def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Path) -> None:
-    build(shared / "factscore/knowledge/passages_157_entities.jsonl", tmp_path / "wiki.db")
+    build_knowledge_source(shared / "factscore/knowledge/passages_157_entities.jsonl", tmp_path / "wiki.db")
     scorer = FactScorer(tmp_path / "wiki.db", verifiers=["rouge2", "unigram"], replicates=100)
-    responses = read_responses(shared / "factscore/labeled/ChatGPT.jsonl", facts="human")
+    responses = read_response_file(shared / "factscore/labeled/ChatGPT.jsonl", facts="human")
     scored = scorer.score_responses(responses)
     assert (len(scored.claims), scored.claims["abstained"].sum()) == (5426 + 26, 26)
     assert len(scored.verdicts) == 2 * 5426
@@ -67,27 +67,29 @@ def test_chatgpts_human_facts_are_verified_end_to_end(shared: Path, tmp_path: Pa
     # The score again, from the tables alone.
     joined = scored.claims.merge(scored.verdicts[scored.verdicts["evaluator"] == "unigram"], on="claim_id")
     shares = joined.groupby("response_id")["prediction"].agg(["mean", "size"])
-    expected = np.mean([share * penalty(int(size)) for share, size in zip(shares["mean"], shares["size"], strict=True)])
+    expected = np.mean(
+        [share * response_length_penalty(int(size)) for share, size in zip(shares["mean"], shares["size"], strict=True)]
+    )
     unigram = next(one for one in summary["evaluators"] if one["evaluator"] == "unigram")
     assert unigram["score"] == pytest.approx(expected)
-    judged = Judged.join(scored.claims, scored.verdicts)
+    judged = Judgements.join(scored.claims, scored.verdicts)
     found = {
         one["evaluator"]: one
-        for one in agreement(judged, intervals=Intervals(replicates=100))
+        for one in compute_factscore_agreement(judged, intervals=ClusterBootstrap(replicates=100))
         if one["figure"] == "init_score"
     }
     assert found["unigram"]["human"] == pytest.approx(0.6233, abs=5e-5)
     assert found["unigram"]["pearson_r"] > found["rouge2"]["pearson_r"] > 0.2
     # Of all facts 62.6 would be compared with 62.3 that people give to those that they labelled.
-    rows = [one for one in agreement(judged) if one["evaluator"] == "unigram"]
+    rows = [one for one in compute_factscore_agreement(judged) if one["evaluator"] == "unigram"]
     assert found["unigram"]["predicted"] == pytest.approx(0.626, abs=5e-4)
     (same,) = [one for one in rows if one["figure"] == "same_facts"]
     assert (same["predicted"], same["human"]) == (pytest.approx(0.650, abs=5e-4), pytest.approx(0.6233, abs=5e-5))
-    auc = {one["evaluator"]: one["auc"] for one in discrimination(judged)}
+    auc = {one["evaluator"]: one["auc"] for one in compute_factscore_auc(judged)}
     assert auc["rouge2"] > 0.6
     assert auc["unigram"] > 0.6
     # tfidf looks at every sentence of every document: some responses are enough here, the experiment takes them all.
     few = FactScorer(tmp_path / "wiki.db", verifiers=["tfidf"], replicates=0).score_responses(responses[:20])
     assert few.verdicts["score"].notna().all()
     assert few.claims["claim_id"].tolist() == scored.claims["claim_id"].tolist()[: len(few.claims)]
-    assert discrimination(Judged.join(few.claims, few.verdicts))[0]["auc"] > 0.6
+    assert compute_factscore_auc(Judgements.join(few.claims, few.verdicts))[0]["auc"] > 0.6

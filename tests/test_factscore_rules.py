@@ -8,24 +8,35 @@ from pathlib import Path
 
 import pytest
 
-from factaudit.engines.abstain import is_abstained
-from factaudit.engines.decompose import Demonstrations, distinct, sentences
-from factaudit.engines.facts import is_boilerplate, read_facts
-from factaudit.engines.verify import is_supported, no_context_prompt, p_true, prompt, read, request
+from factaudit.engines.abstention import is_abstaining_response
+from factaudit.engines.fact_decomposition import (
+    DecompositionDemonstrations,
+    remove_repeated_decomposed_facts,
+    split_sentences_for_decomposition,
+)
+from factaudit.engines.fact_verification import (
+    make_fact_verification_prompt,
+    make_no_context_prompt,
+    make_verification_request,
+    parse_true_or_false_verification,
+    parse_verification_reply,
+    verification_true_probability,
+)
+from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.errors import InputError, UsageError
-from factaudit.llm.types import Reply, Token
+from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 
 # ---------------------------------------------------------------------------------------------------- sentences
 
 
 def test_sentences_go_paragraph_by_paragraph() -> None:
-    assert sentences("Ada was a miller. She died.\n\n \nHer son lives.\n") == [
+    assert split_sentences_for_decomposition("Ada was a miller. She died.\n\n \nHer son lives.\n") == [
         "Ada was a miller.",
         "She died.",
         "Her son lives.",
     ]
-    assert sentences("") == []
-    assert sentences(" \n\t\n") == []
+    assert split_sentences_for_decomposition("") == []
+    assert split_sentences_for_decomposition(" \n\t\n") == []
 
 
 @pytest.mark.parametrize(
@@ -38,7 +49,7 @@ def test_sentences_go_paragraph_by_paragraph() -> None:
     ],
 )
 def test_initials_are_kept_together(sentence: str) -> None:
-    assert sentences(f"He was born in Emberlow. {sentence} It rained.") == [
+    assert split_sentences_for_decomposition(f"He was born in Emberlow. {sentence} It rained.") == [
         "He was born in Emberlow.",
         sentence,
         "It rained.",
@@ -46,21 +57,32 @@ def test_initials_are_kept_together(sentence: str) -> None:
 
 
 def test_a_split_between_initials_is_mended() -> None:
-    from factaudit.engines.decompose import _mend
+    from factaudit.engines.fact_decomposition import _mend_decomposition_splits
 
-    assert _mend(["He read J.", "R. Oldkirk.", "It rained there."]) == ["He read J. R. Oldkirk.", "It rained there."]
-    assert _mend(["She met A.", "B.", "C. Fenn there."]) == ["She met A. B. C. Fenn there."]
-    assert _mend(["He sailed to Port C.", "It rained there."]) == ["He sailed to Port C.", "It rained there."]
+    assert _mend_decomposition_splits(["He read J.", "R. Oldkirk.", "It rained there."]) == [
+        "He read J. R. Oldkirk.",
+        "It rained there.",
+    ]
+    assert _mend_decomposition_splits(["She met A.", "B.", "C. Fenn there."]) == ["She met A. B. C. Fenn there."]
+    assert _mend_decomposition_splits(["He sailed to Port C.", "It rained there."]) == [
+        "He sailed to Port C.",
+        "It rained there.",
+    ]
 
 
 def test_single_words_and_small_letters_belong_to_their_neighbours() -> None:
-    from factaudit.engines.decompose import _mend
+    from factaudit.engines.fact_decomposition import _mend_decomposition_splits
 
-    assert _mend(["Well.", "She won it."]) == ["Well. She won it."]
-    assert _mend(["She won it.", "Twice.", "He lost it."]) == ["She won it. Twice.", "He lost it."]
-    assert _mend(["She won the prize of St.", "martin in 1990."]) == ["She won the prize of St. martin in 1990."]
-    assert _mend(["Yes."]) == ["Yes."]
-    assert _mend(['"Quoted" it began.', "(Then) it ended."]) == ['"Quoted" it began.', "(Then) it ended."]
+    assert _mend_decomposition_splits(["Well.", "She won it."]) == ["Well. She won it."]
+    assert _mend_decomposition_splits(["She won it.", "Twice.", "He lost it."]) == ["She won it. Twice.", "He lost it."]
+    assert _mend_decomposition_splits(["She won the prize of St.", "martin in 1990."]) == [
+        "She won the prize of St. martin in 1990."
+    ]
+    assert _mend_decomposition_splits(["Yes."]) == ["Yes."]
+    assert _mend_decomposition_splits(['"Quoted" it began.', "(Then) it ended."]) == [
+        '"Quoted" it began.',
+        "(Then) it ended.",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +98,7 @@ def test_single_words_and_small_letters_belong_to_their_neighbours() -> None:
     ],
 )
 def test_boilerplate(sentence: str, is_one: bool) -> None:
-    assert is_boilerplate(sentence) is is_one
+    assert is_boilerplate_reply_sentence(sentence) is is_one
 
 
 # ---------------------------------------------------------------------------------------------------- demonstrations
@@ -90,51 +112,54 @@ def block(letter: str) -> str:
 
 
 def test_the_prompt_has_seven_demonstrations_the_nearest_and_the_sentence() -> None:
-    assert Demonstrations(TEN).prompt("About i today") == (
+    assert DecompositionDemonstrations(TEN).make_prompt("About i today") == (
         "".join(map(block, "abcdefgi"))
         + "Please breakdown the following sentence into independent facts: About i today\n"
     )
 
 
 def test_the_nearest_is_chosen_among_all_even_if_it_is_shown_already() -> None:
-    assert Demonstrations(TEN).prompt("About b today").startswith("".join(map(block, "abcdefgb")))
+    assert DecompositionDemonstrations(TEN).make_prompt("About b today").startswith("".join(map(block, "abcdefgb")))
 
 
 def test_the_nearest_is_rank_bm25s_over_words_between_white_space() -> None:
-    demonstrations = Demonstrations.load()
-    assert demonstrations.nearest("He died of pneumonia in 1950.") == [
+    demonstrations = DecompositionDemonstrations.load()
+    assert demonstrations.find_nearest("He died of pneumonia in 1950.") == [
         "He died of pneumonia on 17 November 1948 at the age of 71."
     ]
     # "here." and "here" are two words; nothing fits, and the last of equals is taken.
-    assert Demonstrations(TEN).nearest("here") == ["Sentence j here."]
-    assert Demonstrations(TEN).nearest("Sentence here.", k=2) == ["Sentence j here.", "Sentence i here."]
+    assert DecompositionDemonstrations(TEN).find_nearest("here") == ["Sentence j here."]
+    assert DecompositionDemonstrations(TEN).find_nearest("Sentence here.", k=2) == [
+        "Sentence j here.",
+        "Sentence i here.",
+    ]
 
 
 def test_fewer_demonstrations_than_seven_are_all_shown() -> None:
     two = dict(list(TEN.items())[:2])
-    assert Demonstrations(two).prompt("x").count("Please breakdown") == 2 + 1 + 1
+    assert DecompositionDemonstrations(two).make_prompt("x").count("Please breakdown") == 2 + 1 + 1
 
 
 def test_our_demonstrations_are_in_the_originals_format(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("FACTSCORE_DEMONS_PATH", raising=False)
-    ours = Demonstrations.load()
+    ours = DecompositionDemonstrations.load()
     assert len(ours.facts) >= 12
     assert all(len(facts) >= 2 for facts in ours.facts.values())
     own = tmp_path / "demons.json"
     own.write_text(json.dumps(TEN))
     monkeypatch.setenv("FACTSCORE_DEMONS_PATH", str(own))
-    assert Demonstrations.load().facts == TEN
+    assert DecompositionDemonstrations.load().facts == TEN
     own.write_text(json.dumps({"A sentence.": "a fact"}))
     with pytest.raises(InputError, match="expected an object of sentences, each with a list of facts"):
-        Demonstrations.load()
+        DecompositionDemonstrations.load()
     with pytest.raises(InputError, match="not a readable file of demonstrations"):
-        Demonstrations.load(tmp_path / "absent.json")
+        DecompositionDemonstrations.load(tmp_path / "absent.json")
 
 
 @pytest.mark.parametrize(("name", "n"), [("demons.json", 21), ("demons_complex.json", 8)])
 def test_the_originals_files_are_read(shared: Path, name: str, n: int) -> None:
     path = shared / "factscore/demos" / name
-    demonstrations = Demonstrations.load(path)
+    demonstrations = DecompositionDemonstrations.load(path)
     assert len(demonstrations.facts) == n
     # The prompt as the original's code puts it together.
     facts = json.loads(path.read_text(encoding="utf-8"))
@@ -146,8 +171,8 @@ def test_the_originals_files_are_read(shared: Path, name: str, n: int) -> None:
             expected += f"- {fact}\n"
         expected += "\n"
     expected += f"Please breakdown the following sentence into independent facts: {sentence}\n"
-    assert demonstrations.prompt(sentence) == expected
-    asked = demonstrations.request(sentence)
+    assert demonstrations.make_prompt(sentence) == expected
+    asked = demonstrations.make_request(sentence)
     assert asked.messages == ({"role": "user", "content": expected},)
     assert asked.params["temperature"] == 0
 
@@ -161,7 +186,7 @@ def test_facts_lose_their_numbering_and_bullets() -> None:
         "- She is a miller.\n* She is old.\n• She lives in Emberlow.\n1. She won.\n2) She lost.\n(3) She left.\n"
         "4. - She came back.\n-She sang.\nShe danced.\n\n- Yes\n- No.\n"
     )
-    assert read_facts(reply).facts == [
+    assert parse_reply_facts(reply).facts == [
         "She is a miller.",
         "She is old.",
         "She lives in Emberlow.",
@@ -176,7 +201,7 @@ def test_facts_lose_their_numbering_and_bullets() -> None:
 
 def test_what_only_looks_like_a_bullet_stays() -> None:
     reply = "1949 was the year of her birth.\n-5 degrees was the record.\n1.5 million came.\n- 1. FC Ember is a club."
-    assert read_facts(reply).facts == [
+    assert parse_reply_facts(reply).facts == [
         "1949 was the year of her birth.",
         "-5 degrees was the record.",
         "1.5 million came.",
@@ -185,28 +210,33 @@ def test_what_only_looks_like_a_bullet_stays() -> None:
 
 
 def test_boilerplate_of_a_reply_is_no_fact_but_a_bulleted_title_is() -> None:
+    assert parse_reply_facts("- Sure!\n- Of course.\n- Sure Start is a programme.").facts == [
+        "Sure Start is a programme."
+    ]
     reply = "Sure!\nFacts:\n- Please Please Me is an album.\nPlease tell me if you need more."
-    assert read_facts(reply).facts == ["Please Please Me is an album."]
-    assert read_facts("").facts == []
-    assert read_facts("Yes it is", min_characters=9).facts == []
-    assert read_facts("Yes it is", min_characters=8).facts == ["Yes it is"]
+    assert parse_reply_facts(reply).facts == ["Please Please Me is an album."]
+    assert parse_reply_facts("").facts == []
+    assert parse_reply_facts("Yes it is", min_characters=9).facts == []
+    assert parse_reply_facts("Yes it is", min_characters=8).facts == ["Yes it is"]
 
 
 def test_duplicates_are_removed_over_the_response_and_facts_beyond_the_cap_cut() -> None:
-    assert distinct([["a", "b", "a"], ["b", "c"], []]) == ([["a", "b"], ["c"], []], 2, 0)
+    assert remove_repeated_decomposed_facts([["a", "b", "a"], ["b", "c"], []]) == ([["a", "b"], ["c"], []], 2, 0)
     many = [[f"fact {i}" for i in range(40)], ["fact 3", *(f"more {i}" for i in range(40))]]
-    kept, n_duplicates, n_cut = distinct(many)
+    kept, n_duplicates, n_cut = remove_repeated_decomposed_facts(many)
     assert [len(one) for one in kept] == [40, 10]
     assert (n_duplicates, n_cut) == (1, 30)
     assert kept[1] == [f"more {i}" for i in range(10)]
-    assert distinct([["a", "b", "c"]], max_facts=2) == ([["a", "b"]], 0, 1)
+    assert remove_repeated_decomposed_facts([["a", "b", "c"]], max_facts=2) == ([["a", "b"]], 0, 1)
 
 
 # ---------------------------------------------------------------------------------------------------- verification
 
 
 def test_the_prompt_has_the_passages_in_reverse_order_byte_for_byte() -> None:
-    assert prompt("Ada Fenn", "Ada Fenn", ["Best one.", "Second one"], " She was a miller. ") == (
+    assert make_fact_verification_prompt(
+        "Ada Fenn", "Ada Fenn", ["Best one.", "Second one"], " She was a miller. "
+    ) == (
         "Answer the question about Ada Fenn based on the given context.\n\n"
         "Title: Ada Fenn\nText: Second one\n\nTitle: Ada Fenn\nText: Best one.\n\n"
         "Input: She was a miller. True or False?\nOutput:"
@@ -217,13 +247,13 @@ def test_the_prompt_has_the_passages_in_reverse_order_byte_for_byte() -> None:
     ("passage", "end"), [("no stop", "no stop."), ("stop!", "stop!"), ('in "quotes"', 'in "quotes"')]
 )
 def test_a_context_without_punctuation_at_its_end_gets_a_full_stop(passage: str, end: str) -> None:
-    assert f"Text: {end}\n\nInput:" in prompt("T", "T", [passage, "other"], "fact")
+    assert f"Text: {end}\n\nInput:" in make_fact_verification_prompt("T", "T", [passage, "other"], "fact")
 
 
 def test_the_prompt_equals_the_originals_code_on_real_passages(shared: Path) -> None:
     import string
 
-    from factaudit.knowledge.retrieval import clean
+    from factaudit.knowledge.retrieval import remove_special_tokens
 
     with (shared / "factscore/knowledge/passages_157_entities.jsonl").open(encoding="utf-8") as file:
         for row in map(json.loads, file):
@@ -237,15 +267,20 @@ def test_the_prompt_equals_the_originals_code_on_real_passages(shared: Path) -> 
             if definition[-1] not in string.punctuation:
                 definition += "."
             expected = f"{definition.strip()}\n\nInput: {fact.strip()} True or False?\nOutput:"
-            assert prompt(topic, topic, [clean(text) for text in row["passages"][:5]], fact) == expected
+            assert (
+                make_fact_verification_prompt(
+                    topic, topic, [remove_special_tokens(text) for text in row["passages"][:5]], fact
+                )
+                == expected
+            )
 
 
 def test_the_request_is_deterministic_and_short() -> None:
-    asked = request("text")
+    asked = make_verification_request("text")
     assert asked.messages == ({"role": "user", "content": "text"},)
     assert asked.params == {"temperature": 0.0, "max_tokens": 50, "logprobs": True, "top_logprobs": 5}
-    assert request("text", logprobs=False).params == {"temperature": 0.0, "max_tokens": 50}
-    assert no_context_prompt(" She won. ") == "She won. True or False?"
+    assert make_verification_request("text", logprobs=False).params == {"temperature": 0.0, "max_tokens": 50}
+    assert make_no_context_prompt(" She won. ") == "She won. True or False?"
 
 
 @pytest.mark.parametrize(
@@ -267,8 +302,11 @@ def test_the_request_is_deterministic_and_short() -> None:
     ],
 )
 def test_the_parsers_truth_table(reply: str, supported: int, parsed: bool) -> None:
-    assert is_supported(reply) == (supported, parsed)
-    original, strict = read(Reply("ok", reply)), read(Reply("ok", reply), "strict")
+    assert parse_true_or_false_verification(reply) == (supported, parsed)
+    original, strict = (
+        parse_verification_reply(ChatReply("ok", reply)),
+        parse_verification_reply(ChatReply("ok", reply), "strict"),
+    )
     assert original.prediction == supported
     assert original.status == strict.status == ("ok" if parsed else "unparsed")
     assert strict.prediction == (supported if parsed else None)
@@ -277,39 +315,48 @@ def test_the_parsers_truth_table(reply: str, supported: int, parsed: bool) -> No
 
 @pytest.mark.parametrize("status", ["refused", "error", "skipped"])
 def test_a_reply_that_is_none_leaves_the_fact_unscored(status: str) -> None:
-    support = read(Reply(status, error="why"))
+    support = parse_verification_reply(ChatReply(status, error="why"))
     assert (support.prediction, support.score, support.status, support.raw) == (None, None, status, "why")
     with pytest.raises(UsageError, match="did you mean 'strict'"):
-        read(Reply("ok", "True"), "strickt")
+        parse_verification_reply(ChatReply("ok", "True"), "strickt")
 
 
 def test_token_probabilities_become_the_score() -> None:
     top = {" True": math.log(0.6), " true": math.log(0.1), "False": math.log(0.2), "Maybe": math.log(0.1)}
-    tokens = (Token("Answer", -0.1, {"True": -3.0}), Token(" True", math.log(0.6), top), Token("False", 0.0))
-    assert p_true(tokens, 1) == pytest.approx(0.7 / 0.9)
-    assert read(Reply("ok", "Answer True", tokens=tokens)).score == pytest.approx(0.7 / 0.9)
-    assert p_true((Token("False", math.log(0.9)),), 0) == 0
-    assert p_true(None, 1) is None
-    assert p_true((Token("Yes", 0.0, {"True": -1.0}),), 1) is None
+    tokens = (
+        ChatReplyToken("Answer", -0.1, {"True": -3.0}),
+        ChatReplyToken(" True", math.log(0.6), top),
+        ChatReplyToken("False", 0.0),
+    )
+    assert verification_true_probability(tokens, 1) == pytest.approx(0.7 / 0.9)
+    assert parse_verification_reply(ChatReply("ok", "Answer True", tokens=tokens)).score == pytest.approx(0.7 / 0.9)
+    assert verification_true_probability((ChatReplyToken("False", math.log(0.9)),), 0) == 0
+    assert verification_true_probability(None, 1) is None
+    assert verification_true_probability((ChatReplyToken("Yes", 0.0, {"True": -1.0}),), 1) is None
 
 
 def test_a_score_never_contradicts_its_prediction() -> None:
     sure, unsure = {"True": math.log(0.993), "False": math.log(0.007)}, {"True": math.log(0.3), "False": math.log(0.7)}
     # The original takes the word that comes last, and so does the score.
     tokens = (
-        Token("The statement is", -0.1),
-        Token(" true", -0.1, sure),
-        Token(", not", -0.1),
-        Token(" false", math.log(0.7), {" True": math.log(0.3)}),
+        ChatReplyToken("The statement is", -0.1),
+        ChatReplyToken(" true", -0.1, sure),
+        ChatReplyToken(", not", -0.1),
+        ChatReplyToken(" false", math.log(0.7), {" True": math.log(0.3)}),
     )
-    both = read(Reply("ok", "The statement is true, not false.", tokens=tokens))
+    both = parse_verification_reply(ChatReply("ok", "The statement is true, not false.", tokens=tokens))
     assert (both.prediction, both.score) == (0, pytest.approx(0.3))
     # A token that was drawn though it was the less likely.
-    drawn = read(Reply("ok", "True", tokens=(Token("True", math.log(0.3), unsure),)))
+    drawn = parse_verification_reply(ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.3), unsure),)))
     assert (drawn.prediction, drawn.score) == (1, None)
     even = {"True": math.log(0.5), "False": math.log(0.5)}
-    assert read(Reply("ok", "True", tokens=(Token("True", math.log(0.5), even),))).score is None
-    assert read(Reply("ok", "False", tokens=(Token("False", math.log(0.5), even),))).score == pytest.approx(0.5)
+    assert (
+        parse_verification_reply(ChatReply("ok", "True", tokens=(ChatReplyToken("True", math.log(0.5), even),))).score
+        is None
+    )
+    assert parse_verification_reply(
+        ChatReply("ok", "False", tokens=(ChatReplyToken("False", math.log(0.5), even),))
+    ).score == pytest.approx(0.5)
 
 
 # ---------------------------------------------------------------------------------------------------- abstention
@@ -330,11 +377,11 @@ def test_a_score_never_contradicts_its_prediction() -> None:
     ],
 )
 def test_abstention(output: str, generic: bool, perplexity: bool) -> None:
-    assert is_abstained(output) is is_abstained(output, "generic") is generic
-    assert is_abstained(output, "perplexity_ai") is perplexity
-    assert not is_abstained(output, "none")
+    assert is_abstaining_response(output) is is_abstaining_response(output, "generic") is generic
+    assert is_abstaining_response(output, "perplexity_ai") is perplexity
+    assert not is_abstaining_response(output, "none")
 
 
 def test_an_unknown_detector_is_refused() -> None:
     with pytest.raises(UsageError, match="did you mean 'generic'"):
-        is_abstained("x", "generik")
+        is_abstaining_response("x", "generik")

@@ -14,14 +14,15 @@ import pandas as pd
 import pytest
 import yaml
 from llm_server import FaultServer, Plan
-from scripted_llm import ScriptedLLM
+from published_server import PublishedFilesServer, read_wiki_pages
+from scripted_llm import ScriptedLLM, answer_two_facts
 
 from factaudit.cli import main
+from factaudit.engines.engine_settings import open_engine_knowledge_source
 from factaudit.engines.factscore.engine import FactScorer
-from factaudit.engines.factscore.settings import load, run
-from factaudit.engines.run import score_files
-from factaudit.engines.settings import open_knowledge
-from factaudit.errors import InputError, UsageError
+from factaudit.engines.factscore.experiment import load_factscore_experiment, run_factscore_experiment
+from factaudit.engines.scoring_run import score_response_files
+from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.tables import read_claims, read_verdicts
 
 PAGES = [
@@ -36,15 +37,8 @@ RESPONSES = [
 ]
 
 
-def answer(prompt: str) -> str:
-    if prompt.startswith("Please breakdown"):
-        sentence = prompt.rstrip("\n").rsplit("independent facts: ", 1)[1]
-        return f"- {sentence}\n- {sentence[:-1]} indeed."
-    return "False" if "wrong" in prompt.rsplit("Input:", 1)[-1] else "True"
-
-
 def plan(body: dict[str, Any], attempt: int) -> Plan:
-    return Plan(text=answer(body["messages"][-1]["content"]), delay=0.002)
+    return Plan(text=answer_two_facts(body["messages"][-1]["content"]), delay=0.002)
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -65,8 +59,10 @@ def bios(tmp_path: Path) -> Path:
 def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, bios: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     said: list[str] = []
-    scorer = FactScorer(open_knowledge(pages, out=out), ScriptedLLM(answer), gamma=0, replicates=50)
-    results = score_files(bios, scorer, out, say=said.append)
+    scorer = FactScorer(
+        open_engine_knowledge_source(pages, out=out), ScriptedLLM(answer_two_facts), gamma=0, replicates=50
+    )
+    results = score_response_files(bios, scorer, out, say=said.append)
     claims = read_claims(out / "claims.parquet")
     verdicts = read_verdicts(out / "verdicts.parquet", claims=claims)
     rows = [json.loads(line) for line in (out / "responses.jsonl").read_text().splitlines()]
@@ -105,9 +101,9 @@ def test_a_run_folder_has_all_that_it_takes_to_question_the_number(pages: Path, 
 
 
 def test_guessed_verdicts_are_told_apart_from_missing_ones(pages: Path, bios: Path, tmp_path: Path) -> None:
-    llm = ScriptedLLM(lambda prompt: answer(prompt) if prompt.startswith("Please") else "Certainly")
-    scorer = FactScorer(open_knowledge(pages, out=tmp_path / "run"), llm, replicates=0)
-    results = score_files(bios, scorer, tmp_path / "run")
+    llm = ScriptedLLM(lambda prompt: answer_two_facts(prompt) if prompt.startswith("Please") else "Certainly")
+    scorer = FactScorer(open_engine_knowledge_source(pages, out=tmp_path / "run"), llm, replicates=0)
+    results = score_response_files(bios, scorer, tmp_path / "run")
     (about,) = results.about["evaluators"]
     assert (about["n_unparsed"], about["n_guessed"], about["n_skipped"]) == (8, 8, 1)
     text = (tmp_path / "run/report.md").read_text(encoding="utf-8")
@@ -117,11 +113,24 @@ def test_guessed_verdicts_are_told_apart_from_missing_ones(pages: Path, bios: Pa
     assert "8 replies hold neither True nor False: their verdicts are guessed, as published." in text
 
 
+def test_where_nothing_is_scored_no_score_is_told(pages: Path, tmp_path: Path) -> None:
+    nobody = write(tmp_path / "nobody.jsonl", [RESPONSES[-1]])
+    said: list[str] = []
+    scorer = FactScorer(
+        open_engine_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts), replicates=0
+    )
+    score_response_files(nobody, scorer, tmp_path / "run", say=said.append)
+    assert "FActScore no score: none of 1 fact has a verdict (retrieval+scripted): 0 of 1 response scored" in said
+    assert not any("0.0000" in line for line in said)
+
+
 def test_untrusted_text_is_escaped_in_the_report(pages: Path, tmp_path: Path) -> None:
     evil = "<script>alert(1)</script> was wrong."
     path = write(tmp_path / "x.jsonl", [{"topic": "Ada Fenn", "output": f"Ada {evil}", "system": "<b>s</b>"}])
-    scorer = FactScorer(open_knowledge(pages, out=tmp_path / "run"), ScriptedLLM(answer), replicates=0)
-    score_files(path, scorer, tmp_path / "run")
+    scorer = FactScorer(
+        open_engine_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts), replicates=0
+    )
+    score_response_files(path, scorer, tmp_path / "run")
     html = (tmp_path / "run/report.html").read_text(encoding="utf-8")
     assert "<script>alert" not in html
     assert "<b>s</b>" not in html
@@ -131,8 +140,8 @@ def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: P
     path = write(
         tmp_path / "x.jsonl", [{"topic": "Ada Fenn", "output": "I'm sorry."}, {"topic": "Ada Fenn", "output": ""}]
     )
-    scorer = FactScorer(open_knowledge(pages, out=tmp_path / "run"), ScriptedLLM(answer))
-    score_files(path, scorer, tmp_path / "run")
+    scorer = FactScorer(open_engine_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts))
+    score_response_files(path, scorer, tmp_path / "run")
     summary = json.loads((tmp_path / "run/summary.json").read_text())
     assert (summary["score"], summary["n_abstained"], summary["n_without_facts"]) == (None, 1, 1)
     assert (tmp_path / "run/report.html").is_file()
@@ -141,9 +150,9 @@ def test_responses_that_all_abstain_still_make_a_report(pages: Path, tmp_path: P
 
 
 def test_the_same_response_in_two_files_is_refused(pages: Path, bios: Path, tmp_path: Path) -> None:
-    scorer = FactScorer(open_knowledge(pages, out=tmp_path), ScriptedLLM(answer))
+    scorer = FactScorer(open_engine_knowledge_source(pages, out=tmp_path), ScriptedLLM(answer_two_facts))
     with pytest.raises(UsageError, match="stands in two of the files"):
-        score_files([bios, bios], scorer, tmp_path / "run")
+        score_response_files([bios, bios], scorer, tmp_path / "run")
 
 
 def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_path: Path) -> None:
@@ -158,8 +167,10 @@ def test_labels_bring_the_audits_and_the_agreement_with_people(pages: Path, tmp_
         {"topic": "Ada Fenn", "output": "Nothing.", "annotations": None},
     ]
     path = write(tmp_path / "gpt.jsonl", rows)
-    scorer = FactScorer(open_knowledge(pages, out=tmp_path / "run"), verifiers=["rouge2", "always-yes"], replicates=50)
-    results = score_files(path, scorer, tmp_path / "run", facts="human")
+    scorer = FactScorer(
+        open_engine_knowledge_source(pages, out=tmp_path / "run"), verifiers=["rouge2", "always-yes"], replicates=50
+    )
+    results = score_response_files(path, scorer, tmp_path / "run", facts="human")
     rates = {row["evaluator"]: row for row in results.audits["rates"] if row["dataset"] == "factscore"}
     assert (rates["rouge2"]["tpr"], rates["rouge2"]["tnr"]) == (1, 1)
     assert rates["always-yes"]["tnr"] == 0
@@ -190,7 +201,7 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, bios: Path, tmp_path: Pat
         "  verifiers: [rouge2, {unigram: {threshold: 0.7}}]\nreplicates: 20\n",
     )
     write(tmp_path / "facts.jsonl", [{"facts": ["She was born in Emberlow."]}] * 4)
-    results = run(path, tmp_path / "run", settings={"seed": 3, "factscore.k": 2})
+    results = run_factscore_experiment(path, tmp_path / "run", settings={"seed": 3, "factscore.k": 2})
     assert results.about["title"] == "Bios"
     assert results.about["seed"] == 3
     assert [row["name"] for row in results.about["evaluators"]] == ["rouge2", "unigram@0.7"]
@@ -217,12 +228,41 @@ def test_an_experiment_runs_from_its_yaml(pages: Path, bios: Path, tmp_path: Pat
 )
 def test_a_wrong_yaml_is_named_by_its_line(bios: Path, tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        load(experiment(tmp_path, text))
+        load_factscore_experiment(experiment(tmp_path, text))
 
 
-def test_the_shipped_experiment_is_whole(root: Path, shared: Path) -> None:
-    found = load(root / "experiments/factscore_labeled.yaml", {"data": str(shared)})
+def test_the_shipped_experiment_is_whole_before_anything_is_fetched(root: Path, folder: Path) -> None:
+    found = load_factscore_experiment(root / "experiments/factscore_labeled.yaml")
     assert len(found.factscore.responses) == 2
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("offline", "message"), [("1", "is not asked: offline"), ("", "127.0.0.1:9/ could not be asked")]
+)
+def test_wikipedia_alone_is_tried_before_anything_is_paid_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offline: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTSCORE_DB_PATH", raising=False)
+    monkeypatch.setenv("FACTAUDIT_WIKIPEDIA_API", "http://127.0.0.1:9/")
+    monkeypatch.setenv("FACTAUDIT_OFFLINE", offline)
+    source = open_engine_knowledge_source(missing="wikipedia", out=tmp_path / "run")
+    with pytest.raises(FactauditError, match=message):
+        source.check_topics(["Ada Fenn", "Tobin Reyce"])
+
+
+def test_all_pages_can_come_from_wikipedia(
+    published: PublishedFilesServer, shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FACTSCORE_DB_PATH", raising=False)
+    source = open_engine_knowledge_source(missing="wikipedia", out=tmp_path / "run")
+    topic = next(iter(read_wiki_pages(shared)))
+    source.check_topics([topic])
+    assert source.find_page(topic)[1] == "ok"
+    assert source.find_page("Nobody Known")[1] == "skipped"
+    assert sum(published.asked.values()) == 3
 
 
 # ---------------------------------------------------------------------------------------------- the real client
@@ -230,14 +270,14 @@ def test_the_shipped_experiment_is_whole(root: Path, shared: Path) -> None:
 #: Imports once, then forks for each line it reads: {arguments, stderr} in, the process's id and how it ended out.
 SERVER = """
 import json, os, sys, traceback
-from factaudit.engines.factscore.settings import ScoreExperiment, run
+from factaudit.engines.factscore.experiment import FactScoreExperiment, run_factscore_experiment
 for line in sys.stdin:
     told = json.loads(line)
     child = os.fork()
     if child == 0:
         os.dup2(os.open(told["stderr"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
         try:
-            run(ScoreExperiment(factscore=told["settings"], replicates=20), told["out"])
+            run_factscore_experiment(FactScoreExperiment(factscore=told["settings"], replicates=20), told["out"])
         except BaseException:
             traceback.print_exc()
             os._exit(1)

@@ -13,9 +13,16 @@ import pytest
 
 from factaudit.cli import main
 from factaudit.errors import FactauditError, UsageError
-from factaudit.files import TEMPORARY, Journal, atomic, clear_away, held, spare
-from factaudit.llm.cache import Cache
-from factaudit.runfolder import opened
+from factaudit.files import (
+    TEMPORARY_PREFIX,
+    JsonLinesJournal,
+    check_outputs_spare_inputs,
+    delete_abandoned_temporaries,
+    hold_folder_lock,
+    replace_file_atomically,
+)
+from factaudit.llm.reply_cache import ReplyCache
+from factaudit.run_folder import hold_run_folder
 from factaudit.tables import validate_claims, validate_verdicts, write_table
 
 
@@ -36,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "soft.jsonl").symlink_to(tmp_path / "claims.jsonl")
     (tmp_path / "experiment.schema.json").write_text("[]")
     (tmp_path / "sub").mkdir()
-    Cache(tmp_path / "cache.sqlite").close()
+    ReplyCache(tmp_path / "cache.sqlite").close()
     return tmp_path
 
 
@@ -54,8 +61,8 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         "judge soft.jsonl --evaluator rouge2 --out claims.jsonl",
         "judge claims.jsonl --evaluator stored:path=verdicts.parquet --out verdicts.parquet",
         "judge claims.jsonl --evaluator chunked:evaluator=stored:path=verdicts.parquet --out verdicts.parquet",
-        "adjust claims.jsonl verdicts.jsonl --calibrate x --out claims.jsonl",
-        "adjust claims.jsonl verdicts.jsonl --calibrate x --out verdicts.jsonl",
+        "estimate claims.jsonl verdicts.jsonl --calibrate x --out claims.jsonl",
+        "estimate claims.jsonl verdicts.jsonl --calibrate x --out verdicts.jsonl",
         "convert llm-aggrefact claims.jsonl --out claims.jsonl",
         "convert llm-aggrefact claims.jsonl --out new.csv --verdicts claims.jsonl",
         "convert llm-aggrefact claims.jsonl --out new.csv --verdicts new.csv",
@@ -66,17 +73,17 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         "run experiment.yaml --out .",
         "run experiment.lock.yaml --out .",
         "score responses.jsonl --knowledge pages.jsonl --verifier rouge2 --out .",
-        "dscore responses.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper heuristic --out .",
+        "score --people responses.jsonl --knowledge pages.jsonl --verifier rouge2 --grouper heuristic --out .",
         "knowledge build pages.jsonl --out pages.jsonl",
-        "cache export cache.sqlite --file cache.sqlite",
-        "ambigbio generate responses.jsonl --knowledge pages.jsonl --llm m --out responses.jsonl",
-        "ambigbio generate responses.jsonl --knowledge pages.jsonl --llm m --out pages.jsonl",
+        "cache --export cache.sqlite --file cache.sqlite",
+        "knowledge build --ambigbio responses.jsonl --knowledge pages.jsonl --llm m --out responses.jsonl",
+        "knowledge build --ambigbio responses.jsonl --knowledge pages.jsonl --llm m --out pages.jsonl",
         "inspect claims.jsonl --write claims.jsonl",
-        "init claims.jsonl --out claims.jsonl --force",
         "init experiment.schema.json --out sub/../new.yaml",
         "diff . sub --out claims.jsonl",
-        "plan claims.jsonl verdicts.jsonl --out verdicts.jsonl",
+        "sample --plan claims.jsonl verdicts.jsonl --out verdicts.jsonl",
         "sample claims.parquet verdicts.parquet --budget 1 --out verdicts.parquet",
+        "triage queue.csv verdicts.parquet --out .",
         "labels claims.jsonl --out claims.jsonl",
     ],
 )
@@ -93,9 +100,9 @@ def test_no_command_writes_over_what_it_reads(folder, monkeypatch, capsys, comma
 
 def test_names_that_only_look_alike_are_others(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    spare(["claims.jsonl"], "sub/claims.jsonl", "claims.jsonl.gz", None)
+    check_outputs_spare_inputs(["claims.jsonl"], "sub/claims.jsonl", "claims.jsonl.gz", None)
     with pytest.raises(UsageError, match="written twice"):
-        spare([], "a.csv", "./a.csv")
+        check_outputs_spare_inputs([], "a.csv", "./a.csv")
 
 
 # ------------------------------------------------------------------------------------------ the run folder
@@ -105,7 +112,7 @@ def outside(tmp_path: Path) -> Path:
     """A folder of the user's beside the run folder, with files that look like ours."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    for name in ("lock", "calls.json", "notes.txt", "a.json", f"{TEMPORARY}0-1.csv", "rates.csv"):
+    for name in ("lock", "calls.json", "notes.txt", "a.json", f"{TEMPORARY_PREFIX}0-1.csv", "rates.csv"):
         (elsewhere / name).write_text("{}")
     return elsewhere
 
@@ -122,7 +129,7 @@ def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
     names = ["../../elsewhere/notes.txt", "/etc/hostname", str(elsewhere / "a.json"), "tables/../../../notes.txt"]
     manifest.write_text(json.dumps([*names, 7, "claims.parquet", "tables/gone.csv", ".work/lock"]))
     (run / "tables" / "gone.csv").write_text("of an earlier run")
-    other = run / "inside" / f"{TEMPORARY}1-2.csv"
+    other = run / "inside" / f"{TEMPORARY_PREFIX}1-2.csv"
     other.parent.mkdir()
     other.write_text("another program's")
     before = contents(elsewhere)
@@ -137,7 +144,7 @@ def test_a_run_deletes_nothing_but_its_own(folder, monkeypatch):
 @pytest.mark.parametrize("damaged", ["", "{", "7", '{"a": 1}', "\udcff"])
 def test_a_damaged_manifest_stops_nothing(folder, damaged):
     run = folder / "run"
-    with opened(run) as work:
+    with hold_run_folder(run) as work:
         (work / "rendered.json").write_text(damaged, errors="surrogateescape")
     with pytest.raises(SystemExit) as stop:
         main(["audit", str(folder / "claims.jsonl"), str(folder / "verdicts.jsonl"), "--out", str(run)])
@@ -163,7 +170,7 @@ def test_a_link_does_not_lead_out_of_the_run_folder(folder, capsys, link):
 def test_the_run_folder_itself_may_be_a_link(folder):
     (folder / "real").mkdir()
     (folder / "run").symlink_to(folder / "real")
-    with opened(folder / "run"):
+    with hold_run_folder(folder / "run"):
         assert (folder / "real" / ".work" / "lock").exists()
 
 
@@ -172,22 +179,22 @@ def test_locks_and_journals_are_not_written_through_links(tmp_path):
     (tmp_path / "held").mkdir()
     (tmp_path / "held" / "lock").symlink_to(elsewhere / "notes.txt")
     (tmp_path / "journal.jsonl").symlink_to(elsewhere / "notes.txt")
-    with pytest.raises(FactauditError, match="is a link"), held(tmp_path / "held", "it"):
+    with pytest.raises(FactauditError, match="is a link"), hold_folder_lock(tmp_path / "held", "it"):
         pass
     with pytest.raises(FactauditError, match="is a link"):
-        Journal(tmp_path / "journal.jsonl", print)
+        JsonLinesJournal(tmp_path / "journal.jsonl", print)
     assert (elsewhere / "notes.txt").read_text() == "{}"
 
 
 def test_what_a_living_process_writes_is_left(tmp_path):
-    with atomic(tmp_path / "mine.csv") as mine:
+    with replace_file_atomically(tmp_path / "mine.csv") as mine:
         mine.write_text("begun")
         ended = subprocess.Popen([sys.executable, "-c", ""])
         ended.wait()
-        left = [tmp_path / f"{TEMPORARY}{ended.pid}-a.csv", tmp_path / f"{TEMPORARY}abc.csv"]
+        left = [tmp_path / f"{TEMPORARY_PREFIX}{ended.pid}-a.csv", tmp_path / f"{TEMPORARY_PREFIX}abc.csv"]
         for path in left:
             path.write_text("half")
-        clear_away(tmp_path.iterdir())
+        delete_abandoned_temporaries(tmp_path.iterdir())
         assert [path for path in left if path.exists()] == []
         assert mine.exists()
     assert os.listdir(tmp_path) == ["mine.csv"]

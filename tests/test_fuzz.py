@@ -12,12 +12,12 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factaudit.engines.responses import ANNOTATED, read_responses
+from factaudit.engines.responses import ANNOTATED_FACT_SOURCES, read_response_file
 from factaudit.errors import FactauditError, InputError
-from factaudit.experiment import engine_of, load
-from factaudit.intake.load import load as load_tables
-from factaudit.knowledge.build import build
+from factaudit.experiment import find_experiment_engine, read_experiment
+from factaudit.intake.table_loading import load_tables as load_tables
 from factaudit.knowledge.docdb import DocDB
+from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.tables import read_claims, read_verdicts
 
 CLAIM = {"dataset": "D", "claim": "It rains.", "doc": "Rain.", "label": 1, "system": "s"}
@@ -118,8 +118,8 @@ def test_any_experiment_is_loaded_or_refused_with_its_line(tmp_path: Path, exper
     (tmp_path / "claims.jsonl").write_text(jsonl([CLAIM]))
     path = written(tmp_path / "e.yaml", yaml.safe_dump(experiment, allow_unicode=True), how)
     try:
-        engine = engine_of(path)
-        (load if engine is None else engine.load)(path)
+        engine = find_experiment_engine(path)
+        (read_experiment if engine is None else engine.load)(path)
     except FactauditError as error:
         named(error, path)
 
@@ -129,7 +129,7 @@ def test_any_experiment_is_loaded_or_refused_with_its_line(tmp_path: Path, exper
 def test_any_text_is_yaml_or_refused(tmp_path: Path, text: str) -> None:
     path = written(tmp_path / "e.yaml", text, None)
     with pytest.raises(FactauditError) as caught:
-        load(path)  # none of these has claims
+        read_experiment(path)  # none of these has claims
     named(caught.value, path)
 
 
@@ -194,11 +194,11 @@ RESPONSE = {
 
 
 @QUICK
-@given(st.lists(rows(RESPONSE, ("output",)), max_size=3), MANGLED, st.sampled_from([None, *ANNOTATED]))
+@given(st.lists(rows(RESPONSE, ("output",)), max_size=3), MANGLED, st.sampled_from([None, *ANNOTATED_FACT_SOURCES]))
 def test_any_file_of_responses_is_read_or_refused(tmp_path: Path, items: list[Any], how: Any, facts: Any) -> None:
     path = written(tmp_path / "r.jsonl", jsonl(items), how)
     try:
-        read_responses(path, facts=facts)
+        read_response_file(path, facts=facts)
     except FactauditError as error:
         named(error, path)
 
@@ -219,7 +219,7 @@ def test_any_pages_become_a_knowledge_source_or_are_refused(tmp_path: Path, item
     for old in tmp_path.glob("pages.db*"):
         old.unlink()
     try:
-        build(path, made)
+        build_knowledge_source(path, made)
     except FactauditError as error:
         named(error, path)
         assert not made.exists()

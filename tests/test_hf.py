@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +13,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import tiny_models
+from tiny_models import judged, sentences
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators import hf
-from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators import transformers_models
+from factaudit.evaluators.base import Claim
 from factaudit.evaluators.judging import judge
-from factaudit.evaluators.minicheck import MiniCheck, published_chunks
-from factaudit.evaluators.nli import NLI, entailment
-from factaudit.evaluators.registry import entries, make_evaluator
+from factaudit.evaluators.minicheck import MiniCheckEvaluator, split_minicheck_chunks
+from factaudit.evaluators.nli import NLIEvaluator, find_nli_entailment_label
+from factaudit.evaluators.registry import list_evaluators, make_evaluator
 from factaudit.tables import validate_claims
-from factaudit.text.chunks import chunk, words
+from factaudit.text.chunks import count_words, split_into_chunks
+
+# One process loads torch.
+pytestmark = pytest.mark.xdist_group("torch")
 
 NLI_LABELS = {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}
-
-
-def sentences(rng: random.Random, n: int) -> str:
-    return " ".join(" ".join(rng.choices(tiny_models.WORDS, k=rng.randint(4, 12))).capitalize() + "." for _ in range(n))
 
 
 def some_claims(n: int = 24, seed: int = 1) -> list[Claim]:
@@ -41,12 +41,6 @@ def some_claims(n: int = 24, seed: int = 1) -> list[Claim]:
             docs[-1] if shared else "\n".join(sentences(rng, rng.choice([1, 4, 9])) for _ in range(1 + number % 2))
         )
     return [Claim(f"c{number}", sentences(rng, 1), doc) for number, doc in enumerate(docs)]
-
-
-def judged(evaluator: MiniCheck | NLI, claims: Iterable[Claim]) -> dict[str, Verdict]:
-    found = list(evaluator.judge(claims))
-    assert len({verdict.claim_id for verdict in found}) == len(found)
-    return {verdict.claim_id: verdict for verdict in found}
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +93,7 @@ def test_minicheck_equals_a_plain_loop(folders, kind, size, batch_size):
 
     tokenizer = AutoTokenizer.from_pretrained(folders[kind])
     claims = some_claims()
-    found = judged(MiniCheck(str(folders[kind]), size=size, batch_size=batch_size), claims)
+    found = judged(MiniCheckEvaluator(str(folders[kind]), size=size, batch_size=batch_size), claims)
     boundary = {"roberta": "</s>", "deberta": "[SEP]", "t5": "</s>"}[kind]
 
     def count(text: str) -> int:
@@ -112,7 +106,7 @@ def test_minicheck_equals_a_plain_loop(folders, kind, size, batch_size):
     plain = one_by_one(folders[kind], answers)
     chunked = 0
     for claim in claims:
-        chunks = published_chunks(claim.doc, size, count)
+        chunks = split_minicheck_chunks(claim.doc, size, count)
         chunked += len(chunks) > 1
         prefix = "predict: " if kind == "t5" else ""
         texts = [(f"{prefix}{text}{boundary}{claim.claim}",) for text in chunks]
@@ -124,13 +118,23 @@ def test_minicheck_equals_a_plain_loop(folders, kind, size, batch_size):
 
 
 def test_chunks_are_as_published():
-    doc = "One two three. Four five.\nSix seven eight nine.\n\nTen."
-    assert published_chunks(doc, 100, words) == ["One two three. Four five.\nSix seven eight nine.\n\n Ten."]
-    assert published_chunks(doc, 5, words) == ["One two three. Four five.", "Six seven eight nine.\n\n Ten."]
-    assert published_chunks(doc, 3, words) == ["One two three.", "Four five.", "Six seven eight nine.", "Ten."]
+    doc = "One two three. Four five.\nSix seven eight confusion_counts.\n\nTen."
+    assert split_minicheck_chunks(doc, 100, count_words) == [
+        "One two three. Four five.\nSix seven eight confusion_counts.\n\n Ten."
+    ]
+    assert split_minicheck_chunks(doc, 5, count_words) == [
+        "One two three. Four five.",
+        "Six seven eight confusion_counts.\n\n Ten.",
+    ]
+    assert split_minicheck_chunks(doc, 3, count_words) == [
+        "One two three.",
+        "Four five.",
+        "Six seven eight confusion_counts.",
+        "Ten.",
+    ]
     # The break between lines has no word, but it has a token.
-    assert published_chunks(doc, 5, lambda text: max(1, words(text)))[0] == "One two three. Four five."
-    assert published_chunks(" \n ", 5, words) == []
+    assert split_minicheck_chunks(doc, 5, lambda text: max(1, count_words(text)))[0] == "One two three. Four five."
+    assert split_minicheck_chunks(" \n ", 5, count_words) == []
 
 
 @pytest.mark.hf
@@ -138,13 +142,13 @@ def test_published_sizes_are_the_defaults(folders):
     rng = random.Random(3)
     doc = sentences(rng, 150)  # 1,200 words or so
     for kind, size in (("roberta", None), ("deberta", 400), ("t5", 500)):
-        evaluator = MiniCheck(str(folders[kind]))
+        evaluator = MiniCheckEvaluator(str(folders[kind]))
         found = judged(evaluator, [Claim("a", "The mill.", doc)])["a"]
         loaded = evaluator._loaded
         assert loaded is not None
         if size is not None:
-            count = words if kind == "t5" else loaded.model.count
-            assert len(found.chunk_scores) == len(published_chunks(doc, size, count)) > 1
+            count = count_words if kind == "t5" else loaded.model.count_tokens
+            assert len(found.chunk_scores) == len(split_minicheck_chunks(doc, size, count)) > 1
         assert loaded.max_length == {"roberta": 128, "deberta": 2048, "t5": 2048}[kind]
 
 
@@ -153,10 +157,10 @@ def test_a_chunk_is_counted_in_the_models_own_tokens_where_asked(folders):
     doc = sentences(random.Random(3), 60)
     found = {}
     for unit in ("published", "tokens", "words"):
-        evaluator = MiniCheck(str(folders["t5"]), size=100, unit=unit)
+        evaluator = MiniCheckEvaluator(str(folders["t5"]), size=100, unit=unit)
         found[unit] = judged(evaluator, [Claim("a", "The mill.", doc)])["a"].chunk_scores
-        count = evaluator._loaded.model.count if unit == "tokens" else words
-        assert len(found[unit]) == len(published_chunks(doc, 100, count)) > 1
+        count = evaluator._loaded.model.count_tokens if unit == "tokens" else count_words
+        assert len(found[unit]) == len(split_minicheck_chunks(doc, 100, count)) > 1
         assert ("unit" in evaluator.signature) == (unit != "published")
     assert found["published"] == found["words"]
     assert len(found["tokens"]) > len(found["words"])
@@ -166,15 +170,15 @@ def test_a_chunk_is_counted_in_the_models_own_tokens_where_asked(folders):
 
 @pytest.mark.hf
 def test_support_tokens_are_looked_up_and_checked(folders, tmp_path):
-    evaluator = MiniCheck(str(folders["t5"]))
+    evaluator = MiniCheckEvaluator(str(folders["t5"]))
     judged(evaluator, [Claim("a", "The mill.", "The mill.")])
     tokenizer = evaluator._loaded.model.tokenizer
-    assert tokenizer.convert_ids_to_tokens(list(evaluator._loaded.answers)) == ["▁", "▁1"]
+    assert tokenizer.convert_ids_to_tokens(list(evaluator._loaded.answer_tokens)) == ["▁", "▁1"]
     # Here both answers begin with "▁"; there neither is known.
     for name, answers in (("same", ("0", "1")), ("unknown", ())):
         folder = tiny_models.t5(tmp_path / name, answers)
         with pytest.raises(FactauditError, match="cannot tell the answers '0' and '1'"):
-            judged(MiniCheck(str(folder)), some_claims(1))
+            judged(MiniCheckEvaluator(str(folder)), some_claims(1))
 
 
 @pytest.mark.hf
@@ -183,7 +187,7 @@ def test_a_long_input_loses_neither_claim_nor_document(folders):
     # One sentence of about 150 words: more than the model's 128 tokens.
     doc = " ".join(rng.choices(tiny_models.WORDS, k=150)).capitalize() + "."
     claim = Claim("a", sentences(rng, 2), doc)
-    evaluator = MiniCheck(str(folders["roberta"]))
+    evaluator = MiniCheckEvaluator(str(folders["roberta"]))
     verdict = judged(evaluator, [claim])["a"]
     assert verdict.status == "ok"
     encoded = evaluator._loaded.encode(claim)
@@ -199,8 +203,11 @@ def test_a_long_input_loses_neither_claim_nor_document(folders):
 @pytest.mark.parametrize("kind", ["roberta", "bert-nli"])
 def test_a_claim_that_leaves_no_room_is_an_error_of_that_claim(folders, kind):
     rng = random.Random(5)
-    make = NLI if kind.endswith("nli") else MiniCheck
-    claims = [Claim("long", sentences(rng, 30), sentences(rng, 30)), Claim("short", "The mill.", sentences(rng, 30))]
+    make = NLIEvaluator if kind.endswith("nli") else MiniCheckEvaluator
+    claims = [
+        Claim("long", sentences(rng, 30), sentences(rng, 30)),
+        Claim("short", "The mill.", sentences(rng, 30)),
+    ]
     found = judged(make(str(folders[kind])), claims)
     assert (found["long"].status, found["long"].score) == ("error", None)
     assert "the claim has" in found["long"].raw
@@ -211,7 +218,7 @@ def test_a_claim_that_leaves_no_room_is_an_error_of_that_claim(folders, kind):
 @pytest.mark.hf
 @pytest.mark.parametrize("kind", ["roberta", "deberta", "t5", "bert-nli"])
 def test_the_boundary_in_a_text_is_only_text(folders, kind):
-    make = NLI if kind.endswith("nli") else MiniCheck
+    make = NLIEvaluator if kind.endswith("nli") else MiniCheckEvaluator
     evaluator = make(str(folders[kind]))
     mark = "[SEP]" if kind in {"deberta", "bert-nli"} else "</s>"
     plain, forged = Claim("a", "The mill.", "The sea."), Claim("b", f"The mill. {mark}The mill.", f"The {mark} sea.")
@@ -233,7 +240,7 @@ def test_nli_equals_a_plain_loop(folders, kind, label, batch_size):
     from transformers import AutoTokenizer
 
     claims = some_claims()
-    evaluator = NLI(str(folders[kind]), batch_size=batch_size)
+    evaluator = NLIEvaluator(str(folders[kind]), batch_size=batch_size)
     found = judged(evaluator, claims)
     tokenizer = AutoTokenizer.from_pretrained(folders[kind])
 
@@ -246,7 +253,7 @@ def test_nli_equals_a_plain_loop(folders, kind, label, batch_size):
     for claim in claims:
         room = limit - special - count(claim.claim)
         # Chunks are cut to a multiple of 32 tokens, for claims of other lengths to share them.
-        chunks = [claim.doc] if count(claim.doc) <= room else chunk(claim.doc, room // 32 * 32, count)
+        chunks = [claim.doc] if count(claim.doc) <= room else split_into_chunks(claim.doc, room // 32 * 32, count)
         expected = plain([(text, claim.claim) for text in chunks])[:, label]
         assert found[claim.claim_id].chunk_scores == pytest.approx(expected, abs=1e-5)
         assert found[claim.claim_id].score == max(found[claim.claim_id].chunk_scores)
@@ -258,7 +265,7 @@ def test_nli_equals_a_plain_loop(folders, kind, label, batch_size):
 @pytest.mark.hf
 def test_nli_without_chunks_cuts_off_the_end_of_the_document(folders):
     claims = some_claims()
-    evaluator = NLI(str(folders["bert-nli"]), chunks=False)
+    evaluator = NLIEvaluator(str(folders["bert-nli"]), chunks=False)
     found = judged(evaluator, claims)
     cut = 0
     for claim in claims:
@@ -274,12 +281,12 @@ def test_nli_without_chunks_cuts_off_the_end_of_the_document(folders):
 @pytest.mark.hf
 def test_nli_chunks_of_a_given_size(folders):
     claims = some_claims()
-    evaluator = NLI(str(folders["roberta-nli"]), size=40)
+    evaluator = NLIEvaluator(str(folders["roberta-nli"]), size=40)
     found = judged(evaluator, claims)
     for claim in claims:
-        chunks = evaluator._loaded.cut(claim.doc, 40)
+        chunks = evaluator._loaded.split_document(claim.doc, 40)
         assert len(found[claim.claim_id].chunk_scores) == len(chunks)
-        assert all(evaluator._loaded.model.count(text) <= 40 for text in chunks)
+        assert all(evaluator._loaded.model.count_tokens(text) <= 40 for text in chunks)
 
 
 @pytest.mark.parametrize(
@@ -293,13 +300,13 @@ def test_nli_chunks_of_a_given_size(folders):
     ],
 )
 def test_the_entailment_label_is_found_by_its_whole_name(labels, wanted, expected):
-    assert entailment(labels, wanted, "m") == expected
+    assert find_nli_entailment_label(labels, wanted, "m") == expected
 
 
 @pytest.mark.parametrize("labels", [{0: "LABEL_0", 1: "LABEL_1"}, {0: "not_entailment", 1: "other"}])
 def test_a_model_without_the_label_is_refused(labels):
     with pytest.raises(FactauditError, match="no label 'entailment'") as error:
-        entailment(labels, "entailment", "m")
+        find_nli_entailment_label(labels, "entailment", "m")
     assert all(name in str(error.value) for name in labels.values())
     assert "label=NAME" in str(error.value)
 
@@ -308,7 +315,7 @@ def test_a_model_without_the_label_is_refused(labels):
 
 
 @pytest.mark.hf
-@pytest.mark.parametrize(("make", "kind"), [(MiniCheck, "roberta"), (NLI, "bert-nli")])
+@pytest.mark.parametrize(("make", "kind"), [(MiniCheckEvaluator, "roberta"), (NLIEvaluator, "bert-nli")])
 def test_documents_that_are_missing_or_blank(folders, make, kind):
     claims = [Claim("none", "The mill.", None), Claim("blank", "The mill.", " \n "), Claim("empty", "The mill.", "")]
     found = judged(make(str(folders[kind])), claims)
@@ -318,7 +325,7 @@ def test_documents_that_are_missing_or_blank(folders, make, kind):
 
 
 @pytest.mark.hf
-@pytest.mark.parametrize(("make", "kind"), [(MiniCheck, "roberta"), (NLI, "bert-nli")])
+@pytest.mark.parametrize(("make", "kind"), [(MiniCheckEvaluator, "roberta"), (NLIEvaluator, "bert-nli")])
 def test_claims_are_read_as_they_are_needed(folders, make, kind):
     read = 0
 
@@ -340,7 +347,7 @@ def test_claims_are_read_as_they_are_needed(folders, make, kind):
 @pytest.mark.hf
 def test_scores_do_not_depend_on_the_order_of_the_claims(folders):
     claims = some_claims()
-    evaluator = MiniCheck(str(folders["deberta"]), size=60, batch_size=3)
+    evaluator = MiniCheckEvaluator(str(folders["deberta"]), size=60, batch_size=3)
     first, second = judged(evaluator, claims), judged(evaluator, reversed(claims))
     for claim in claims:
         assert first[claim.claim_id].chunk_scores == pytest.approx(second[claim.claim_id].chunk_scores, abs=1e-5)
@@ -359,7 +366,7 @@ def test_a_whole_table_by_name(folders):
     )
     assert len(verdicts) == 18
     assert set(verdicts["status"]) == {"ok"}
-    expected = judged(MiniCheck(str(folders["t5"]), size=30), some_claims(9))
+    expected = judged(MiniCheckEvaluator(str(folders["t5"]), size=30), some_claims(9))
     mine = verdicts[verdicts["evaluator"] == "mc"]
     assert dict(zip(mine["claim_id"], mine["score"], strict=True)) == pytest.approx(
         {claim_id: verdict.score for claim_id, verdict in expected.items()}, abs=1e-6
@@ -368,11 +375,11 @@ def test_a_whole_table_by_name(folders):
 
 @pytest.mark.hf
 def test_a_probability_that_is_no_number_is_an_error_of_its_claim():
-    inputs: dict[str, list[hf.Encoding]] = {
+    inputs: dict[str, list[transformers_models.Encoding]] = {
         "a": [{"input_ids": [1]}, {"input_ids": [1, 2]}],
         "b": [{"input_ids": [1, 2, 3]}],
     }
-    found = hf.judge(
+    found = transformers_models.judge_by_transformers_chunks(
         [Claim("a", "x", "y"), Claim("b", "x", "y")],
         lambda claim: inputs[claim.claim_id],
         lambda batch: [float("nan") if len(one["input_ids"]) == 2 else 0.7 for one in batch],
@@ -389,23 +396,23 @@ def test_signatures_follow_what_changes_verdicts(folders, tmp_path):
 
     folder = tmp_path / "roberta"
     shutil.copytree(folders["roberta"], folder)
-    plain = MiniCheck(str(folder)).signature
-    assert plain == MiniCheck(str(folders["roberta"]), batch_size=2, device="cpu").signature
+    plain = MiniCheckEvaluator(str(folder)).signature
+    assert plain == MiniCheckEvaluator(str(folders["roberta"]), batch_size=2, device="cpu").signature
     assert plain.startswith("minicheck|files:")
-    assert plain != MiniCheck(str(folder), size=300).signature
+    assert plain != MiniCheckEvaluator(str(folder), size=300).signature
     tiny_models.roberta_classifier(folder, positions=100)
-    assert plain != MiniCheck(str(folder)).signature
-    evaluator = MiniCheck(str(folder))
+    assert plain != MiniCheckEvaluator(str(folder)).signature
+    evaluator = MiniCheckEvaluator(str(folder))
     judged(evaluator, some_claims(1))
     assert evaluator.provenance == {"model": str(folder), "commit": None}
 
 
 def test_signatures_of_models_on_the_hub():
-    assert MiniCheck().signature == "minicheck|model:lytang/MiniCheck-Flan-T5-Large|revision:main"
-    assert MiniCheck("roberta-large", revision="abc", size=300).signature == (
+    assert MiniCheckEvaluator().signature == "minicheck|model:lytang/MiniCheck-Flan-T5-Large|revision:main"
+    assert MiniCheckEvaluator("roberta-large", revision="abc", size=300).signature == (
         "minicheck|model:lytang/MiniCheck-RoBERTa-Large|revision:abc|size:300"
     )
-    assert NLI("a/b", label="Supports").signature == "nli|chunks:true|label:supports|model:a/b|revision:main"
+    assert NLIEvaluator("a/b", label="Supports").signature == "nli|chunks:true|label:supports|model:a/b|revision:main"
 
 
 def test_making_one_imports_no_model_code():
@@ -419,12 +426,12 @@ def test_making_one_imports_no_model_code():
 
 
 def test_the_listing_names_the_extra():
-    listed = entries()
+    listed = list_evaluators()
     assert all("[hf]" in listed[name].needs for name in ("minicheck", "nli"))
 
 
 @pytest.mark.parametrize("module", ["torch", "transformers"])
-@pytest.mark.parametrize("make", [MiniCheck, NLI])
+@pytest.mark.parametrize("make", [MiniCheckEvaluator, NLIEvaluator])
 def test_without_the_extra_it_says_what_to_install(monkeypatch, make, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(UsageError, match=r"pip install 'factaudit\[hf\]'"):
@@ -440,11 +447,11 @@ def test_options_out_of_range_are_refused(name, options):
 
 def test_a_size_without_chunks_is_refused():
     with pytest.raises(UsageError, match="chunks=false"):
-        NLI("m", chunks=False, size=3)
+        NLIEvaluator("m", chunks=False, size=3)
 
 
 @pytest.mark.hf
-@pytest.mark.parametrize("make", [MiniCheck, NLI])
+@pytest.mark.parametrize("make", [MiniCheckEvaluator, NLIEvaluator])
 def test_what_is_no_model_is_refused(tmp_path, folders, make, monkeypatch):
     import torch
     from safetensors.torch import load_file, save_file
@@ -489,19 +496,19 @@ def test_how_many_positions_an_architecture_has(kind, expected):
 
     with torch.device("meta"):
         model = AutoModelForSequenceClassification.from_config(AutoConfig.for_model(kind))
-    assert hf.Model(model, None, "cpu", None).positions == expected
+    assert transformers_models.TransformersModel(model, None, "cpu", None).max_positions == expected
 
 
 @pytest.mark.hf
 def test_settings_that_the_model_cannot_have_are_refused(folders, tmp_path):
     claims = some_claims(1)
     with pytest.raises(FactauditError, match="expected 2 classes, found 3"):
-        judged(MiniCheck(str(folders["bert-nli"])), claims)
+        judged(MiniCheckEvaluator(str(folders["bert-nli"])), claims)
     with pytest.raises(UsageError, match="reads 128 tokens, found max_length 500"):
-        judged(MiniCheck(str(folders["roberta"]), max_length=500), claims)
+        judged(MiniCheckEvaluator(str(folders["roberta"]), max_length=500), claims)
     with pytest.raises(UsageError, match="reads 64 tokens, found max_length 500"):
-        judged(NLI(str(folders["bert-nli"]), max_length=500), claims)
+        judged(NLIEvaluator(str(folders["bert-nli"]), max_length=500), claims)
     with pytest.raises(UsageError, match="the device 'quantum' cannot be used"):
-        judged(MiniCheck(str(folders["roberta"]), device="quantum"), claims)
+        judged(MiniCheckEvaluator(str(folders["roberta"]), device="quantum"), claims)
     with pytest.raises(FactauditError, match=r"has: LABEL_0, LABEL_1"):
-        judged(NLI(str(folders["roberta"])), claims)
+        judged(NLIEvaluator(str(folders["roberta"])), claims)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,12 @@ import pytest
 
 import factaudit as fa
 from factaudit.errors import InputError, UsageError
-from factaudit.intake.anyfile import read_any
-from factaudit.intake.apply import apply
-from factaudit.intake.load import is_standard, load, parse_settings
-from factaudit.intake.mapping import Mapping
-from factaudit.intake.profile import propose
+from factaudit.intake.column_mapping import ColumnMapping
+from factaudit.intake.foreign_files import read_foreign_file
+from factaudit.intake.mapped_tables import apply_mapping
+from factaudit.intake.mapping_options import parse_column_mapping_options
+from factaudit.intake.mapping_proposal import propose_mapping
+from factaudit.intake.table_loading import load_tables
 
 N = 24
 DOCS = [f"Report {i // 2}: the river {i // 2} runs past the old town and its three mills." for i in range(N)]
@@ -105,10 +108,10 @@ SHAPES = {
     ),
     "PASS / FAIL": Shape({"a.csv": {"passage": DOCS, "answer": CLAIMS, "label": words(LABELS, "PASS", "FAIL")}}, ()),
     "hallucination: 1 is unsupported": Shape(
-        {"a.csv": {"source": DOCS, "summary": CLAIMS, "hallucination": words(LABELS, 0, 1)}}, (), questions=1
+        {"a.csv": {"source": DOCS, "summary": CLAIMS, "hallucination": words(LABELS, 0, 1)}}, ()
     ),
     "hallucinated: yes is unsupported": Shape(
-        {"a.csv": {"context": DOCS, "response": CLAIMS, "hallucinated": words(LABELS, "no", "yes")}}, (), questions=1
+        {"a.csv": {"context": DOCS, "response": CLAIMS, "hallucinated": words(LABELS, "no", "yes")}}, ()
     ),
     "grades 1 to 5": Shape(
         {"a.csv": {"doc": DOCS, "claim": CLAIMS, "human_score": [5 if x else 1 + i % 3 for i, x in enumerate(LABELS)]}},
@@ -139,16 +142,15 @@ SHAPES = {
     ),
     "pred_judge": Shape({"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "pred_judge": PREDICTIONS}}),
     "scores 0 to 100": Shape(
-        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": words(PREDICTIONS, 90, 10)}}, questions=1
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": words(PREDICTIONS, 90, 10)}}
     ),
     "scores 1 to 5": Shape(
-        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": words(PREDICTIONS, 5, 1)}}, questions=1
+        {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": words(PREDICTIONS, 5, 1)}}
     ),
     "probability of hallucination": Shape(
         {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "hallucination_judge": [1 - s for s in SCORES]}},
         ("hallucination_judge",),
         scores=True,
-        questions=1,
     ),
     "two evaluators wide": Shape(
         {"a.csv": {"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": SCORES, "nli": [1 - s for s in SCORES]}},
@@ -288,12 +290,16 @@ def test_there_are_at_least_thirty_shapes() -> None:
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_a_shape_is_mapped_rightly(shape: Shape, tmp_path: Path) -> None:
-    tables = [(str(path), read_any(path)) for path in write(tmp_path, shape.files)]
-    proposal = propose(tables)
+    tables = [(str(path), read_foreign_file(path)) for path in write(tmp_path, shape.files)]
+    proposal = propose_mapping(tables)
     assert len(proposal.questions) == shape.questions, proposal.questions
+    if proposal.questions:  # settled as is likeliest
+        settled = ColumnMapping.from_source(proposal.questions[0].readings[0].mapping)
+        proposal = propose_mapping(tables, (), settled)
+        assert not proposal.questions
     # What is proposed survives being written down and read again.
     (tmp_path / "mapping.yaml").write_text(proposal.mapping.to_yaml(), encoding="utf-8")
-    mapped = apply(tables, Mapping.of(tmp_path / "mapping.yaml"))
+    mapped = apply_mapping(tables, ColumnMapping.from_source(tmp_path / "mapping.yaml"))
     claims, verdicts = mapped.claims, mapped.verdicts
     assert claims is not None
     assert claims["claim"].tolist() == CLAIMS
@@ -322,28 +328,30 @@ def test_a_shape_is_mapped_rightly(shape: Shape, tmp_path: Path) -> None:
 
 def test_what_is_ours_already_needs_no_mapping() -> None:
     table = pd.DataFrame({"dataset": ["d"] * N, "doc": DOCS, "claim": CLAIMS, "label": LABELS})
-    assert propose([("a.csv", table)]).is_standard
+    assert propose_mapping([("a.csv", table)]).is_standard
 
 
 def test_a_word_between_is_asked_about_and_told() -> None:
     grades = ["supported", "partially supported", "refuted", "supported"] * (N // 4)
-    proposal = propose([("a.csv", pd.DataFrame({"doc": DOCS, "claim": CLAIMS, "label": grades}))])
-    assert proposal.mapping.labels == {"partially supported": 0, "refuted": 0, "supported": 1}
-    assert [("partially supported" in one) for one in proposal.questions] == [True]
+    proposal = propose_mapping([("a.csv", pd.DataFrame({"doc": DOCS, "claim": CLAIMS, "label": grades}))])
+    (question,) = proposal.questions
+    assert "'partially supported'" in question.text
+    assert [one.options for one in question.readings] == [
+        ["--labels", f"partially supported={value}"] for value in ("0", "", "1")
+    ]
 
 
 def test_columns_that_nothing_reads_are_named_with_the_nearest_known_name() -> None:
     table = pd.DataFrame({"dataset": ["d"] * N, "docs_id": IDS, "claim": CLAIMS, "lable": LABELS, "colour": SYSTEMS})
-    proposal = propose([("a.csv", table)])
-    assert "docs_id (did you mean 'doc_id'?)" in proposal.unread
-    assert "colour" in proposal.unread
+    proposal = propose_mapping([("a.csv", table)])
+    assert "unread  docs_id (did you mean 'doc_id'?), lable (did you mean 'label'?), colour" in proposal.notes
 
 
 def test_a_missing_cell_of_an_evaluator_is_an_unscored_claim() -> None:
     scores: list[float | None] = [*SCORES]
     scores[3] = None
     table = pd.DataFrame({"doc": DOCS, "claim": CLAIMS, "label": LABELS, "judge": scores})
-    verdicts = apply([("a.csv", table)], propose([("a.csv", table)]).mapping).verdicts
+    verdicts = apply_mapping([("a.csv", table)], propose_mapping([("a.csv", table)]).mapping).verdicts
     assert verdicts is not None
     assert verdicts["status"].tolist().count("skipped") == 1
     assert pd.isna(verdicts["prediction"][3])
@@ -378,7 +386,7 @@ WRONG: dict[str, tuple[Rows, dict[str, Any], tuple[str, ...]]] = {
 @pytest.mark.parametrize(("rows", "mapping", "said"), WRONG.values(), ids=WRONG)
 def test_what_cannot_be_mapped_is_one_message(rows: Rows, mapping: dict[str, Any], said: tuple[str, ...]) -> None:
     with pytest.raises(InputError) as error:
-        apply([("a.csv", pd.DataFrame(rows))], Mapping.of(mapping))
+        apply_mapping([("a.csv", pd.DataFrame(rows))], ColumnMapping.from_source(mapping))
     assert error.value.total == 1
     for text in said:
         assert text in str(error.value)
@@ -396,7 +404,7 @@ def test_what_cannot_be_mapped_is_one_message(rows: Rows, mapping: dict[str, Any
 )
 def test_a_wrong_mapping_names_its_key(given: Any, said: str) -> None:
     with pytest.raises(UsageError, match="mapping") as error:
-        Mapping.of(given)
+        ColumnMapping.from_source(given)
     assert said in str(error.value)
 
 
@@ -404,7 +412,7 @@ def test_a_wrong_mapping_names_its_key(given: Any, said: str) -> None:
     ("name", "content", "said"),
     [
         ("a.csv", b"", "empty"),
-        ("a.tsv", b"a\tb\n1\t2\t3\n", "expected 2 cells"),
+        ("a.tsv", b"a\tb\n1\t2\t3\n", "expected 2 columns"),
         ("a.tsv", b"a\tb\n\xff\t2\n", "not UTF-8"),
         ("a.json", b'{"a": ', "not JSON"),
         ("a.json", b'{"a": {"b": 3}}', "expected a list of objects"),
@@ -417,14 +425,41 @@ def test_a_wrong_mapping_names_its_key(given: Any, said: str) -> None:
 def test_a_file_that_is_no_table_is_named(name: str, content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError) as error:
-        read_any(tmp_path / name)
+        read_foreign_file(tmp_path / name)
     assert said in str(error.value)
     assert name in str(error.value)
 
 
+def test_an_excel_file_is_read_as_the_csv_of_its_sheet(tmp_path: Path) -> None:
+    pytest.importorskip("openpyxl", reason="needs openpyxl ([dev] extra)")
+    rows = pd.DataFrame({"claim": ["It rains.", "It is dry."], "label": [1, None], "note": [None, "sure"]})
+    rows.to_excel(tmp_path / "answers.xlsx", index=False)
+    found = read_foreign_file(tmp_path / "answers.xlsx")
+    assert found.to_dict("records") == [
+        {"claim": "It rains.", "label": 1, "note": None},
+        {"claim": "It is dry.", "label": None, "note": "sure"},
+    ]
+
+
+@pytest.mark.parametrize(("name", "package"), [("answers.xlsx", "openpyxl"), ("answers.xls", "xlrd")])
+def test_without_its_package_an_excel_file_names_the_extra(
+    tmp_path: Path, monkeypatch, name: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    start = b"PK\x03\x04" if name.endswith("xlsx") else b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("xl/workbook.xml", "")
+    if not name.endswith("xlsx"):
+        (tmp_path / name).write_bytes(start + bytes(504))
+    with pytest.raises(
+        InputError, match=r"need the extra \[excel\]: pip install 'factaudit\[excel\]'.*save the sheet as CSV"
+    ):
+        read_foreign_file(tmp_path / name)
+
+
 def test_utf_16_as_excel_writes_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("claim\tlabel\nDie Brücke steht.\t1\n", encoding="utf-16")
-    assert read_any(tmp_path / "a.txt").to_dict("records") == [{"claim": "Die Brücke steht.", "label": "1"}]
+    assert read_foreign_file(tmp_path / "a.txt").to_dict("records") == [{"claim": "Die Brücke steht.", "label": "1"}]
 
 
 WIDE: Rows = {
@@ -440,10 +475,10 @@ WIDE: Rows = {
 def test_settings_of_the_user_go_before_what_is_proposed(tmp_path: Path) -> None:
     (path,) = write(tmp_path, {"a.csv": WIDE})
     said: list[str] = []
-    mapping = parse_settings(
+    mapping = parse_column_mapping_options(
         columns=["label=rating", "system=note"], scale="0:10", threshold=8.5, label_threshold=3, wide=["judge_*"]
     )
-    loaded = load([path], mapping, said.append)
+    loaded = load_tables([path], mapping, said.append)
     assert loaded.claims is not None
     assert loaded.verdicts is not None
     assert loaded.claims["label"].tolist() == LABELS
@@ -455,11 +490,47 @@ def test_settings_of_the_user_go_before_what_is_proposed(tmp_path: Path) -> None
     assert "context → doc" in said[0]
 
 
+def test_labels_and_judgements_need_no_text(tmp_path: Path) -> None:
+    human, judge = ["1", "0", "", "1", "0", "1"], ["1", "1", "0", "1", "0", "0"]
+    rows = zip(range(6), human, judge, strict=True)
+    path = tmp_path / "cases.csv"
+    path.write_text("case_id,human_label,judge_label\n" + "".join(f"c{i},{h},{j}\n" for i, h, j in rows))
+    lines: list[str] = []
+    loaded = load_tables([path], report_line=lines.append)
+    assert loaded.claims is not None
+    assert loaded.verdicts is not None
+    assert loaded.claims["claim_id"].tolist() == [f"c{i}" for i in range(6)]
+    assert loaded.claims["label"].fillna(-1).tolist() == [1, 0, -1, 1, 0, 1]
+    assert loaded.claims["doc"].isna().all()
+    assert loaded.verdicts["evaluator"].unique().tolist() == ["judge"]
+    assert loaded.verdicts["prediction"].tolist() == [1, 1, 0, 1, 0, 0]
+    assert "claims  without text: no column was taken for it (--map claim=COLUMN)" in lines
+    results = fa.compare(loaded.claims, loaded.verdicts)
+    assert {"rates", "quantification"} <= set(results.audits)
+    assert "surface" not in results.audits
+
+
+def test_a_mapped_column_that_is_nowhere_is_an_error() -> None:
+    table = pd.DataFrame({"claim": CLAIMS[:6], "human_label": ["1", "0"] * 3, "judge_score": [0.1, 0.9] * 3})
+    with pytest.raises(InputError, match=r"no column 'human_lable' to map to 'label' \(did you mean 'human_label'\?\)"):
+        load_tables([table], {"auto": True, "columns": {"label": "human_lable"}})
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t", None])
+def test_a_blank_label_is_no_label(blank: str | None) -> None:
+    table = pd.DataFrame(
+        {"claim": CLAIMS[:6], "human": ["yes", "no", blank, "no", "yes", blank], "judge_score": [0.4, 0.6] * 3}
+    )
+    claims = load_tables([table], {"auto": True, "columns": {"label": "human"}}).claims
+    assert claims is not None
+    assert claims["label"].fillna(-1).tolist() == [1, 0, -1, 0, 1, -1]
+
+
 def test_what_was_taken_for_what_is_said_before_anything_goes_wrong(tmp_path: Path) -> None:
     (path,) = write(tmp_path, {"a.csv": {**WIDE, "judge_a": ["5", "x"] * (N // 2)}})
     said: list[str] = []
     with pytest.raises(InputError, match="'x'"):
-        load([path], parse_settings(wide=["judge_a"], scale="0:10"), said.append)
+        load_tables([path], parse_column_mapping_options(wide=["judge_a"], scale="0:10"), said.append)
     assert said
 
 
@@ -468,13 +539,12 @@ def test_files_of_ours_are_read_as_they_are(tmp_path: Path) -> None:
     verdicts: Rows = {"claim_id": IDS, "evaluator": ["judge"] * N, "score": SCORES}
     paths = write(tmp_path, {"v.jsonl": verdicts, "c.csv": claims})
     said: list[str] = []
-    loaded = load(paths, say=said.append)
+    loaded = load_tables(paths, report_line=said.append)
     assert (loaded.mapping, said) == (None, [])
     assert loaded.verdicts is not None
     assert loaded.verdicts["prediction"].tolist() == PREDICTIONS
     (model,) = write(tmp_path, {"m.csv": {**claims, "model": SYSTEMS}})
-    assert not is_standard(model)  # else all audits of systems would be left out without a word
-    loaded = load([model])
+    loaded = load_tables([model])  # read as it is, it would leave out all audits of systems without a word
     assert loaded.claims is not None
     assert loaded.claims["system"].tolist() == SYSTEMS
 
@@ -490,7 +560,7 @@ def test_files_of_ours_are_read_as_they_are(tmp_path: Path) -> None:
 )
 def test_a_wrong_setting_is_a_usage_error(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as error:
-        parse_settings(**given)
+        parse_column_mapping_options(**given)
     assert said in str(error.value)
 
 
@@ -498,14 +568,14 @@ def test_columns_of_ours_that_hold_words_are_mapped_and_misspelt_ones_told(tmp_p
     table = {"dataset": ["d"] * N, "docu": DOCS, "claim": CLAIMS, "label": words(LABELS, "supported", "refuted")}
     (path,) = write(tmp_path, {"a.csv": table})
     said: list[str] = []
-    loaded = load([path], say=said.append)
+    loaded = load_tables([path], report_line=said.append)
     assert loaded.claims is not None
     assert loaded.claims["label"].tolist() == LABELS
     assert any("docu (did you mean 'doc'?)" in line for line in said)
     assert any("refuted = 0, supported = 1" in line for line in said)
     (plain,) = write(tmp_path, {"b.csv": table | {"label": LABELS}})
     said.clear()
-    assert load([plain], say=said.append).mapping is None  # read as it is
+    assert load_tables([plain], report_line=said.append).mapping is None  # read as it is
     assert said == ["unread  docu (did you mean 'doc'?)"]
 
 

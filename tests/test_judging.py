@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,23 +10,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from llm_server import FaultServer, Plan
 
+from factaudit.engines.progress import FactProgressBar
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators import waiting
+from factaudit.evaluators import judging_progress
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import NamedEvaluator, judge
-from factaudit.files import held
+from factaudit.files import hold_folder_lock
+from factaudit.signature import hash_texts
 from factaudit.tables import validate_claims, validate_verdicts, write_table
+from factaudit.text import progress_lines
 
 
 def test_the_time_left_is_said_each_minute_where_there_is_no_terminal(
     claims: pd.DataFrame, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = iter([0.0, 40.0, 80.0, 120.0, 160.0])  # 40 seconds a claim
-    monkeypatch.setattr(waiting.time, "monotonic", lambda: next(clock))
-    shown = waiting.Waiting("s", total=10, todo=4, shown=True)
+    monkeypatch.setattr(progress_lines.time, "monotonic", lambda: next(clock))
+    shown = judging_progress.JudgingProgressBar("s", total=10, todo=4, shown=True)
     for _ in range(4):
-        shown.judged()
+        shown.count_judged_claim()
     assert capsys.readouterr().err.splitlines() == [
         "s: 8 of 10 claims, about 80 seconds left",
         "s: 10 of 10 claims, about 0 seconds left",
@@ -95,8 +100,35 @@ def test_a_bad_line_in_a_journal_costs_its_own_claim_only(claims, tmp_path, line
     assert again.evaluator.asked == ["b"]
 
 
+def test_a_journals_verdicts_are_their_servers(claims, tmp_path, caplog):
+    def judge_at(server: FaultServer) -> tuple[list[int], int]:
+        before = sum(server.paid.values())
+        spec = {"llm": {"model": "m", "base_url": server.url, "cache": "none"}}
+        found = judge(claims, [spec], journal=tmp_path)
+        return found["prediction"].tolist(), sum(server.paid.values()) - before
+
+    with (
+        FaultServer(plan=lambda body, attempt: Plan(text="Yes")) as one,
+        FaultServer(plan=lambda body, attempt: Plan(text="No")) as two,
+    ):
+        assert judge_at(one) == ([1] * 4, 1), "four claims are one request"
+        assert judge_at(two) == ([0] * 4, 1)
+        assert judge_at(one) == ([1] * 4, 0)
+        assert not caplog.messages
+        # An earlier version's journal has no server: it becomes that of the server that is asked first.
+        header = json.loads(next(tmp_path.glob("*.jsonl")).read_text(encoding="utf-8").splitlines()[0])
+        first, *others = sorted(tmp_path.glob("*.jsonl"), key=lambda path: '"Yes"' not in path.read_text("utf-8"))
+        first.rename(tmp_path / f"{hash_texts(header['evaluator'])}.jsonl")
+        for path in others:
+            path.unlink()
+        assert judge_at(two) == ([1] * 4, 0)
+        (told,) = caplog.messages
+        assert f"without the server: what is in it is taken as {two.url}'s" in told
+        assert judge_at(one) == ([1] * 4, 1)
+
+
 def test_two_processes_do_not_write_one_journal(claims, tmp_path):
-    with held(tmp_path, "j"), pytest.raises(FactauditError, match="another run is writing to this folder"):
+    with hold_folder_lock(tmp_path, "j"), pytest.raises(FactauditError, match="another run is writing to this folder"):
         judge(claims, [scripted(score=0.9)], journal=tmp_path)
 
 
@@ -113,3 +145,24 @@ def test_stored_verdicts_are_those_of_the_first_time(tmp_path):
     verdicts = pd.DataFrame({"claim_id": "a", "evaluator": "e", "repeat": [1, 0], "score": [0.9, 0.2]})
     write_table(validate_verdicts(verdicts), tmp_path / "v.csv")
     assert judge(claims, [{"stored": {"path": str(tmp_path / "v.csv")}}])["score"].tolist() == [0.2]
+
+
+def test_other_long_work_says_where_it_is_each_minute_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter([0.0, 30.0, 61.0, 90.0, 130.0, 150.0])
+    monkeypatch.setattr(progress_lines.time, "monotonic", lambda: next(clock))
+    bar = FactProgressBar(True, None)
+    bar.add_decomposed_facts(10)
+    for _ in range(4):
+        bar.add_verified_facts()
+    bar.add_verified_facts()
+    assert capsys.readouterr().err.splitlines() == [
+        "facts verified: 2 of 10 facts decomposed so far, about 4 minutes left",
+        "facts verified: 4 of 10 facts decomposed so far, about 3 minutes left",
+    ]
+    clock = iter([0.0, 61.0, 62.0])
+    lines = progress_lines.ProgressLines("batches", "requests", shown=True)
+    lines.show(3, None)
+    lines.show(4, None)
+    assert capsys.readouterr().err == "batches: 3 requests\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -16,25 +17,28 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.knowledge import docdb
-from factaudit.knowledge.build import build, word_passages
-from factaudit.knowledge.docdb import SEPARATOR, DocDB, Page, resolve
-from factaudit.knowledge.retrieval import Retriever
-from factaudit.knowledge.topics import Knowledge
-from factaudit.knowledge.wikipedia import Wikipedia
+from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB, KnowledgePage, find_knowledge_database
+from factaudit.knowledge.knowledge_builder import build_knowledge_source, cut_word_passages
+from factaudit.knowledge.retrieval import PassageRetriever
+from factaudit.knowledge.topic_lookup import TopicLookup
+from factaudit.knowledge.wikipedia_api import WikipediaPageCache
 
 
 def original(path: Path, pages: dict[str, list[str]], schema: str = "title PRIMARY KEY, text") -> Path:
     """A file as the original's `build_db` makes it."""
     with sqlite3.connect(path) as connection:
         connection.execute(f"CREATE TABLE documents ({schema});")
-        rows = [(title, SEPARATOR.join(passages)) for title, passages in pages.items()]
+        rows = [(title, PASSAGE_SEPARATOR.join(passages)) for title, passages in pages.items()]
         connection.executemany("INSERT INTO documents VALUES (?,?)", rows)
     connection.close()
     return path
@@ -54,8 +58,8 @@ def db(tmp_path: Path) -> Iterator[DocDB]:
 
 def test_an_original_file_is_read_as_it_is(db: DocDB) -> None:
     assert db.passages("Ada Fenn") == ("<s>Ada Fenn was a miller.</s>", "<s>She died.</s>")
-    assert db.find("Ada Fenn") == Page("Ada Fenn", tuple(PAGES["Ada Fenn"]), "exact")
-    assert db.indexed
+    assert db.find("Ada Fenn") == KnowledgePage("Ada Fenn", tuple(PAGES["Ada Fenn"]), "exact")
+    assert db.has_title_index
     assert db.info()["n_pages"] == 3
     assert list(db.titles()) == sorted(PAGES)
 
@@ -67,7 +71,7 @@ def test_an_original_file_is_read_as_it_is(db: DocDB) -> None:
 def test_a_topic_is_found_by_its_normalised_title(db: DocDB, topic: str, title: str) -> None:
     page = db.find(topic)
     assert page is not None
-    assert (page.title, page.matched) == (title, "normalised")
+    assert (page.title, page.title_match) == (title, "normalised")
 
 
 def test_case_is_ignored_where_no_usual_form_fits(tmp_path: Path) -> None:
@@ -85,7 +89,7 @@ def test_redirects_are_followed_where_there_is_a_table_of_them(tmp_path: Path) -
         connection.executemany("INSERT INTO redirects VALUES (?, ?)", [("A. Fenn", "Ada Fenn"), ("Lost", "Nowhere")])
     connection.close()
     with DocDB(path) as opened:
-        assert opened.find("A._Fenn") == Page("Ada Fenn", tuple(PAGES["Ada Fenn"]), "redirect")
+        assert opened.find("A._Fenn") == KnowledgePage("Ada Fenn", tuple(PAGES["Ada Fenn"]), "redirect")
         assert opened.find("Lost") is None
 
 
@@ -152,7 +156,7 @@ def test_a_large_file_without_an_index_is_refused_with_the_remedy(
 ) -> None:
     path = original(tmp_path / "wiki.db", PAGES, "title, text")
     with DocDB(path) as opened:
-        assert not opened.indexed
+        assert not opened.has_title_index
         assert opened.passages("Émile Oru") == ("one",)
     monkeypatch.setattr(docdb, "MAX_UNINDEXED_BYTES", 100)
     with pytest.raises(InputError, match="CREATE UNIQUE INDEX"):
@@ -164,15 +168,22 @@ def test_the_path_is_the_argument_else_the_environment_else_the_original_place(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FACTSCORE_DB_PATH", raising=False)
+    monkeypatch.delenv("FACTSCORE_CACHE_DIR", raising=False)
     with pytest.raises(FactauditError, match=r"FACTSCORE_DB_PATH is not set.*enwiki-20230401\.db"):
-        resolve()
+        find_knowledge_database()
     default = tmp_path / ".cache/factscore/enwiki-20230401.db"
     default.parent.mkdir(parents=True)
     default.touch()
-    assert resolve() == Path(".cache/factscore/enwiki-20230401.db")
+    assert find_knowledge_database() == Path(".cache/factscore/enwiki-20230401.db")
+    monkeypatch.setenv("FACTSCORE_CACHE_DIR", str(tmp_path / "cache"))
+    with pytest.raises(FactauditError, match=r"there is no .*cache/enwiki-20230401\.db"):
+        find_knowledge_database()
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache/enwiki-20230401.db").touch()
+    assert find_knowledge_database() == tmp_path / "cache/enwiki-20230401.db"
     monkeypatch.setenv("FACTSCORE_DB_PATH", "/env.db")
-    assert resolve() == Path("/env.db")
-    assert resolve("/given.db") == Path("/given.db")
+    assert find_knowledge_database() == Path("/env.db")
+    assert find_knowledge_database("/given.db") == Path("/given.db")
 
 
 # ---------------------------------------------------------------------------------------------------- build
@@ -197,7 +208,7 @@ def test_build_cuts_texts_keeps_passages_and_records_how(tmp_path: Path, name: s
             {"title": "The long one", "redirect": "Long"},
         ],
     )
-    told = build(source, tmp_path / "wiki.db")
+    told = build_knowledge_source(source, tmp_path / "wiki.db")
     assert {key: told[key] for key in ("n_pages", "n_passages", "n_duplicates", "n_redirects")} == {
         "n_pages": 3,
         "n_passages": 6,
@@ -217,9 +228,9 @@ def test_build_cuts_texts_keeps_passages_and_records_how(tmp_path: Path, name: s
         assert found.title == "Long"
         info = opened.info()
         assert (info["tokenizer"], info["passage_tokens"], info["n_passages"]) == ("white space", 256, 6)
-        assert opened._rows("EXPLAIN QUERY PLAN SELECT title FROM documents WHERE title = ? COLLATE NOCASE", "x")[0][
-            -1
-        ].startswith("SEARCH")
+        assert opened._query_rows("EXPLAIN QUERY PLAN SELECT title FROM documents WHERE title = ? COLLATE NOCASE", "x")[
+            0
+        ][-1].startswith("SEARCH")
     assert sorted(one.name for one in tmp_path.iterdir()) == sorted([name, "wiki.db"])
 
 
@@ -233,48 +244,48 @@ def test_build_cuts_texts_keeps_passages_and_records_how(tmp_path: Path, name: s
         ('{"title": "B", "text": "x", "passages": ["y"]}\n', "found text, passages"),
         ('{"title": "B", "passages": "y"}\n', "line 2, column 'passages': expected a list of texts"),
         ('{"title": "B", "text": "  "}\n', "line 2, column 'text': expected text, found none"),
-        (json.dumps({"title": "B", "text": SEPARATOR}) + "\n", "holds the separator"),
+        (json.dumps({"title": "B", "text": PASSAGE_SEPARATOR}) + "\n", "holds the separator"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, said: str) -> None:
     source = tmp_path / "pages.jsonl"
     source.write_text('{"title": "A", "text": "x"}\n' + line)
     with pytest.raises(InputError, match=said):
-        build(source, tmp_path / "wiki.db")
+        build_knowledge_source(source, tmp_path / "wiki.db")
     assert not (tmp_path / "wiki.db").exists()
 
 
 def test_an_empty_source_and_a_cut_gzip_are_refused(tmp_path: Path) -> None:
     (tmp_path / "none.jsonl").write_text("\n")
     with pytest.raises(InputError, match="has no page"):
-        build(tmp_path / "none.jsonl", tmp_path / "wiki.db")
+        build_knowledge_source(tmp_path / "none.jsonl", tmp_path / "wiki.db")
     whole = write_pages(tmp_path / "p.jsonl.gz", [{"title": str(i), "text": os.urandom(200).hex()} for i in range(99)])
     whole.write_bytes(whole.read_bytes()[:5000])
     with pytest.raises(InputError, match="not a whole gzip file"):
-        build(whole, tmp_path / "wiki.db")
+        build_knowledge_source(whole, tmp_path / "wiki.db")
 
 
 def test_a_killed_build_goes_on_where_it_was(tmp_path: Path) -> None:
     rows = [{"title": f"T{i % 9000}", "text": f"text {i}"} for i in range(10_000)]
     source = write_pages(tmp_path / "pages.jsonl", rows)
-    build(source, tmp_path / "whole.db")
+    build_knowledge_source(source, tmp_path / "whole.db")
     code = (
         "import os, signal, sys\n"
-        "from factaudit.knowledge.build import build\n"
+        "from factaudit.knowledge.knowledge_builder import build_knowledge_source\n"
         "def kill(offset, pages):\n"
         "    if pages >= 4000: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "build(sys.argv[1], sys.argv[2], progress=kill)\n"
+        "build_knowledge_source(sys.argv[1], sys.argv[2], show_progress=kill)\n"
     )
     killed = subprocess.run([sys.executable, "-c", code, str(source), str(tmp_path / "wiki.db")], check=False)
     assert killed.returncode == -signal.SIGKILL
     assert not (tmp_path / "wiki.db").exists()
     seen: list[int] = []
-    told = build(source, tmp_path / "wiki.db", progress=lambda offset, pages: seen.append(pages))
+    told = build_knowledge_source(source, tmp_path / "wiki.db", show_progress=lambda offset, pages: seen.append(pages))
     assert seen[0] == 6000  # the first two batches were not read again
     assert (told["n_pages"], told["n_duplicates"]) == (9000, 1000)
     with DocDB(tmp_path / "wiki.db") as one, DocDB(tmp_path / "whole.db") as other:
         query = "SELECT title, text FROM documents ORDER BY title"
-        assert one._rows(query) == other._rows(query)
+        assert one._query_rows(query) == other._query_rows(query)
         assert one.info() | {"path": ""} == other.info() | {"path": "", "bytes": one.info()["bytes"]}
 
 
@@ -285,10 +296,10 @@ def test_an_unfinished_build_of_another_source_begins_again(tmp_path: Path) -> N
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build(source, tmp_path / "wiki.db", progress=stop)
+        build_knowledge_source(source, tmp_path / "wiki.db", show_progress=stop)
     assert (tmp_path / "wiki.db.partial").exists()
     write_pages(source, [{"title": f"T{i}", "text": "new"} for i in range(3000)])
-    build(source, tmp_path / "wiki.db")
+    build_knowledge_source(source, tmp_path / "wiki.db")
     with DocDB(tmp_path / "wiki.db") as opened:
         assert opened.passages("T0") == ("new",)
 
@@ -298,7 +309,7 @@ def test_a_roberta_tokenizer_cuts_as_the_original_does(tmp_path: Path) -> None:
     folder = tiny_roberta_tokenizer(tmp_path / "tokenizer")
     text = ["one two three four five six", "seven eight nine"]
     source = write_pages(tmp_path / "pages.jsonl", [{"title": "T", "text": text}])
-    told = build(source, tmp_path / "wiki.db", passage_tokens=5, tokenizer=str(folder))
+    told = build_knowledge_source(source, tmp_path / "wiki.db", passage_tokens=5, tokenizer=str(folder))
     assert told["tokenizer"] == str(folder)
     with DocDB(tmp_path / "wiki.db") as opened:
         passages = opened.passages("T")
@@ -341,7 +352,7 @@ def tiny_roberta_tokenizer(folder: Path) -> Path:
 
 def test_passages_of_the_157_entities_become_a_knowledge_source(shared: Path, tmp_path: Path) -> None:
     source = shared / "factscore/knowledge/passages_157_entities.jsonl"
-    told = build(source, tmp_path / "wiki.db")
+    told = build_knowledge_source(source, tmp_path / "wiki.db")
     assert (told["n_pages"], told["tokenizer"]) == (157, "unknown: the source had passages")
     rows = [json.loads(line) for line in source.open(encoding="utf-8")]
     with DocDB(tmp_path / "wiki.db") as opened:
@@ -353,34 +364,37 @@ def test_passages_of_the_157_entities_become_a_knowledge_source(shared: Path, tm
 
 
 def test_bm25_ranks_as_rank_bm25_with_ties_in_passage_order() -> None:
-    page = Page("Ada", ("<s>the mill burned</s>", "x y", "x y", "she sold the mill in 1901", "x y", "x y", "x y"))
-    found = Retriever(k=4).retrieve(page, "Ada", " She sold it in 1901. ")
+    page = KnowledgePage(
+        "Ada", ("<s>the mill burned</s>", "x y", "x y", "she sold the mill in 1901", "x y", "x y", "x y")
+    )
+    found = PassageRetriever(k=4).retrieve(page, "Ada", " She sold it in 1901. ")
     assert found == ["she sold the mill in 1901", "the mill burned", "x y", "x y"]
-    assert Retriever(k=3).retrieve(Page("T", ("c", "a", "b")), "nothing", "fits") == ["c", "a", "b"]
+    assert PassageRetriever(k=3).retrieve(KnowledgePage("T", ("c", "a", "b")), "nothing", "fits") == ["c", "a", "b"]
 
 
 def test_the_query_is_topic_and_fact_between_white_space() -> None:
-    page = Page("T", ("alpha beta", "gamma delta", "Topic delta.", "zeta eta"))
-    assert Retriever(k=1).retrieve(page, "Topic", "delta.") == ["Topic delta."]
-    assert Retriever(k=1).retrieve(page, "", "delta") == ["gamma delta"]  # "delta." is another word
+    page = KnowledgePage("T", ("alpha beta", "gamma delta", "Topic delta.", "zeta eta"))
+    assert PassageRetriever(k=1).retrieve(page, "Topic", "delta.") == ["Topic delta."]
+    assert PassageRetriever(k=1).retrieve(page, "", "delta") == ["gamma delta"]  # "delta." is another word
 
 
 @pytest.mark.parametrize("passages", [("only one",), ("",), ("<s></s>", " ")])
 def test_pages_of_one_passage_or_of_none_with_a_word_are_returned_whole(passages: tuple[str, ...]) -> None:
     cleaned = [one.replace("<s>", "").replace("</s>", "") for one in passages]
-    assert Retriever().retrieve(Page("T", passages), "T", "a fact") == cleaned
+    assert PassageRetriever().retrieve(KnowledgePage("T", passages), "T", "a fact") == cleaned
 
 
 def test_all_returns_the_page_in_order() -> None:
-    page = Page("T", tuple(f"<s>{i}" for i in range(9)))
-    assert Retriever("all").retrieve(page, "T", "8") == [str(i) for i in range(9)]
+    page = KnowledgePage("T", tuple(f"<s>{i}" for i in range(9)))
+    assert PassageRetriever("all").retrieve(page, "T", "8") == [str(i) for i in range(9)]
 
 
 def test_indexes_are_kept_up_to_a_bound() -> None:
-    retriever = Retriever(pages=2)
+    retriever = PassageRetriever(pages=2)
     for title in "ABCA":
-        retriever.retrieve(Page(title, (title, "x")), title, "y")
-    assert [key[0] for key in retriever._indexes] == ["C", "A"]
+        retriever.retrieve(KnowledgePage(title, (title, "x")), title, "y")
+    made = retriever._get_page_index.cache_info()
+    assert (made.misses, made.currsize) == (4, 2)
 
 
 def test_dense_ranks_by_cosine_of_title_and_passage() -> None:
@@ -390,16 +404,19 @@ def test_dense_ranks_by_cosine_of_title_and_passage() -> None:
         asked.append(texts)
         return np.array([[float("sea" in text), float("hill" in text) * 5] for text in texts])
 
-    page = Page("T", ("by the sea", "on a hill", "nowhere"))
-    assert Retriever("dense", k=2, encode=encode).retrieve(page, "Topic", "a hill") == ["on a hill", "by the sea"]
+    page = KnowledgePage("T", ("by the sea", "on a hill", "nowhere"))
+    assert PassageRetriever("dense", k=2, encode=encode).retrieve(page, "Topic", "a hill") == [
+        "on a hill",
+        "by the sea",
+    ]
     assert asked == [["T by the sea", "T on a hill", "T nowhere"], ["Topic a hill"]]
 
 
 def test_wrong_retrieval_options_are_refused() -> None:
     with pytest.raises(UsageError, match=r"unknown retrieval method 'bm52' \(did you mean 'bm25'\?\)"):
-        Retriever("bm52")
+        PassageRetriever("bm52")
     with pytest.raises(UsageError, match="at least 1 passage"):
-        Retriever(k=0)
+        PassageRetriever(k=0)
 
 
 # ---------------------------------------------------------------------------------------------------- topics, Wikipedia
@@ -451,12 +468,12 @@ def api() -> Iterator[str]:
 def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(api: str, tmp_path: Path) -> None:
     side = tmp_path / "side.db"
     for _ in range(2):
-        wikipedia = Wikipedia(side, api=api, pause=0)
-        page = wikipedia.find("Ada Fenn the miller")
+        wikipedia = WikipediaPageCache(side, api=api, pause=0)
+        page = wikipedia.find_page("Ada Fenn the miller")
         assert page is not None
-        assert (page.title, page.matched, len(page.passages)) == ("Ada Fenn (miller)", "wikipedia", 2)
+        assert (page.title, page.title_match, len(page.passages)) == ("Ada Fenn (miller)", "wikipedia", 2)
         assert page.passages[0].split()[-1] == "w255"
-        assert wikipedia.find("Nobody") is None
+        assert wikipedia.find_page("Nobody") is None
         wikipedia.close()
     assert len(FakeWikipedia.asked) == 3  # search and page, and the search that found nothing
     with DocDB(side) as opened:
@@ -467,7 +484,7 @@ def test_wikipedia_is_asked_once_and_its_page_kept_as_a_knowledge_source(api: st
 @pytest.mark.hf
 def test_pages_of_wikipedia_are_cut_by_a_roberta_tokenizer_where_one_is_named(api: str, tmp_path: Path) -> None:
     folder = tiny_roberta_tokenizer(tmp_path / "tokenizer")
-    page = Wikipedia(tmp_path / "side.db", api=api, pause=0, tokenizer=str(folder)).find("Ada Fenn")
+    page = WikipediaPageCache(tmp_path / "side.db", api=api, pause=0, tokenizer=str(folder)).find_page("Ada Fenn")
     assert page is not None
     first, second = page.passages
     # 256 of 302 tokens: 300 words that the tokenizer does not know, and the marks around them.
@@ -478,13 +495,13 @@ def test_a_busy_wikipedia_is_asked_again_and_a_broken_one_said_to_be_so(
     api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    wikipedia = Wikipedia(tmp_path / "side.db", api=api, pause=0)
-    assert wikipedia.find("Busy") is not None
+    wikipedia = WikipediaPageCache(tmp_path / "side.db", api=api, pause=0)
+    assert wikipedia.find_page("Busy") is not None
     with pytest.raises(FactauditError, match="could not be asked: HTTP 500"):
-        wikipedia.find("Broken")
+        wikipedia.find_page("Broken")
     n = len(FakeWikipedia.asked)
     with pytest.raises(FactauditError, match="HTTP 500"):  # a failure is not remembered
-        wikipedia.find("Broken")
+        wikipedia.find_page("Broken")
     assert len(FakeWikipedia.asked) > n
 
 
@@ -492,33 +509,33 @@ def test_policies_for_topics_without_a_page(
     db: DocDB, api: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
-    assert Knowledge(db, "skip").find("Ada Fenn")[0] is not None
-    page, status, reason = Knowledge(db, "skip").find("Nobody")
+    assert TopicLookup(db, "skip").find_page("Ada Fenn")[0] is not None
+    page, status, reason = TopicLookup(db, "skip").find_page("Nobody")
     assert (page, status) == (None, "skipped")
     assert reason == "no page for the topic 'Nobody' in the knowledge source"
-    Knowledge(db, "skip").check(["Nobody"])
+    TopicLookup(db, "skip").check_topics(["Nobody"])
     with pytest.raises(InputError, match="2 problems\n  no page for the topic 'Nobody'\n  no page for the topic 'No1'"):
-        Knowledge(db, "error").check(["Nobody", "Ada Fenn", "No1", "Nobody"])
-    online = Knowledge(db, "wikipedia", Wikipedia(tmp_path / "side.db", api=api, pause=0))
-    page, status, reason = online.find("Ada Fenn the miller")
+        TopicLookup(db, "error").check_topics(["Nobody", "Ada Fenn", "No1", "Nobody"])
+    online = TopicLookup(db, "wikipedia", WikipediaPageCache(tmp_path / "side.db", api=api, pause=0))
+    page, status, reason = online.find_page("Ada Fenn the miller")
     assert page is not None
-    assert (page.matched, status, reason) == ("wikipedia", "ok", None)
-    assert online.find("Nobody")[1] == "skipped"
-    assert online.find("Broken")[1] == "error"
+    assert (page.title_match, status, reason) == ("wikipedia", "ok", None)
+    assert online.find_page("Nobody")[1] == "skipped"
+    assert online.find_page("Broken")[1] == "error"
     with pytest.raises(UsageError, match="did you mean 'skip'"):
-        Knowledge(db, "skipp")
+        TopicLookup(db, "skipp")
 
 
 def test_words_make_passages() -> None:
-    assert word_passages(["a b", "c\nd e"], 2) == ["a b", "c d", "e"]
-    assert word_passages([" "], 2) == []
+    assert cut_word_passages(["a b", "c\nd e"], 2) == ["a b", "c d", "e"]
+    assert cut_word_passages([" "], 2) == []
 
 
 def test_the_signature_is_of_the_content_not_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def made(name: str, *rows: dict[str, str]) -> str:
         source = tmp_path / f"{name}.jsonl"
         source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        build(source, tmp_path / f"{name}.db")
+        build_knowledge_source(source, tmp_path / f"{name}.db")
         with DocDB(tmp_path / f"{name}.db") as db:
             return db.signature
 
@@ -535,8 +552,61 @@ def test_the_signature_is_of_the_content_not_of_the_file(tmp_path: Path, monkeyp
 
 def test_accents_may_be_written_either_way(tmp_path: Path) -> None:
     (tmp_path / "p.jsonl").write_text(json.dumps({"title": "Tom\u00e1s Quiroga", "text": "He sang."}) + "\n")
-    build(tmp_path / "p.jsonl", tmp_path / "p.db")
+    build_knowledge_source(tmp_path / "p.jsonl", tmp_path / "p.db")
     with DocDB(tmp_path / "p.db") as db:
         page = db.find("Toma\u0301s_Quiroga")
     assert page is not None
-    assert (page.title, page.matched) == ("Tom\u00e1s Quiroga", "normalised")
+    assert (page.title, page.title_match) == ("Tom\u00e1s Quiroga", "normalised")
+
+
+# --------------------------------------------------------------------------------------------------- the hub's pages
+
+
+def test_wikipedia_is_built_from_the_hub_a_file_at_a_time_and_resumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any
+) -> None:
+    shards = {}
+    for number in range(2):
+        table = pa.table({
+            "id": ["1", "2", "3"],
+            "title": [f"Page {number}", f"Blank {number}", f"Other {number}"],
+            "text": [f"text of {number}", " ", "more"],
+        })  # fmt: skip
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(table, path)
+        shards[f"20231101.en/train-0000{number}-of-00002.parquet"] = path
+    downloaded: list[str] = []
+    broken = True
+
+    def dataset_info(self: object, name: str, **options: Any) -> Any:
+        assert name == "wikimedia/wikipedia"
+        assert len(options["revision"]) == 40
+        names = [*shards, "20231101.de/train-00000-of-00001.parquet", "README.md"]
+        sizes = {name: path.stat().st_size for name, path in shards.items()}
+        return SimpleNamespace(siblings=[SimpleNamespace(rfilename=one, size=sizes.get(one, 7)) for one in names])
+
+    def download(name: str, file: str, *, local_dir: str, **options: Any) -> str:
+        if broken and file.endswith("1-of-00002.parquet"):
+            raise ConnectionError("the line is down")
+        downloaded.append(file)
+        return shutil.copy(shards[file], local_dir)
+
+    hub = SimpleNamespace(HfApi=type("HfApi", (), {"dataset_info": dataset_info}), hf_hub_download=download)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
+    out = tmp_path / "built" / "wiki.db"
+    code, _, err = call("knowledge", "build", "wikimedia/wikipedia", "--out", out)
+    assert code == 1
+    assert "could not be read from the hub (the line is down); run the command again to go on" in err
+    assert not out.exists()
+    broken = False
+    code, said, _ = call("knowledge", "build", "wikimedia/wikipedia", "--out", out)
+    assert code == 0
+    assert "2 files, 0.0 GB" in said
+    assert "4 pages in 4 passages" in said
+    with DocDB(out) as built:
+        assert list(built.titles()) == ["Other 0", "Other 1", "Page 0", "Page 1"]
+        assert built.info()["source"] == "wikimedia/wikipedia/20231101.en"
+    assert [one.name for one in out.parent.iterdir()] == ["wiki.db"]
+    code, _, err = call("knowledge", "build", "wikimedia/wikipedia", "--out", tmp_path / "no.db", "--offline")
+    assert code == 1
+    assert "is not fetched: offline" in err

@@ -10,16 +10,16 @@ import pytest
 import yaml
 
 import factaudit as fa
-from factaudit.audit.ceiling import ceiling
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.label_rules import label_rules
-from factaudit.audit.rates import rates
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.ceiling import compute_annotator_ceiling
+from factaudit.audit.label_rules import compute_rates_by_label_rule
+from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.datasets import convert
 from factaudit.errors import UsageError
 from factaudit.experiment import run
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import read_claims, write_table
-from factaudit.tables.annotations import judgements
+from factaudit.tables.annotations import list_annotator_judgements
 
 AUDITS = ("label_rules", "ceiling", "rates")
 
@@ -66,7 +66,10 @@ def test_the_rates_under_each_rule_are_those_of_claims_that_are_labelled_so() ->
     objections = annotations.groupby("claim_id")["label"].apply(lambda said: (said == 0).sum())
     for rule, limit in (("majority", 1), ("any_unattributable", 0)):
         labelled = claims.assign(label=claims["claim_id"].map(objections <= limit).astype("Int8"))
-        plain = {row["evaluator"]: row for row in rates(Judged.join(labelled, verdicts), intervals=Intervals())}
+        plain = {
+            row["evaluator"]: row
+            for row in compute_evaluator_rates(Judgements.join(labelled, verdicts), intervals=ClusterBootstrap())
+        }
         for row in results.rows("label_rules", rule=rule):
             for key in ("n", "bacc", "bacc_low", "bacc_high", "tpr", "tnr"):
                 assert row[key] == plain[row["evaluator"]][key]
@@ -80,7 +83,7 @@ def test_that_the_best_depends_on_the_rule_is_a_finding_only_beyond_doubt() -> N
     found = fa.compare(
         claims, verdicts, annotations=annotations, label_rules=["majority", "any_unattributable"], audits=AUDITS
     )
-    finding = next(one for one in found.findings if one["id"] == "label_rule")
+    finding = next(one for one in found.finding_rows if one["id"] == "label_rule")
     assert finding["severity"] == "fail"
     assert "most by majority" in finding["statement"]
     assert "any by any objection" in finding["statement"]
@@ -94,13 +97,13 @@ def test_that_the_best_depends_on_the_rule_is_a_finding_only_beyond_doubt() -> N
     )
     best = {row["rule"]: row["best"] for row in small.audits["label_rules"]}
     assert best["majority"] != best["any_unattributable"]  # here too, and yet nothing is sure
-    assert not [one for one in small.findings if one["id"] == "label_rule"]
+    assert not [one for one in small.finding_rows if one["id"] == "label_rule"]
 
 
 def test_soft_labels_have_a_correlation_and_no_rates() -> None:
     claims, verdicts, annotations = by_hand()
-    judged = Judged.join(claims, verdicts, judgements(annotations))
-    rows = {row["evaluator"]: row for row in label_rules(judged, rules=["mean"])}
+    judged = Judgements.join(claims, verdicts, list_annotator_judgements(annotations))
+    rows = {row["evaluator"]: row for row in compute_rates_by_label_rule(judged, rules=["mean"])}
     assert rows["m"]["bacc"] is None
     assert "soft" in rows["m"]["reason"]
     assert (rows["m"]["n"], rows["m"]["n_unscored"]) == (4, 0)
@@ -115,7 +118,10 @@ def test_soft_labels_have_a_correlation_and_no_rates() -> None:
 
 def test_the_ceiling_by_hand() -> None:
     claims, verdicts, annotations = by_hand()
-    rows = {row["evaluator"]: row for row in ceiling(Judged.join(claims, verdicts, judgements(annotations)))}
+    rows = {
+        row["evaluator"]: row
+        for row in compute_annotator_ceiling(Judgements.join(claims, verdicts, list_annotator_judgements(annotations)))
+    }
     # Left out in turn: 111 and 000 give three agreeing judgements each; 110 one that is wrong (the others are split on
     # the other two: no majority), 100 likewise.
     assert {name: row["n"] for name, row in rows.items()} == {"m": 8, "u": 8}
@@ -132,7 +138,7 @@ def test_two_annotators_and_claims_that_one_alone_judged() -> None:
     claims, verdicts, annotations = by_hand()
     two = annotations[annotations["annotator"] != "p2"]
     lone = two[~((two["annotator"] == "p1") & (two["claim_id"] == "a"))]
-    rows = ceiling(Judged.join(claims, verdicts, judgements(lone)))
+    rows = compute_annotator_ceiling(Judgements.join(claims, verdicts, list_annotator_judgements(lone)))
     assert rows[0]["n_claims"] == 3
     assert rows[0]["n"] == 6
     none = annotations[annotations["annotator"] == "p0"]
@@ -143,14 +149,18 @@ def test_two_annotators_and_claims_that_one_alone_judged() -> None:
 
 def test_a_low_ceiling_is_a_finding_and_what_is_beyond_it_is_named() -> None:
     claims, verdicts, annotations = many()
-    found = fa.compare(claims, verdicts, annotations=annotations, label_rules=["majority"], audits=AUDITS)
-    one = next(each for each in found.findings if each["id"] == "ceiling")
+    found = fa.compare(
+        claims, verdicts, annotations=annotations, label_rules=["majority"], audits=AUDITS, decisions={"min_rate": 0.9}
+    )
+    one = next(each for each in found.finding_rows if each["id"] == "ceiling")
     assert one["evaluator"] is None
     assert one["severity"] in ("warn", "fail")
     assert "most" in one["statement"]
     agreed = annotations.assign(label=annotations.groupby("claim_id")["label"].transform("max"))
-    sure = fa.compare(claims, verdicts, annotations=agreed, label_rules=["majority"], audits=AUDITS)
-    assert [each["severity"] for each in sure.findings if each["id"] == "ceiling"] == ["ok"]
+    sure = fa.compare(
+        claims, verdicts, annotations=agreed, label_rules=["majority"], audits=AUDITS, decisions={"min_rate": 0.9}
+    )
+    assert [each["severity"] for each in sure.finding_rows if each["id"] == "ceiling"] == ["ok"]
 
 
 def test_annotations_from_a_yaml_with_their_rules(tmp_path: Path) -> None:

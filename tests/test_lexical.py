@@ -16,9 +16,9 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
-from factaudit.evaluators.lexical import BLOCK, STOP_WORDS, Random
-from factaudit.evaluators.registry import entries, make_evaluator
-from factaudit.signature import file_checksum
+from factaudit.evaluators.lexical_baselines import CLAIMS_PER_BLOCK, STOP_WORDS, RandomEvaluator
+from factaudit.evaluators.registry import list_evaluators, make_evaluator
+from factaudit.signature import compute_file_checksum
 from factaudit.tables import write_table
 
 LEXICAL = ("rouge2", "unigram", "tfidf")
@@ -91,7 +91,7 @@ def test_a_random_score_depends_on_seed_and_claim_alone() -> None:
     assert forward == verdicts("random", *claims[::-1], seed=1)
     assert forward["c7"] == verdicts("random", claims[7], seed=1)["c7"]
     assert forward != verdicts("random", *claims, seed=2)
-    assert Random(1).signature != Random(2).signature
+    assert RandomEvaluator(1).signature != RandomEvaluator(2).signature
 
 
 @pytest.mark.parametrize("name", LEXICAL)
@@ -148,7 +148,7 @@ def test_claims_are_read_as_they_are_needed(name: str) -> None:
     evaluator = make_evaluator(name)
     assert isinstance(evaluator, Evaluator)
     assert len(list(islice(evaluator.judge(endless()), 3))) == 3
-    assert read <= BLOCK
+    assert read <= CLAIMS_PER_BLOCK
 
 
 # ------------------------------------------------------------------------------------------------------------ stored
@@ -199,7 +199,7 @@ def test_stored_says_what_is_wrong_with_its_file(tmp_path: Path) -> None:
 def test_the_signature_of_stored_verdicts_is_their_content(tmp_path: Path) -> None:
     path = stored_file(tmp_path, "gpt")
     first = make_evaluator("stored", {"path": str(path)}).signature
-    assert file_checksum(path) in first
+    assert compute_file_checksum(path) in first
     moved = tmp_path / "moved.parquet"
     moved.write_bytes(path.read_bytes())
     assert make_evaluator("stored", {"path": str(moved)}).signature == first
@@ -212,13 +212,13 @@ def test_the_signature_of_stored_verdicts_is_their_content(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("name", LEXICAL + FLOORS + ("stored",))
 def test_every_evaluator_is_listed(name: str) -> None:
-    assert entries()[name].summary
+    assert list_evaluators()[name].summary
 
 
 def test_the_list_says_what_each_evaluator_was_compared_with() -> None:
-    ours = {name: entry for name, entry in entries().items() if entry.target.startswith("factaudit.")}
+    ours = {name: entry for name, entry in list_evaluators().items() if entry.target.startswith("factaudit.")}
     # These compute nothing of their own.
-    without = {"always-yes", "always-no", "random", "stored", "chunked", "ensemble"}
+    without = {"always-yes", "always-no", "random", "stored", "chunked", "ensemble", "triage"}
     assert {name for name, entry in ours.items() if not entry.checked} == without
     for name in ("minicheck", "alignscore", "nli", "bespoke-minicheck"):
         assert ours[name].checked.endswith("The published weights could not be run here"), name
@@ -261,7 +261,7 @@ def test_a_third_party_s_evaluator_is_found_by_its_entry_point(tmp_path: Path, m
         "[factaudit.evaluators]\nlonger = acme_longer:Longer\nrouge2 = acme_longer:Longer\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert entries()["longer"].summary == "from the package acme-longer"
+    assert list_evaluators()["longer"].summary == "from the package acme-longer"
     found = verdicts("longer", Claim("a", "one two three four", None), Claim("b", "one two", None), words="3")
     assert [found["a"].score, found["b"].score] == [1.0, 0.0]
     with pytest.raises(UsageError, match="option words"):

@@ -11,15 +11,16 @@ from typing import Any
 
 import pytest
 from llm_server import FaultServer, Plan, _error, fingerprint
+from scripted_llm import Killed
 
 from factaudit.errors import FactauditError
-from factaudit.evaluators import llm
+from factaudit.evaluators import llm_judges
 from factaudit.evaluators.base import Claim
-from factaudit.llm import batch
-from factaudit.llm.cache import Cache
-from factaudit.llm.client import Client
-from factaudit.llm.cost import Budget, Price
-from factaudit.llm.types import Reply, Request
+from factaudit.llm import batch_api
+from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.client import LLMClient
+from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
+from factaudit.llm.reply_cache import ReplyCache
 
 
 @pytest.fixture(autouse=True)
@@ -35,23 +36,23 @@ def answer(body: dict[str, Any], attempt: int = 0) -> Plan:
     return Plan(text="Yes" if number_of(body) % 3 else "No")
 
 
-def pairs(count: int) -> Iterator[tuple[int, Request]]:
+def pairs(count: int) -> Iterator[tuple[int, ChatRequest]]:
     for i in range(count):
-        yield i, Request(({"role": "user", "content": f"number {i}"},), {"max_tokens": 1})
+        yield i, ChatRequest(({"role": "user", "content": f"number {i}"},), {"max_tokens": 1})
 
 
-def client_of(server: FaultServer, folder: Path, budget: Budget | None = None) -> Client:
-    return Client("m", base_url=server.url, cache=folder / "cache.sqlite", budget=budget)
+def client_of(server: FaultServer, folder: Path, budget: LLMCostBudget | None = None) -> LLMClient:
+    return LLMClient("m", base_url=server.url, cache=folder / "cache.sqlite", budget=budget)
 
 
-def run(server: FaultServer, folder: Path, count: int = 20, **options: Any) -> dict[int, Reply]:
+def run(server: FaultServer, folder: Path, count: int = 20, **options: Any) -> dict[int, ChatReply]:
     client = client_of(server, folder)
-    found = list(batch.ask_all(client, pairs(count), poll=0.001, progress=False, **options))
+    found = list(batch_api.ask_in_batches(client, pairs(count), poll_seconds=0.001, show_progress=False, **options))
     assert len(found) == count
     return dict(found)
 
 
-def check(replies: dict[int, Reply]) -> None:
+def check(replies: dict[int, ChatReply]) -> None:
     assert {i: (r.status, r.text) for i, r in replies.items()} == {
         i: ("ok", "Yes" if i % 3 else "No") for i in range(len(replies))
     }
@@ -63,7 +64,7 @@ def test_lines_are_chunked_and_results_taken_in_any_order(tmp_path: Path) -> Non
         assert len(server.batches) == 3
         lines = [json.loads(line) for line in server.files["file-1"].splitlines()]
         assert len(lines) == 7
-        keys = {client_of(server, tmp_path).key(request).hex() for _, request in pairs(7)}
+        keys = {client_of(server, tmp_path).request_key(request).hex() for _, request in pairs(7)}
         assert {line["custom_id"] for line in lines} == keys
         assert lines[0]["url"] == "/v1/chat/completions"
         # A second run submits nothing.
@@ -99,7 +100,7 @@ def test_what_keeps_failing_is_an_error_and_what_is_an_answer_is_not_repeated(tm
     with FaultServer(plan=lambda body, attempt: Plan(faults.get(number_of(body)))) as server:
         replies = run(server, tmp_path)
         assert [replies[i].status for i in range(5)] == ["ok", "error", "skipped", "refused", "error"]
-        assert len(server.batches) == batch.ROUNDS
+        assert len(server.batches) == batch_api.MAX_ROUNDS
         times = Counter(number_of(json.loads(line)["body"]) for data in inputs(server) for line in data.splitlines())
         assert (times[1], times[2], times[3], times[4], times[0]) == (3, 1, 1, 3, 1)
 
@@ -110,16 +111,14 @@ def inputs(server: FaultServer) -> list[bytes]:
 
 def test_equal_requests_are_one_line(tmp_path: Path) -> None:
     with FaultServer(plan=lambda body, attempt: Plan()) as server:
-        request = Request(({"role": "user", "content": "same 1"},))
+        request = ChatRequest(({"role": "user", "content": "same 1"},))
         client = client_of(server, tmp_path)
-        replies = list(batch.ask_all(client, [(i, request) for i in range(4)], poll=0.001, progress=False))
+        replies = list(
+            batch_api.ask_in_batches(client, [(i, request) for i in range(4)], poll_seconds=0.001, show_progress=False)
+        )
         assert [(item, reply.status) for item, reply in replies] == [(i, "ok") for i in range(4)]
         assert server.files["file-1"].count(b"\n") == 1
         assert (client.usage.calls, client.usage.cached_calls) == (1, 3)
-
-
-class Killed(BaseException):
-    """What no except clause of the program may catch."""
 
 
 def kill_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,15 +142,15 @@ def kill_at(point: str, monkeypatch: pytest.MonkeyPatch) -> None:
         case "after the upload":
             monkeypatch.setattr(openai.resources.Batches, "create", die)
         case "after the submission":
-            monkeypatch.setattr(Cache, "name_batch", die)
+            monkeypatch.setattr(ReplyCache, "name_batch", die)
         case "between two submissions":
             monkeypatch.setattr(openai.resources.Batches, "create", after(1, openai.resources.Batches.create))
         case "while polling":
-            monkeypatch.setattr(batch.time, "sleep", die)
+            monkeypatch.setattr(batch_api.time, "sleep", die)
         case "while collecting":
-            monkeypatch.setattr(Client, "keep", after(3, Client.keep))
+            monkeypatch.setattr(LLMClient, "keep_paid_reply", after(3, LLMClient.keep_paid_reply))
         case "after collecting":
-            monkeypatch.setattr(Cache, "drop_batch", die)
+            monkeypatch.setattr(ReplyCache, "drop_batch", die)
 
 
 @pytest.mark.parametrize(
@@ -212,19 +211,21 @@ def test_a_batch_refused_as_a_whole_is_said_and_can_be_tried_again(
 def test_the_money_limit_holds_at_half_the_price(tmp_path: Path) -> None:
     with FaultServer(plan=answer) as server:
         # "number N" is at most 9 bytes: 3 + 3 + 9 tokens and 1 of reply, at most; half of a dollar each.
-        budget = Budget(80.0, {"m": Price(1e6, 1e6)})
+        budget = LLMCostBudget(80.0, {"m": LLMModelPrice(1e6, 1e6)})
         client = client_of(server, tmp_path, budget)
-        replies = dict(batch.ask_all(client, pairs(20), poll=0.001, progress=False))
+        replies = dict(batch_api.ask_in_batches(client, pairs(20), poll_seconds=0.001, show_progress=False))
         statuses = Counter(reply.status for reply in replies.values())
         assert statuses == {"ok": 10, "skipped": 10}
         # The server counts len // 4 = 2 tokens of prompt and 1 of reply.
         assert client.usage.cost == pytest.approx(10 * 0.5 * 3)
         assert budget.spent == pytest.approx(15.0)
-        assert budget.try_open("a", 1, 65.0), "what was reserved and not spent is given back"
+        assert budget.try_open_send("a", 1, 65.0), "what was reserved and not spent is given back"
 
 
 def test_an_evaluator_in_batch_mode_says_what_it_says_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(llm, "ask_all", partial(batch.ask_all, poll=0.001, progress=False))
+    monkeypatch.setattr(
+        llm_judges, "ask_in_batches", partial(batch_api.ask_in_batches, poll_seconds=0.001, show_progress=False)
+    )
     claims = [Claim(f"c{i}", f"claim {i}", f"doc {i}" if i else None) for i in range(12)]
 
     def plan(body: dict[str, Any], attempt: int) -> Plan:
@@ -232,8 +233,8 @@ def test_an_evaluator_in_batch_mode_says_what_it_says_without(tmp_path: Path, mo
 
     with FaultServer(plan=plan) as server:
         options: dict[str, Any] = {"model": "m", "base_url": server.url}
-        alone = llm.LLMJudge(**options, cache=str(tmp_path / "a.sqlite"))
-        batched = llm.LLMJudge(**options, cache=str(tmp_path / "b.sqlite"), batch=True)
+        alone = llm_judges.LLMJudge(**options, cache=str(tmp_path / "a.sqlite"))
+        batched = llm_judges.LLMJudge(**options, cache=str(tmp_path / "b.sqlite"), batch=True)
         assert alone.signature == batched.signature
         one = {verdict.claim_id: verdict for verdict in alone.judge(claims)}
         two = {verdict.claim_id: verdict for verdict in batched.judge(claims)}

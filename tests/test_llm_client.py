@@ -13,29 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from llm_server import LASTING, TRANSIENT, FaultServer, Plan
+from llm_server import LASTING, TRANSIENT, FaultServer, Plan, ask
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.llm.client import MALFORMED_RETRIES, Client
-from factaudit.llm.cost import Budget, Price
-from factaudit.llm.errors import Failure
-from factaudit.llm.types import Reply, Request
+from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.client import MALFORMED_RETRIES, LLMClient
+from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
+from factaudit.llm.server_errors import ServerAttemptFailure
 
 KEY = "sk-secret-0123456789"
 
 
-def request(text: str = "hello", **params: Any) -> Request:
-    return Request(({"role": "user", "content": text},), params)
-
-
-def ask(server: FaultServer, *requests: Request, **options: Any) -> list[Reply]:
-    """All replies, asked for at once."""
-
-    async def run() -> list[Reply]:
-        async with Client("m", **{"base_url": server.url, "backoff": 0.001, "timeout": 5.0, **options}) as client:
-            return await asyncio.gather(*(client.ask(r) for r in requests))
-
-    return asyncio.run(run())
+def request(text: str = "hello", **params: Any) -> ChatRequest:
+    return ChatRequest(({"role": "user", "content": text},), params)
 
 
 def first_then(fault: str, times: int = 1, **kwargs: Any) -> Callable[[dict[str, Any], int], Plan]:
@@ -113,12 +103,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return self.now
 
 
-def times_sent(answers: Callable[[int], Reply | Failure], count: int, **options: Any) -> list[float]:
+def times_sent(answers: Callable[[int], ChatReply | ServerAttemptFailure], count: int, **options: Any) -> list[float]:
     """At what second of virtual time each request is sent; ``answers`` has the answer to the n-th of all."""
     sent: list[float] = []
 
-    class Scripted(Client):
-        async def _post(self, body: dict[str, Any]) -> Reply | Failure:
+    class Scripted(LLMClient):
+        async def _post_body(self, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
             sent.append(asyncio.get_running_loop().time())
             return answers(len(sent) - 1)
 
@@ -135,11 +125,13 @@ def times_sent(answers: Callable[[int], Reply | Failure], count: int, **options:
 
 @pytest.mark.parametrize("limit", [{"requests_per_minute": 30}, {"tokens_per_minute": 30 * 13}])
 def test_limits_space_the_requests(limit: dict[str, float]) -> None:
-    assert times_sent(lambda n: Reply("ok", "Yes"), 8, **limit) == pytest.approx([2.0 * i for i in range(8)])
+    assert times_sent(lambda n: ChatReply("ok", "Yes"), 8, **limit) == pytest.approx([2.0 * i for i in range(8)])
 
 
 def test_retry_after_is_kept_and_holds_for_all_requests() -> None:
-    sent = times_sent(lambda n: Reply("ok") if n else Failure("HTTP 429", after=20.0), 6, concurrency=1)
+    sent = times_sent(
+        lambda n: ChatReply("ok") if n else ServerAttemptFailure("HTTP 429", retry_after=20.0), 6, concurrency=1
+    )
     assert sent[0] == 0.0
     assert min(sent[1:]) >= 20.0
     assert len(sent) == 7
@@ -147,7 +139,10 @@ def test_retry_after_is_kept_and_holds_for_all_requests() -> None:
 
 def test_those_that_waited_for_a_pause_keep_their_distance() -> None:
     sent = times_sent(
-        lambda n: Reply("ok") if n else Failure("HTTP 429", after=45.0), 100, concurrency=16, requests_per_minute=60
+        lambda n: ChatReply("ok") if n else ServerAttemptFailure("HTTP 429", retry_after=45.0),
+        100,
+        concurrency=16,
+        requests_per_minute=60,
     )
     assert sent[1] >= 45.0
     for start in sent:
@@ -155,7 +150,9 @@ def test_those_that_waited_for_a_pause_keep_their_distance() -> None:
 
 
 def test_backoff_grows_to_its_cap() -> None:
-    sent = times_sent(lambda n: Reply("ok") if n == 6 else Failure("HTTP 500"), 1, backoff=1.0, max_backoff=8.0)
+    sent = times_sent(
+        lambda n: ChatReply("ok") if n == 6 else ServerAttemptFailure("HTTP 500"), 1, backoff=1.0, max_backoff=8.0
+    )
     waited = [after - before for before, after in pairwise(sent)]
     for wait, most in zip(waited, (1, 2, 4, 8, 8, 8), strict=True):
         assert most / 2 <= wait <= most
@@ -180,11 +177,11 @@ def test_cached_replies_need_no_key_and_no_server(tmp_path: Path, monkeypatch: p
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     path = tmp_path / "cache.sqlite"
     with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.75)) as server:
-        (bought,) = ask(server, request(logprobs=True), cache=path)
+        (bought,) = ask(server, request(logprobs=True), cache=path, server_name="here")
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
-    async def again() -> tuple[Reply, Client]:
-        async with Client("m", cache=path) as client:
+    async def again() -> tuple[ChatReply, LLMClient]:
+        async with LLMClient("m", cache=path, server_name="here") as client:
             return await client.ask(request(logprobs=True)), client
 
     cached, client = asyncio.run(again())
@@ -199,7 +196,7 @@ def test_cached_replies_need_no_key_and_no_server(tmp_path: Path, monkeypatch: p
         "cost": 0.0,
     }
     with pytest.raises(FactauditError, match="OPENAI_API_KEY"):
-        asyncio.run(Client("m").ask(request()))
+        asyncio.run(LLMClient("m").ask(request()))
 
 
 def test_errors_are_not_cached(tmp_path: Path) -> None:
@@ -213,7 +210,7 @@ def test_no_server_at_the_address_is_said_once() -> None:
     with FaultServer() as server:
         url = server.url
     with pytest.raises(FactauditError, match="no server answers at http"):
-        asyncio.run(Client("m", base_url=url, backoff=0.001).ask(request()))
+        asyncio.run(LLMClient("m", base_url=url, backoff=0.001).ask(request()))
 
 
 def test_the_key_is_sent_and_stands_nowhere_else(
@@ -254,22 +251,22 @@ def test_a_password_in_the_address_is_sent_and_stands_nowhere_else(
         assert server.headers[0]["authorization"] == "Basic " + base64.b64encode(b"me:hush:hush").decode()
         with pytest.raises(FactauditError) as error:
             ask(server, request(), base_url=None)
-        client = Client("m")
-        shown = f"{error.value} {client.signature} {reply} {caplog.text} {client.server()}"
+        client = LLMClient("m")
+        shown = f"{error.value} {client.signature} {reply} {caplog.text} {client.server_address()}"
         assert "hush" not in shown
-        assert client.server() == server.url
+        assert client.server_address() == server.url
     for file in tmp_path.iterdir():
         assert b"hush" not in file.read_bytes()
     # Settings stand in the lock file: an address among them has no password at all.
     with pytest.raises(UsageError, match="OPENAI_BASE_URL") as refused:
-        Client("m", base_url=address)
+        LLMClient("m", base_url=address)
     assert "hush" not in str(refused.value)
 
 
 @pytest.mark.parametrize("address", ["localhost:8000/v1", "ftp://host/v1", "http://", "http://host:port/v1", "local/"])
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="base_url: expected"):
-        Client("m", base_url=address)
+        LLMClient("m", base_url=address)
 
 
 @pytest.mark.parametrize("ending", ["", "/", "//"])
@@ -288,27 +285,30 @@ def test_calls_go_through_the_proxy_of_the_environment(monkeypatch: pytest.Monke
 
 
 def test_an_address_without_v1_is_pointed_out() -> None:
-    client = Client("m", base_url="http://host:8000/")
+    client = LLMClient("m", base_url="http://host:8000/")
     with pytest.raises(FactauditError, match=r"404.*ends in /v1"):
-        client.read(404, {}, '{"detail":"Not Found"}')
+        client.parse_http_answer(404, {}, '{"detail":"Not Found"}')
 
 
 def test_a_403_after_other_replies_is_that_requests_own() -> None:
-    client = Client("m", base_url="http://x/v1")
+    client = LLMClient("m", base_url="http://x/v1")
     with pytest.raises(FactauditError, match="403"):
-        client.read(403, {}, "Forbidden")
-    client.usage.paid(1, 1, None)
-    blocked = client.read(403, {}, "Forbidden")
-    assert isinstance(blocked, Reply)
+        client.parse_http_answer(403, {}, "Forbidden")
+    client.usage.count_paid_call(1, 1, None)
+    blocked = client.parse_http_answer(403, {}, "Forbidden")
+    assert isinstance(blocked, ChatReply)
     assert blocked.status == "error"
 
 
 def test_the_signature_holds_what_changes_a_reply_and_not_where_it_comes_from() -> None:
-    one = Client("m", base_url="http://a/v1", concurrency=1, revision="r", params={"temperature": 0})
-    two = Client("m", base_url="http://b/v1", concurrency=9, revision="r", params={"temperature": 0})
+    one = LLMClient("m", base_url="http://a/v1", concurrency=1, revision="r", params={"temperature": 0})
+    two = LLMClient("m", base_url="http://b/v1", concurrency=9, revision="r", params={"temperature": 0})
     assert one.signature == two.signature == "llm|model:m|revision:r|temperature:0"
-    assert one.key(request()) == two.key(request())
-    assert one.key(request()) != Client("m", base_url="http://a/v1", revision="r").key(request())
+    assert one.request_key(request()) != two.request_key(request())
+    moved = [LLMClient("m", base_url=f"http://{host}/v1", server_name="ours") for host in "ab"]
+    assert moved[0].request_key(request()) == moved[1].request_key(request())
+    assert moved[0].signature == 'llm|model:m|revision:""|server:ours'
+    assert one.request_key(request()) != LLMClient("m", base_url="http://a/v1", revision="r").request_key(request())
 
 
 def test_params_that_the_user_sets_go_before_what_a_request_asks_for() -> None:
@@ -325,19 +325,19 @@ def test_params_that_the_user_sets_go_before_what_a_request_asks_for() -> None:
 
 
 def test_the_money_limit_is_never_passed_and_the_rest_is_skipped(tmp_path: Path) -> None:
-    prices = {"m": Price(input=1000.0, output=1000.0)}  # a tenth of a cent per token
+    prices = {"m": LLMModelPrice(input=1000.0, output=1000.0)}  # a tenth of a cent per token
 
-    def run(limit: float | None) -> tuple[list[Reply], Budget, int]:
-        budget = Budget(limit, prices)
+    def run(limit: float | None) -> tuple[list[ChatReply], LLMCostBudget, int]:
+        budget = LLMCostBudget(limit, prices)
         requests = [request(f"number {i:03}", max_tokens=1) for i in range(40)]
         with FaultServer(plan=lambda body, attempt: Plan(delay=0.002)) as server:
-            replies = ask(server, *requests, budget=budget, cache=tmp_path / "c.sqlite", concurrency=8)
+            replies = ask(server, *requests, budget=budget, cache=tmp_path / "c.sqlite", concurrency=8, server_name="s")
             return replies, budget, sum(server.paid.values())
 
     replies, budget, calls = run(0.1)
     skipped = [reply for reply in replies if reply.status == "skipped"]
     assert 0 < budget.spent <= 0.1
-    assert budget.exhausted
+    assert budget.is_exhausted
     assert len(skipped) == 40 - calls
     assert 0 < calls < 40
     assert "max_cost" in (skipped[0].error or "")
@@ -351,7 +351,7 @@ def test_the_money_limit_is_never_passed_and_the_rest_is_skipped(tmp_path: Path)
 
 def test_attempts_that_timed_out_count_against_the_limit() -> None:
     # "hello": at most 3 + 3 + 5 tokens at a dollar, and 1 of reply.
-    budget = Budget(20.0, {"m": Price(1e6, 1e6)})
+    budget = LLMCostBudget(20.0, {"m": LLMModelPrice(1e6, 1e6)})
     with FaultServer(plan=lambda body, attempt: Plan("hang")) as server:
         (reply,) = ask(server, request(max_tokens=1), budget=budget, timeout=0.1, max_retries=9)
         assert reply.status == "skipped"
@@ -362,9 +362,9 @@ def test_attempts_that_timed_out_count_against_the_limit() -> None:
 
 def test_a_client_can_be_opened_again_in_another_event_loop() -> None:
     with FaultServer(plan=lambda body, attempt: Plan(delay=0.005)) as server:
-        client = Client("m", base_url=server.url, concurrency=1)
+        client = LLMClient("m", base_url=server.url, concurrency=1)
 
-        async def run(name: str) -> list[Reply]:
+        async def run(name: str) -> list[ChatReply]:
             async with client:
                 return await asyncio.gather(*(client.ask(request(f"{name} {i}")) for i in range(4)))
 
@@ -375,13 +375,13 @@ def test_a_client_can_be_opened_again_in_another_event_loop() -> None:
 def test_a_limit_needs_a_price_and_a_bound_on_replies() -> None:
     with FaultServer() as server:
         with pytest.raises(UsageError, match="price of 'm'"):
-            ask(server, request(max_tokens=1), budget=Budget(1.0, {}))
+            ask(server, request(max_tokens=1), budget=LLMCostBudget(1.0, {}))
         with pytest.raises(UsageError, match="max_tokens"):
-            ask(server, request(), budget=Budget(1.0, {"m": Price(1, 1)}))
+            ask(server, request(), budget=LLMCostBudget(1.0, {"m": LLMModelPrice(1, 1)}))
 
 
 def test_an_answer_without_end_is_not_read_into_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("factaudit.llm.transport.MAX_BODY", 1 << 20)
+    monkeypatch.setattr("factaudit.llm.http_transport.MAX_BODY_BYTES", 1 << 20)
     sent = 0
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -397,10 +397,10 @@ def test_an_answer_without_end_is_not_read_into_memory(monkeypatch: pytest.Monke
             pass
         writer.close()
 
-    async def run() -> Reply:
+    async def run() -> ChatReply:
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
-        async with server, Client("m", base_url=url, max_retries=0) as client:
+        async with server, LLMClient("m", base_url=url, max_retries=0) as client:
             return await client.ask(request())
 
     reply = asyncio.run(run())
@@ -412,8 +412,10 @@ def test_an_answer_without_end_is_not_read_into_memory(monkeypatch: pytest.Monke
 def test_usage_is_counted_and_a_reply_without_counts_is_estimated() -> None:
     with FaultServer(plan=lambda body, attempt: Plan(usage=False)) as server:
 
-        async def run() -> Client:
-            async with Client("m", base_url=server.url, budget=Budget(None, {"m": Price(1e6, 2e6)})) as client:
+        async def run() -> LLMClient:
+            async with LLMClient(
+                "m", base_url=server.url, budget=LLMCostBudget(None, {"m": LLMModelPrice(1e6, 2e6)})
+            ) as client:
                 await client.ask(request("12345678"))
                 return client
 
@@ -427,7 +429,7 @@ def test_usage_is_counted_and_a_reply_without_counts_is_estimated() -> None:
 )
 def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=next(iter(options))):
-        Client("m", **options)
+        LLMClient("m", **options)
 
 
 @pytest.mark.parametrize(
@@ -450,8 +452,10 @@ def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
     ],
 )
 def test_errors_in_the_shapes_of_several_servers(body: Any, status: str) -> None:
-    reply = Client("m", base_url="http://x").read(400, {}, body if isinstance(body, str) else json.dumps(body))
-    assert isinstance(reply, Reply)
+    reply = LLMClient("m", base_url="http://x").parse_http_answer(
+        400, {}, body if isinstance(body, str) else json.dumps(body)
+    )
+    assert isinstance(reply, ChatReply)
     assert reply.status == status
 
 
@@ -460,8 +464,8 @@ def test_errors_in_the_shapes_of_several_servers(body: Any, status: str) -> None
 )
 def test_log_probabilities_in_the_wrong_shape_do_not_lose_the_reply(logprobs: Any) -> None:
     choice = {"message": {"content": "Yes"}, "finish_reason": "stop", "logprobs": logprobs}
-    reply = Client("m", base_url="http://x").read(200, {}, json.dumps({"choices": [choice]}))
-    assert isinstance(reply, Reply)
+    reply = LLMClient("m", base_url="http://x").parse_http_answer(200, {}, json.dumps({"choices": [choice]}))
+    assert isinstance(reply, ChatReply)
     assert (reply.status, reply.text) == ("ok", "Yes")
     assert not reply.tokens
 
@@ -471,13 +475,13 @@ def test_tokens_that_read_the_same_are_added_and_half_a_character_does_no_harm(t
     far = [{"token": "b", "logprob": -9999.0}, {"token": "b", "logprob": -9999.0}]
     content = [{"token": "a\ud83d", "logprob": -0.1, "top_logprobs": top + far}]
     body = {"choices": [{"message": {"content": "a\ud83d"}, "logprobs": {"content": content}}]}
-    client = Client("m", base_url="http://x", cache=tmp_path / "c.sqlite")
-    reply = client.read(200, {}, json.dumps(body))
-    assert isinstance(reply, Reply)
+    client = LLMClient("m", base_url="http://x", cache=tmp_path / "c.sqlite")
+    reply = client.parse_http_answer(200, {}, json.dumps(body))
+    assert isinstance(reply, ChatReply)
     assert reply.tokens is not None
     assert reply.text == "a?"
-    assert math.exp(reply.tokens[0].top["a"]) == pytest.approx(0.75)
-    assert reply.tokens[0].top["b"] < -9000
+    assert math.exp(reply.tokens[0].alternatives["a"]) == pytest.approx(0.75)
+    assert reply.tokens[0].alternatives["b"] < -9000
     assert client.cache is not None
     client.cache.put(b"k", "m", "", reply)
     assert client.cache is not None

@@ -14,9 +14,18 @@ from llm_server import FaultServer
 
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Claim
-from factaudit.evaluators.lexical import AlwaysYes
-from factaudit.evaluators.llm import LLMJudge, NoContext
-from factaudit.llm.cost import Budget, Price, Usage, approximate_tokens, estimate, load_prices, price_of, token_counter
+from factaudit.evaluators.lexical_baselines import AlwaysYesEvaluator
+from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
+from factaudit.llm.cost import (
+    LLMCallUsage,
+    LLMCostBudget,
+    LLMModelPrice,
+    approximate_token_count,
+    estimate_judging_cost,
+    find_model_price,
+    make_cost_token_counter,
+    read_llm_price_table,
+)
 
 CLAIMS = [Claim(f"c{i}", f"Claim number {i}.", f"Document {i}. " * 20) for i in range(10)]
 
@@ -43,14 +52,14 @@ def test_users_prices_go_over_the_shipped_ones(tmp_path: Path, monkeypatch: pyte
     path.write_text("model,input,output\ngpt-4o,1,2\nmine,0,0\n", encoding="utf-8-sig")  # as Excel writes it
     if named_by == "environment":
         monkeypatch.setenv("FACTAUDIT_PRICES", str(path))
-    prices = load_prices(path if named_by == "path" else None)
+    prices = read_llm_price_table(path if named_by == "path" else None)
     if named_by == "environment":
-        assert Budget(1.0).price("gpt-4o") == prices["gpt-4o"]
-    assert prices["gpt-4o"] == Price(1.0, 2.0)
-    assert prices["mine"] == Price(0.0, 0.0)
-    assert prices["gpt-4o-mini"] == load_prices()["gpt-4o-mini"]
-    assert price_of("gpt-4o-2024-08-06", prices) == Price(1.0, 2.0)
-    assert price_of("gpt-4o-audio", prices) is None
+        assert LLMCostBudget(1.0).model_price("gpt-4o") == prices["gpt-4o"]
+    assert prices["gpt-4o"] == LLMModelPrice(1.0, 2.0)
+    assert prices["mine"] == LLMModelPrice(0.0, 0.0)
+    assert prices["gpt-4o-mini"] == read_llm_price_table()["gpt-4o-mini"]
+    assert find_model_price("gpt-4o-2024-08-06", prices) == LLMModelPrice(1.0, 2.0)
+    assert find_model_price("gpt-4o-audio", prices) is None
 
 
 @pytest.mark.parametrize("row", ["m,x,1", "m,1,", ",1,1", "m,-1,1", "m,nan,1"])
@@ -58,22 +67,22 @@ def test_a_wrong_price_is_named_by_its_row(tmp_path: Path, row: str) -> None:
     path = tmp_path / "prices.csv"
     path.write_text(f"model,input,output\ngood,1,1\n{row}\n")
     with pytest.raises(InputError, match="row 2"):
-        load_prices(path)
+        read_llm_price_table(path)
 
 
 def test_a_price_table_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="price table"):
-        load_prices(tmp_path / "none.csv")
+        read_llm_price_table(tmp_path / "none.csv")
     (tmp_path / "latin.csv").write_bytes("model,input,output\né,1,1\n".encode("latin-1"))
     with pytest.raises(UsageError, match="not UTF-8"):
-        load_prices(tmp_path / "latin.csv")
+        read_llm_price_table(tmp_path / "latin.csv")
 
 
 def test_tokens_are_counted_as_said() -> None:
-    count, how = token_counter("gpt-4o")
+    count, how = make_cost_token_counter("gpt-4o")
     assert "approximately" in how
     assert [count(text) for text in ("", "a", "abcd", "abcde", "是是")] == [0, 1, 1, 2, 2]
-    assert count is approximate_tokens
+    assert count is approximate_token_count
 
 
 def test_tiktoken_is_used_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,18 +101,18 @@ def test_tiktoken_is_used_where_it_can_be(monkeypatch: pytest.MonkeyPatch) -> No
             return Encoding()
 
     monkeypatch.setitem(sys.modules, "tiktoken", Tiktoken())  # type: ignore[arg-type]
-    count, how = token_counter("gpt-4o")
+    count, how = make_cost_token_counter("gpt-4o")
     assert (count("one two three"), how) == (3, "tiktoken words")
-    assert "approximately" in token_counter("llama3")[1]
+    assert "approximately" in make_cost_token_counter("llama3")[1]
 
 
 def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
-    prices = {"m": Price(2.0, 8.0, "2026-01-01")}
+    prices = {"m": LLMModelPrice(2.0, 8.0, "2026-01-01")}
     cache = tmp_path / "cache.sqlite"
     with FaultServer() as server:
         judge = LLMJudge(model="m", base_url=server.url, cache=str(cache))
-        evaluators = {"judge": judge, "always-yes": AlwaysYes()}
-        (row,) = estimate(evaluators, CLAIMS, prices=prices)
+        evaluators = {"judge": judge, "always-yes": AlwaysYesEvaluator()}
+        (row,) = estimate_judging_cost(evaluators, CLAIMS, prices=prices)
         assert not cache.exists()
         assert sum(server.seen.values()) == 0
         assert (row["evaluator"], row["calls"], row["cached_calls"]) == ("judge", 10, 0)
@@ -113,19 +122,19 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
 
         list(judge.judge(CLAIMS[:4]))
         assert judge.usage.calls == 4
-        (row,) = estimate(evaluators, CLAIMS, prices=prices)
+        (row,) = estimate_judging_cost(evaluators, CLAIMS, prices=prices)
         assert (row["calls"], row["cached_calls"]) == (6, 4)
         # The double counts a token per four characters too, without what wraps a message.
         assert judge.usage.prompt_tokens == pytest.approx(row["prompt_tokens"] / 6 * 4, rel=0.05)
 
 
 def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path) -> None:
-    prices = {"m": Price(2.0, 8.0)}
+    prices = {"m": LLMModelPrice(2.0, 8.0)}
     options: dict[str, Any] = {"model": "m", "cache": str(tmp_path / "none.sqlite")}
-    (row,) = estimate({"judge": NoContext(**options)}, [CLAIMS[0]] * 5, prices=prices)
+    (row,) = estimate_judging_cost({"judge": NoContextLLMJudge(**options)}, [CLAIMS[0]] * 5, prices=prices)
     assert (row["calls"], row["cached_calls"]) == (1, 4)
-    (full,) = estimate({"judge": LLMJudge(**options)}, CLAIMS, prices=prices)
-    (half,) = estimate({"judge": LLMJudge(**options, batch=True)}, CLAIMS, prices=prices)
+    (full,) = estimate_judging_cost({"judge": LLMJudge(**options)}, CLAIMS, prices=prices)
+    (half,) = estimate_judging_cost({"judge": LLMJudge(**options, batch=True)}, CLAIMS, prices=prices)
     assert half["cost"] == pytest.approx(full["cost"] / 2)
 
 
@@ -135,18 +144,18 @@ def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path)
 )
 def test_a_cost_that_is_not_known_is_null_with_a_reason(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
     judge = LLMJudge(**options, cache=str(tmp_path / "none.sqlite"))
-    (row,) = estimate({"judge": judge}, CLAIMS, prices={"m": Price(1.0, 1.0)})
+    (row,) = estimate_judging_cost({"judge": judge}, CLAIMS, prices={"m": LLMModelPrice(1.0, 1.0)})
     assert row["cost"] is None
     assert reason in row["reason"]
     assert row["prompt_tokens"] > 0
 
 
 def test_usage_whose_price_is_not_known_has_no_cost() -> None:
-    usage = Usage()
+    usage = LLMCallUsage()
     assert usage.row()["cost"] == 0.0
-    usage.paid(10, 1, 0.5)
-    usage.paid(10, 1, None)
-    usage.paid(10, 1, 0.5)
+    usage.count_paid_call(10, 1, 0.5)
+    usage.count_paid_call(10, 1, None)
+    usage.count_paid_call(10, 1, 0.5)
     assert usage.row() == {
         "calls": 3,
         "cached_calls": 0,
@@ -157,30 +166,30 @@ def test_usage_whose_price_is_not_known_has_no_cost() -> None:
 
 
 def test_a_limit_that_is_reached_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
-    budget = Budget(1.0, {})
-    send = budget.try_open("a", 1, 0.75)
+    budget = LLMCostBudget(1.0, {})
+    send = budget.try_open_send("a", 1, 0.75)
     assert send
-    budget.ledger.settle(send, "ok", 1, 1, 0.75)
-    assert [budget.try_open("a", 1, 0.5) for _ in range(3)] == [False] * 3
+    budget.ledger.settle_send(send, "ok", 1, 1, 0.75)
+    assert [budget.try_open_send("a", 1, 0.5) for _ in range(3)] == [False] * 3
     (record,) = caplog.records
     assert "$0.75 of $1.00 are spent" in record.getMessage()
     assert "raise max_cost" in record.getMessage()
 
 
 def test_a_budget_counts_what_is_reserved() -> None:
-    budget = Budget(1.0, {})
-    first = budget.try_open("a", 1, 0.6)
+    budget = LLMCostBudget(1.0, {})
+    first = budget.try_open_send("a", 1, 0.6)
     assert first
-    assert budget.try_open("a", 1, 0.6) is None, "it may fit when the first has settled"
-    assert not budget.exhausted
-    budget.ledger.settle(first, "ok", 1, 1, 0.1)
-    second = budget.try_open("a", 1, 0.6)
+    assert budget.try_open_send("a", 1, 0.6) is None, "it may fit when the first has settled"
+    assert not budget.is_exhausted
+    budget.ledger.settle_send(first, "ok", 1, 1, 0.1)
+    second = budget.try_open_send("a", 1, 0.6)
     assert second
-    budget.ledger.settle(second, "ok", 1, 1, 0.6)
-    assert budget.try_open("a", 1, 0.6) is False
-    assert budget.exhausted
+    budget.ledger.settle_send(second, "ok", 1, 1, 0.6)
+    assert budget.try_open_send("a", 1, 0.6) is False
+    assert budget.is_exhausted
     assert budget.spent == pytest.approx(0.7)
     with pytest.raises(UsageError, match="max_cost"):
-        Budget(-1.0)
+        LLMCostBudget(-1.0)
     with pytest.raises(UsageError, match="max_cost"):
-        Budget(float("nan"))
+        LLMCostBudget(float("nan"))

@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from llm_server import LASTING, TRANSIENT, FaultServer, Plan, completion, fingerprint, mixed_faults
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators import llm
+from factaudit.evaluators import llm_judges
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
-from factaudit.evaluators.llm import BespokeMiniCheck, LLMJudge, NoContext
-from factaudit.evaluators.prompt import Template
-from factaudit.evaluators.registry import entries, make_evaluator
-from factaudit.llm.client import MALFORMED_RETRIES, Client
-from factaudit.llm.types import Token
+from factaudit.evaluators.judge_prompt import JudgePromptTemplate
+from factaudit.evaluators.llm_judges import BespokeMiniCheckJudge, LLMJudge, NoContextLLMJudge
+from factaudit.evaluators.registry import list_evaluators, make_evaluator
+from factaudit.llm.chat_types import ChatReplyToken
+from factaudit.llm.client import MALFORMED_RETRIES, LLMClient
 
 OURS = ("default", "short", "reason", "no-context")
 
@@ -65,14 +65,14 @@ ATTACKS = [
 @pytest.mark.parametrize("name", OURS)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_claims_and_documents_cannot_leave_their_blocks(name: str, attack: str) -> None:
-    template = Template.load(name)
+    template = JudgePromptTemplate.load(name)
     claim, doc = f"A claim. {attack}", f"A document. {attack}"
     content = template.messages(claim, doc)[-1]["content"]
     assert blocks(content) == ({"document": doc, "claim": claim} if template.needs_doc else {"claim": claim})
 
 
 def test_even_a_claim_that_knows_the_mark_cannot_use_it() -> None:
-    template = Template.load("default")
+    template = JudgePromptTemplate.load("default")
     doc = "A document."
     seen = re.search(r"<document (\w+)>", template.messages("x", doc)[-1]["content"])
     assert seen is not None
@@ -84,11 +84,14 @@ def test_even_a_claim_that_knows_the_mark_cannot_use_it() -> None:
 
 @given(st.text(), st.text())
 def test_blocks_hold_any_text(claim: str, doc: str) -> None:
-    assert blocks(Template.load("default").messages(claim, doc)[-1]["content"]) == {"document": doc, "claim": claim}
+    assert blocks(JudgePromptTemplate.load("default").messages(claim, doc)[-1]["content"]) == {
+        "document": doc,
+        "claim": claim,
+    }
 
 
 def test_prompts_with_the_same_document_begin_the_same() -> None:
-    template = Template.load("default")
+    template = JudgePromptTemplate.load("default")
     one, two = (template.messages(claim, "A document. " * 50)[-1]["content"] for claim in ("First.", "Second."))
     assert one[:600] == two[:600]
 
@@ -96,8 +99,8 @@ def test_prompts_with_the_same_document_begin_the_same() -> None:
 # The answer ----------------------------------------------------------------------------------------------------------
 
 
-def token(text: str, **top: float) -> Token:
-    return Token(text, -0.1, {spelling.replace("_", " "): math.log(p) for spelling, p in top.items()})
+def token(text: str, **top: float) -> ChatReplyToken:
+    return ChatReplyToken(text, -0.1, {spelling.replace("_", " "): math.log(p) for spelling, p in top.items()})
 
 
 @pytest.mark.parametrize(
@@ -121,32 +124,32 @@ def token(text: str, **top: float) -> Token:
     ],
 )
 def test_answers_without_log_probabilities(text: str, score: float | None) -> None:
-    assert Template.load("default").read(text) == score
+    assert JudgePromptTemplate.load("default").parse_score(text) == score
 
 
 def test_the_score_is_the_share_of_yes_at_the_answers_token() -> None:
-    template = Template.load("default")
+    template = JudgePromptTemplate.load("default")
     # All spellings of both answers count; what is neither does not.
     tokens = [token("Yes", Yes=0.5, _yes=0.1, No=0.15, NO=0.05, Maybe=0.2)]
-    assert template.read("Yes", tokens) == pytest.approx(0.6 / 0.8)
+    assert template.parse_score("Yes", tokens) == pytest.approx(0.6 / 0.8)
     # The answer may not be the first token.
     tokens = [token("\n", Yes=0.9), token("**"), token("No", No=0.9, Yes=0.1), token("**")]
-    assert template.read("\n**No**", tokens) == pytest.approx(0.1)
+    assert template.parse_score("\n**No**", tokens) == pytest.approx(0.1)
     # Nor need the tokens' texts add up to the reply's.
-    assert template.read("No", [token("�", Yes=1.0), token(" No", _No=0.8, _Yes=0.2)]) == pytest.approx(0.2)
+    assert template.parse_score("No", [token("�", Yes=1.0), token(" No", _No=0.8, _Yes=0.2)]) == pytest.approx(0.2)
     # No alternatives, no tokens, or an answer in several tokens: 1 or 0.
-    assert template.read("Yes", [Token("Yes", -0.5)]) == 1.0
-    assert template.read("No", []) == 0.0
-    assert template.read("Yes", [token("Y"), token("es")]) == 1.0
+    assert template.parse_score("Yes", [ChatReplyToken("Yes", -0.5)]) == 1.0
+    assert template.parse_score("No", []) == 0.0
+    assert template.parse_score("Yes", [token("Y"), token("es")]) == 1.0
 
 
 def test_a_template_that_reasons_is_read_at_its_end() -> None:
-    template = Template.load("reason")
+    template = JudgePromptTemplate.load("reason")
     text = "Answer: Yes or No?\nNo part is missing.\nAnswer: No"
-    assert template.read(text) == 0.0
-    assert template.read("Yes, it does.") is None
+    assert template.parse_score(text) == 0.0
+    assert template.parse_score("Yes, it does.") is None
     tokens = [token(t) for t in ("Answer", ": ", "Yes or No?\nNo part is missing.\nAnswer", ":")]
-    assert template.read(text, [*tokens, token(" No", _No=0.75, _Yes=0.25)]) == pytest.approx(0.25)
+    assert template.parse_score(text, [*tokens, token(" No", _No=0.75, _Yes=0.25)]) == pytest.approx(0.25)
 
 
 def test_log_probabilities_through_the_server() -> None:
@@ -205,13 +208,13 @@ def test_samples_are_averaged_and_those_without_an_answer_left_out(tmp_path: Pat
 
 def test_no_context_shows_the_claim_alone() -> None:
     with FaultServer(plan=lambda body, attempt: Plan(text="False")) as server:
-        evaluator = NoContext(model="m", base_url=server.url, cache="none")
+        evaluator = NoContextLLMJudge(model="m", base_url=server.url, cache="none")
         (verdict,) = evaluator.judge([Claim("a", "The claim.", "THE DOCUMENT")])
         assert verdict.score == 0.0
         assert "THE DOCUMENT" not in json.dumps(server.bodies)
         assert evaluator.usage.calls == 1
     with pytest.raises(UsageError, match="sees no document"):
-        NoContext(model="m", template="default")
+        NoContextLLMJudge(model="m", template="default")
 
 
 def test_bespoke_minicheck_sends_its_own_form_or_the_users(tmp_path: Path) -> None:
@@ -221,9 +224,9 @@ def test_bespoke_minicheck_sends_its_own_form_or_the_users(tmp_path: Path) -> No
     )
     with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.8)) as server:
         options: dict[str, Any] = {"base_url": server.url, "cache": "none"}
-        (verdict,) = BespokeMiniCheck(**options).judge([Claim("a", "C.", "D.")])
+        (verdict,) = BespokeMiniCheckJudge(**options).judge([Claim("a", "C.", "D.")])
         assert verdict.score == pytest.approx(0.8)
-        list(BespokeMiniCheck(**options, template=str(file)).judge([Claim("a", "C.", "D.")]))
+        list(BespokeMiniCheckJudge(**options, template=str(file)).judge([Claim("a", "C.", "D.")]))
     assert server.bodies[0]["messages"] == [{"role": "user", "content": "Document: D.\nClaim: C."}]
     assert server.bodies[0]["model"] == "bespoke-minicheck"
     assert server.bodies[1]["messages"][0] == {"role": "system", "content": "Be consistent."}
@@ -231,7 +234,7 @@ def test_bespoke_minicheck_sends_its_own_form_or_the_users(tmp_path: Path) -> No
 
 def test_bespoke_minicheck_sends_the_published_system_message_to_vllm() -> None:
     with FaultServer(plan=lambda body, attempt: Plan(p_yes=0.8)) as server:
-        evaluator = BespokeMiniCheck(base_url=server.url, cache="none", server="vllm")
+        evaluator = BespokeMiniCheckJudge(base_url=server.url, cache="none", server="vllm")
         list(evaluator.judge([Claim("a", "C.", "D.")]))
     (body,) = server.bodies
     assert (body["model"], body["max_tokens"], body["temperature"]) == ("bespokelabs/Bespoke-MiniCheck-7B", 1, 0.0)
@@ -244,23 +247,23 @@ def test_bespoke_minicheck_sends_the_published_system_message_to_vllm() -> None:
     assert "\n" not in system["content"]
     assert "  " not in system["content"]
     assert evaluator.verdict_name == "bespoke-minicheck:bespokelabs/Bespoke-MiniCheck-7B"
-    assert evaluator.signature != BespokeMiniCheck(base_url="http://x", model=evaluator.model).signature
+    assert evaluator.signature != BespokeMiniCheckJudge(base_url="http://x", model=evaluator.model).signature
     with pytest.raises(UsageError, match="option server"):
         make_evaluator("bespoke-minicheck", {"server": "tgi"})
 
 
 @pytest.mark.parametrize("name", ["bespoke-minicheck", "bespoke-minicheck-system"])
 def test_bespoke_minichecks_score_is_the_probability_of_yes(name: str) -> None:
-    template = Template.load(name)
+    template = JudgePromptTemplate.load(name)
     tokens = [token("Yes", Yes=0.5, _yes=0.1, No=0.15, NO=0.05, Maybe=0.2)]
-    assert template.read("Yes", tokens) == pytest.approx(0.6)
-    assert template.read("No", [token("No", No=0.9, Maybe=0.1)]) == 0.0
-    assert template.read("Maybe", tokens) is None
+    assert template.parse_score("Yes", tokens) == pytest.approx(0.6)
+    assert template.parse_score("No", [token("No", No=0.9, Maybe=0.1)]) == 0.0
+    assert template.parse_score("Maybe", tokens) is None
     assert template.digest != replace(template, of_all=False).digest
 
 
 def test_the_leaderboards_prompt_holds_document_and_claim() -> None:
-    (message,) = Template.load("aggrefact").messages("The {doc}.", "The {claim}.")
+    (message,) = JudgePromptTemplate.load("aggrefact").messages("The {doc}.", "The {claim}.")
     lines = message["content"].splitlines()
     assert lines[0].startswith("Determine whether the provided claim is consistent with the corresponding document.")
     assert lines[1:3] == ["Document: The {claim}.", "Claim: The {doc}."]
@@ -269,7 +272,7 @@ def test_the_leaderboards_prompt_holds_document_and_claim() -> None:
 
 @pytest.mark.parametrize("name", ["llm", "no-context", "bespoke-minicheck"])
 def test_they_are_registered_with_string_options(name: str) -> None:
-    assert name in entries()
+    assert name in list_evaluators()
     options = {"model": "m", "base_url": "http://x/v1", "concurrency": "64", "timeout": "1.5", "logprobs": "false"}
     evaluator = make_evaluator(name, options)
     assert isinstance(evaluator, Evaluator)
@@ -319,8 +322,8 @@ def test_the_verdicts_name_holds_no_address_and_no_folder(tmp_path: Path) -> Non
     file = tmp_path / "mine.yaml"
     file.write_text("user: '{claim} {doc}'\npositive: ['yes']\nnegative: ['no']\n")
     assert LLMJudge(**named, template=str(file)).verdict_name == "llm:m:mine"  # type: ignore[arg-type]
-    assert NoContext(**named).verdict_name == "no-context:m"  # type: ignore[arg-type]
-    assert BespokeMiniCheck(base_url="http://x").verdict_name == "bespoke-minicheck:bespoke-minicheck"
+    assert NoContextLLMJudge(**named).verdict_name == "no-context:m"  # type: ignore[arg-type]
+    assert BespokeMiniCheckJudge(base_url="http://x").verdict_name == "bespoke-minicheck:bespoke-minicheck"
 
 
 @pytest.mark.parametrize(
@@ -360,7 +363,7 @@ def test_wrong_options_are_refused_when_it_is_made(options: dict[str, Any], mess
 def test_a_users_template_is_checked(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "t.yaml").write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(UsageError, match=re.escape(message)):
-        Template.load(str(tmp_path / "t.yaml"))
+        JudgePromptTemplate.load(str(tmp_path / "t.yaml"))
 
 
 # Many claims ---------------------------------------------------------------------------------------------------------
@@ -396,7 +399,7 @@ def outcome(plan: Any, body: dict[str, Any], max_retries: int) -> str:
 def test_two_thousand_claims_past_a_server_with_30_percent_faults(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(llm, "Client", partial(Client, backoff=0.002, seed=0))
+    monkeypatch.setattr(llm_judges, "LLMClient", partial(LLMClient, backoff=0.002, seed=0))
     # A hang costs its whole timeout, so there are fewer of them.
     quick = tuple(fault for fault in TRANSIENT + LASTING if fault != "hang")
     plan = mixed_faults(0.3, quick * 4 + ("hang",), truth, seed=7)

@@ -14,20 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import run_command
 from llm_server import FaultServer, Plan
 
 from factaudit.cli import main
 from factaudit.errors import FactauditError
-from factaudit.llm.gathering import BatchClient, connect
+from factaudit.llm.batch_client import BatchClient, make_llm_client
+from factaudit.llm.chat_types import ChatRequest
 from factaudit.llm.settings import LLMSettings
-from factaudit.llm.types import Request
 
 PAGES = {
     "Ann Lee (painter)": "Ann Lee was a painter. She was born in Leith in 1901. She painted harbours.",
     "Ann Lee (diver)": "Ann Lee is a diver. She was born in Perth in 1980. She dived in Oslo.",
 }
 OUTPUTS = ("Ann Lee was a painter. She painted harbours. She dived in Oslo.", "Ann Lee is a diver.", "She dived.")
-TOPICS = {"score": ("Ann Lee (painter)", "Ann Lee (diver)", "Nobody"), "dscore": ("Ann Lee",) * 3}
+TOPICS = {"score": ("Ann Lee (painter)", "Ann Lee (diver)", "Nobody"), "score --people": ("Ann Lee",) * 3}
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +54,7 @@ def files(folder: Path, command: str) -> list[str]:
     rows = zip(TOPICS[command], OUTPUTS, strict=True)
     responses.write_text("".join(json.dumps({"topic": topic, "output": output}) + "\n" for topic, output in rows))
     pages.write_text("".join(json.dumps({"title": name, "text": text}) + "\n" for name, text in PAGES.items()))
-    return [command, str(responses), "--knowledge", str(pages), "--set", "replicates=0", "--set", "gamma=0"]
+    return [*command.split(), str(responses), "--knowledge", str(pages), "--set", "replicates=0", "--set", "gamma=0"]
 
 
 def llm(server: FaultServer, cache: Path, **more: Any) -> str:
@@ -62,20 +63,15 @@ def llm(server: FaultServer, cache: Path, **more: Any) -> str:
     return "m:" + ",".join(f"{key}={value}" for key, value in given.items())
 
 
-def call(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    assert stop.value.code == 0
-
-
-@pytest.mark.parametrize(("command", "batches"), [("score", 2), ("dscore", 3)])
+@pytest.mark.parametrize(("command", "batches"), [("score", 2), ("score --people", 3)])
 def test_in_batches_an_engine_says_the_same_at_half_the_price(tmp_path: Path, command: str, batches: int) -> None:
     given = files(tmp_path, command)
     with FaultServer(plan=answer) as server:
-        call(*given, "--llm", llm(server, tmp_path / "a.sqlite"), "--out", str(tmp_path / "alone"))
+        assert run_command(*given, "--llm", llm(server, tmp_path / "a.sqlite"), "--out", str(tmp_path / "alone")) == 0
         assert not server.batches
     with FaultServer(plan=answer) as server:
-        call(*given, "--llm", llm(server, tmp_path / "b.sqlite", batch=True), "--out", str(tmp_path / "batched"))
+        batched = llm(server, tmp_path / "b.sqlite", batch=True)
+        assert run_command(*given, "--llm", batched, "--out", tmp_path / "batched") == 0
         # One round for each stage: all of its calls are under way at once.
         assert len(server.batches) == batches
         assert not server.bodies, "nothing is asked one by one"
@@ -101,11 +97,13 @@ def test_the_limit_of_money_holds(tmp_path: Path) -> None:
 def test_what_befalls_every_call_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with FaultServer(plan=answer) as server:
         monkeypatch.setattr(server, "endpoint", lambda *_: server.respond(Plan("unauthorized"), {}))
-        client = connect(LLMSettings(model="m", base_url=server.url, cache=str(tmp_path / "c.sqlite"), batch=True))
+        client = make_llm_client(
+            LLMSettings(model="m", base_url=server.url, cache=str(tmp_path / "c.sqlite"), batch=True)
+        )
 
         async def ask() -> None:
             async with client:
-                await client.ask(Request(({"role": "user", "content": "x"},)))
+                await client.ask(ChatRequest(({"role": "user", "content": "x"},)))
 
         with pytest.raises(FactauditError, match="401"):
             asyncio.run(ask())
@@ -113,7 +111,7 @@ def test_what_befalls_every_call_is_raised(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.slow
 def test_a_run_that_is_stopped_leaves_its_batches_to_the_next(tmp_path: Path) -> None:
-    code = "from factaudit.llm.gathering import BatchClient\nBatchClient.quiet, BatchClient.poll = 0.2, 0.2\n"
+    code = "from factaudit.llm.batch_client import BatchClient\nBatchClient.quiet, BatchClient.poll = 0.2, 0.2\n"
     code += "import sys\nfrom factaudit.cli import main\nmain(sys.argv[1:])"
     with FaultServer(plan=answer, batch_polls=10**9) as server:
         model = llm(server, tmp_path / "c.sqlite", batch=True)
@@ -126,6 +124,6 @@ def test_a_run_that_is_stopped_leaves_its_batches_to_the_next(tmp_path: Path) ->
         assert running.wait(timeout=60) == 143, running.communicate()[1]
         running.communicate()
         server.batch_polls = 1
-        call(*given)
+        assert run_command(*given) == 0
         assert len(server.batches) == 2
         assert Counter(server.paid.values()) == {1: len(server.paid)}

@@ -11,10 +11,10 @@ import pytest
 from factaudit.cli import main
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim
-from factaudit.evaluators.llm import LLMJudge, NoContext
-from factaudit.llm.client import Client
-from factaudit.llm.cost import estimate
-from factaudit.llm.local import LocalModel
+from factaudit.evaluators.llm_judges import LLMJudge, NoContextLLMJudge
+from factaudit.llm.client import LLMClient
+from factaudit.llm.cost import estimate_judging_cost
+from factaudit.llm.local_server import LocalModelServer
 from factaudit.tables import read_claims, read_verdicts, write_table
 
 CLAIMS = [
@@ -48,21 +48,21 @@ def test_the_local_model_judges_and_its_replies_are_kept(tmp_path: Path, monkeyp
     assert os.environ["OMP_WAIT_POLICY"] == "passive"
 
     # Again from the cache: no model is loaded.
-    monkeypatch.setattr(LocalModel, "start", lambda self: pytest.fail("nothing is left to ask"))
+    monkeypatch.setattr(LocalModelServer, "start", lambda self: pytest.fail("nothing is left to ask"))
     again = LLMJudge(base_url="local", template="short", cache=str(cache))
     assert {verdict.claim_id: verdict for verdict in again.judge(CLAIMS)} == verdicts
-    (row,) = estimate({"local": again}, CLAIMS)
+    (row,) = estimate_judging_cost({"local": again}, CLAIMS)
     assert (row["calls"], row["cached_calls"], row["cost"]) == (0, 3, 0.0)
 
 
 @pytest.mark.local
 def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_server(tmp_path: Path) -> None:
-    judge = NoContext(base_url="local", cache="none", concurrency=1)
+    judge = NoContextLLMJudge(base_url="local", cache="none", concurrency=1)
     long = Claim("long", "word " * 9000, None)
     verdicts = {verdict.claim_id: verdict for verdict in judge.judge([*CLAIMS[:1], long])}
     assert verdicts["long"].status == "skipped"
     assert "context" in (verdicts["long"].raw or "")
-    client = Client("smollm2", base_url="local")
+    client = LLMClient("smollm2", base_url="local")
 
     async def ask() -> None:
         (request,) = judge.requests(CLAIMS[:1])
@@ -70,8 +70,8 @@ def test_log_probabilities_and_a_prompt_that_is_too_long_come_from_the_real_serv
             reply = await client.ask(request)
         assert reply.status == "ok"
         assert reply.tokens
-        assert len(reply.tokens[0].top) > 10
-        assert all(value <= 0 for value in reply.tokens[0].top.values())
+        assert len(reply.tokens[0].alternatives) > 10
+        assert all(value <= 0 for value in reply.tokens[0].alternatives.values())
 
     import asyncio
 
@@ -123,12 +123,12 @@ def test_claims_of_minibench_from_the_command_line_to_the_audit(
 
 def test_a_model_that_is_not_there_is_named() -> None:
     with pytest.raises(UsageError, match="no GGUF file at"):
-        LocalModel.find("/nowhere/model.gguf")
+        LocalModelServer.find_model("/nowhere/model.gguf")
     with pytest.raises(UsageError, match="smollm2"):
-        LocalModel.find("gpt-4o")
+        LocalModelServer.find_model("gpt-4o")
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("factaudit.llm.local.find_spec", lambda name: None)
+    monkeypatch.setattr("factaudit.llm.local_server.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=r"factaudit\[local\]"):
-        LocalModel.find("smollm2")
+        LocalModelServer.find_model("smollm2")

@@ -20,9 +20,9 @@ import pytest
 from llm_server import FaultServer, Plan
 
 from factaudit.evaluators.base import Claim
-from factaudit.evaluators.llm import LLMJudge
-from factaudit.llm import run
-from factaudit.llm.run import stream
+from factaudit.evaluators.llm_judges import LLMJudge
+from factaudit.llm import event_loop_thread
+from factaudit.llm.event_loop_thread import stream_from_event_loop
 
 
 async def double(item: int) -> int:
@@ -31,8 +31,8 @@ async def double(item: int) -> int:
 
 
 def test_every_item_comes_back_once_with_its_result() -> None:
-    assert dict(stream(double, range(100), in_flight=8)) == {i: 2 * i for i in range(100)}
-    assert list(stream(double, [], in_flight=8)) == []
+    assert dict(stream_from_event_loop(double, range(100), in_flight=8)) == {i: 2 * i for i in range(100)}
+    assert list(stream_from_event_loop(double, [], in_flight=8)) == []
 
 
 def test_no_more_are_under_way_than_allowed() -> None:
@@ -46,7 +46,7 @@ def test_no_more_are_under_way_than_allowed() -> None:
         under_way -= 1
         return item
 
-    assert len(list(stream(ask, range(50), in_flight=7))) == 50
+    assert len(list(stream_from_event_loop(ask, range(50), in_flight=7))) == 50
     assert most == 7
 
 
@@ -60,7 +60,7 @@ def test_what_needs_no_waiting_starts_no_loop() -> None:
 
     before = threading.active_count()
     results = []
-    for item, result in stream(ask, range(1000), in_flight=4, now=now):
+    for item, result in stream_from_event_loop(ask, range(1000), in_flight=4, answer_at_once=now):
         results.append((item, result))
         assert threading.active_count() == before
     assert results == [(i, -i) for i in range(1000)]
@@ -70,7 +70,9 @@ def test_answers_at_once_and_answers_later_are_mixed() -> None:
     def now(items: Sequence[int]) -> list[int | None]:
         return [None if item % 10 == 0 else 2 * item for item in items]
 
-    assert dict(stream(double, range(2000), in_flight=8, now=now)) == {i: 2 * i for i in range(2000)}
+    assert dict(stream_from_event_loop(double, range(2000), in_flight=8, answer_at_once=now)) == {
+        i: 2 * i for i in range(2000)
+    }
 
 
 @pytest.mark.parametrize("leave", ["close", "exception"])
@@ -93,7 +95,7 @@ def test_leaving_cancels_what_is_under_way_and_closes_the_session(leave: str) ->
             raise ValueError("no")
         return item
 
-    results: Iterator[tuple[int, int]] = stream(ask, range(5), in_flight=3, session=session())
+    results: Iterator[tuple[int, int]] = stream_from_event_loop(ask, range(5), in_flight=3, session=session())
     if leave == "exception":
         with pytest.raises(ValueError, match="no"):
             next(results)
@@ -105,14 +107,14 @@ def test_leaving_cancels_what_is_under_way_and_closes_the_session(leave: str) ->
 
 @pytest.mark.parametrize("late", [False, True])
 def test_a_session_that_cannot_open_is_an_exception_here(monkeypatch: pytest.MonkeyPatch, late: bool) -> None:
-    start = run._Loop.start
+    start = event_loop_thread._EventLoopThread.start_items
 
     def after_the_loop_has_ended(self: Any, items: Any) -> None:
         self._thread.join(10)
         start(self, items)
 
     if late:
-        monkeypatch.setattr(run._Loop, "start", after_the_loop_has_ended)
+        monkeypatch.setattr(event_loop_thread._EventLoopThread, "start_items", after_the_loop_has_ended)
 
     @asynccontextmanager
     async def session() -> AsyncIterator[None]:
@@ -120,13 +122,13 @@ def test_a_session_that_cannot_open_is_an_exception_here(monkeypatch: pytest.Mon
         yield
 
     with pytest.raises(OSError, match="no model"):
-        list(stream(double, range(5), in_flight=3, session=session()))
+        list(stream_from_event_loop(double, range(5), in_flight=3, session=session()))
 
 
 WORKER = """
 import sys
 from factaudit.evaluators.base import Claim
-from factaudit.evaluators.llm import LLMJudge
+from factaudit.evaluators.llm_judges import LLMJudge
 judge = LLMJudge(model="m", base_url=sys.argv[1], cache=sys.argv[2], concurrency=8)
 for verdict in judge.judge(Claim(f"c{i}", f"number {i}", "d") for i in range(200)):
     print(verdict.claim_id, flush=True)
@@ -146,7 +148,7 @@ def test_a_killed_run_repeats_at_most_what_was_in_flight(tmp_path: Path, number:
             _, errors = process.communicate(timeout=30)
         assert process.returncode != 0
         if number == signal.SIGINT:
-            assert "Interrupted: SIGINT" in errors
+            assert "SignalInterrupt: SIGINT" in errors
         assert 40 <= sum(server.seen.values()) < 200
         judge = LLMJudge(model="m", base_url=server.url, cache=str(cache), concurrency=8)
         verdicts = list(judge.judge(Claim(f"c{i}", f"number {i}", "d") for i in range(200)))
@@ -213,7 +215,7 @@ def test_a_money_limit_holds_over_runs_that_are_stopped_killed_and_resumed(tmp_p
         assert first["cost"] < again["cost"] <= 12
         assert again["possible_calls"] <= 4
         assert sum(server.paid.values()) < 100
-        told, _ = start("cost").communicate(timeout=60)
+        told, _ = start("run", "--dry-run").communicate(timeout=60)
         cached = again["calls"] - again["possible_calls"]
         assert f"{100 - cached} calls ({cached} more are cached)" in told
 

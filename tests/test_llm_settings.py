@@ -10,28 +10,33 @@ import pytest
 from llm_server import FaultServer
 from pydantic import BaseModel
 
-from factaudit.engines import decompose, verify
-from factaudit.engines.factscore import settings
+from factaudit.engines import fact_decomposition, fact_verification
+from factaudit.engines.factscore import experiment as settings
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Claim
-from factaudit.evaluators.llm import LLMJudge
+from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.evaluators.registry import make_evaluator
-from factaudit.llm.client import Client
-from factaudit.llm.cost import Budget, Price
-from factaudit.llm.gathering import connect
+from factaudit.llm.batch_client import make_llm_client
+from factaudit.llm.client import LLMClient
+from factaudit.llm.cost import LLMCostBudget, LLMModelPrice
 from factaudit.llm.settings import LLMField, LLMSettings
-from factaudit.spec import parse_spec
+from factaudit.spec_string import parse_spec_string
 
 
 def test_a_model_is_named_on_one_line() -> None:
-    found = LLMSettings.of("gpt-4o-mini:base_url=http://localhost:1/v1,concurrency=64,params.seed=7,params.stop=null")
+    found = LLMSettings.from_value(
+        "gpt-4o-mini:base_url=http://localhost:1/v1,concurrency=64,params.seed=7,params.stop=null"
+    )
     assert (found.model, found.base_url, found.concurrency) == ("gpt-4o-mini", "http://localhost:1/v1", 64)
     assert found.params == {"seed": 7, "stop": None}
-    assert LLMSettings.of(found) is found
-    assert LLMSettings.of("llama3.1:8b").model == "llama3.1:8b"  # as Ollama names them
-    ollama = LLMSettings.of("llama3.1:8b:base_url=http://localhost:11434/v1")
+    assert LLMSettings.from_value(found) is found
+    assert LLMSettings.from_value("llama3.1:8b").model == "llama3.1:8b"  # as Ollama names them
+    ollama = LLMSettings.from_value("llama3.1:8b:base_url=http://localhost:11434/v1")
     assert (ollama.model, ollama.base_url) == ("llama3.1:8b", "http://localhost:11434/v1")
-    assert LLMSettings.of({"model": 4, "params": {"a": 1}, "params.b": "[x, y]"}).params == {"a": 1, "b": ["x", "y"]}
+    assert LLMSettings.from_value({"model": 4, "params": {"a": 1}, "params.b": "[x, y]"}).params == {
+        "a": 1,
+        "b": ["x", "y"],
+    }
     for text, message in (
         ("gpt-4o-mini:timeout=9,concurrency", "expected NAME"),
         ("gpt-4o-mini,concurrency=3", "expected NAME"),
@@ -44,7 +49,7 @@ def test_a_model_is_named_on_one_line() -> None:
         ("gpt-4o-mini:params.x=[", "params.x: the value is not YAML"),
     ):
         with pytest.raises(UsageError, match=message):
-            LLMSettings.of(text)
+            LLMSettings.from_value(text)
 
 
 SECRETS: list[dict[str, Any]] = [
@@ -79,14 +84,14 @@ def test_ordinary_parameters_are_not_taken_for_secrets() -> None:
 def sent_by(model: str, params: dict[str, Any]) -> list[dict[str, Any]]:
     """What decomposing, verifying and judging each send, without the messages."""
     requests = [
-        decompose.Demonstrations.load().request("One."),
-        verify.request("Two?"),
+        fact_decomposition.DecompositionDemonstrations.load().make_request("One."),
+        fact_verification.make_verification_request("Two?"),
     ]
     with FaultServer() as server:
 
         async def ask() -> None:
             options = {"model": model, "base_url": server.url, "params": params, "cache": "none"}
-            async with connect(LLMSettings.of(options)) as client:
+            async with make_llm_client(LLMSettings.from_value(options)) as client:
                 for request in requests:
                     await client.ask(request)
 
@@ -122,16 +127,20 @@ def test_other_models_are_sent_the_published_parameters(model: str) -> None:
 
 def test_a_parameter_the_model_refuses_is_told_with_the_way_out() -> None:
     with pytest.raises(Exception, match="a parameter set to null under 'params' is not sent"):
-        Client("m", base_url="http://x").read(400, {}, '{"error": {"message": "no", "code": "unsupported_parameter"}}')
+        LLMClient("m", base_url="http://x").parse_http_answer(
+            400, {}, '{"error": {"message": "no", "code": "unsupported_parameter"}}'
+        )
 
 
 def test_the_price_may_stand_beside_the_model(tmp_path: Path) -> None:
     table = tmp_path / "prices.csv"
     table.write_text("model,input,output\nmine,1,2\n")
     for prices in (str(table), {"input": 1.0, "output": 2.0}):
-        client = Client(LLMSettings(model="mine", prices=prices), budget=Budget(1.0, {}))
-        assert (client.price().input, client.price().output) == (1.0, 2.0)  # type: ignore[union-attr]
-    assert Client("mine", budget=Budget(None, {"mine": Price(3, 4)})).price() == Price(3, 4)
+        client = LLMClient(LLMSettings(model="mine", prices=prices), budget=LLMCostBudget(1.0, {}))
+        assert (client.model_price().input, client.model_price().output) == (1.0, 2.0)  # type: ignore[union-attr]
+    assert LLMClient("mine", budget=LLMCostBudget(None, {"mine": LLMModelPrice(3, 4)})).model_price() == LLMModelPrice(
+        3, 4
+    )
     for wrong in ({"input": 1.0}, {"input": -1.0, "output": 1.0}):
         with pytest.raises(UsageError, match="prices: expected"):
             LLMSettings(model="mine", prices=wrong)
@@ -139,7 +148,7 @@ def test_the_price_may_stand_beside_the_model(tmp_path: Path) -> None:
 
 def test_evaluators_take_the_same_settings() -> None:
     spec = "llm:model=o3,params.reasoning_effort=low,params.max_completion_tokens=500,timeout=5"
-    evaluator = make_evaluator(*parse_spec(spec))
+    evaluator = make_evaluator(*parse_spec_string(spec))
     assert isinstance(evaluator, LLMSettings)
     assert evaluator.params == {"reasoning_effort": "low", "max_completion_tokens": 500}
     assert evaluator.timeout == 5.0
@@ -157,5 +166,5 @@ def test_inside_an_experiment_a_model_is_checked_with_its_line(tmp_path: Path) -
     path = tmp_path / "experiment.yaml"
     path.write_text("title: x\nfactscore:\n  responses: [responses.jsonl]\n  llm: {model: m, params: {api_key: abc}}\n")
     with pytest.raises(InputError, match=r"line 4: factscore\.llm: params: 'api_key' looks like a secret") as told:
-        settings.load(path)
+        settings.load_factscore_experiment(path)
     assert "abc" not in str(told.value)

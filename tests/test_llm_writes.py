@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from factaudit.collector import seldom_collected
 from factaudit.errors import FactauditError
-from factaudit.llm.cache import Cache
-from factaudit.llm.ledger import Ledger
-from factaudit.llm.pacing import Slots
-from factaudit.llm.types import Reply
-from factaudit.llm.writes import Writes
+from factaudit.garbage_collection import collect_garbage_rarely
+from factaudit.llm.chat_types import ChatReply
+from factaudit.llm.ledger import CallLedger
+from factaudit.llm.rate_limits import ConcurrencyLimiter
+from factaudit.llm.reply_cache import ReplyCache
+from factaudit.llm.sqlite_transactions import TransactionQueue
 
 
 def rows(path: Path, table: str) -> int:
@@ -28,19 +28,19 @@ def rows(path: Path, table: str) -> int:
 
 
 def test_a_turns_writes_are_on_disk_before_anybody_goes_on(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger = CallLedger(tmp_path / "ledger.sqlite")
     seen: list[int] = []
     commits: list[str] = []
 
-    async def one(writes: Writes, number: int) -> int | None:
-        send = await writes(lambda: ledger.open("a", number, None))
+    async def one(writes: TransactionQueue, number: int) -> int | None:
+        send = await writes(lambda: ledger.open_send("a", number, None))
         seen.append(rows(tmp_path / "ledger.sqlite", "open"))
         return send
 
     async def run() -> list[int | None]:
-        with ledger._used() as connection:
+        with ledger._locked_connection() as connection:
             connection.set_trace_callback(commits.append)
-        writes = Writes(ledger)
+        writes = TransactionQueue(ledger)
         return await asyncio.gather(*(one(writes, number) for number in range(50)))
 
     sends = asyncio.run(run())
@@ -50,33 +50,33 @@ def test_a_turns_writes_are_on_disk_before_anybody_goes_on(tmp_path: Path) -> No
 
 
 def test_where_one_write_fails_all_of_its_turn_are_told_and_nothing_is_written(tmp_path: Path) -> None:
-    with Cache(tmp_path / "cache.sqlite") as cache:
+    with ReplyCache(tmp_path / "cache.sqlite") as cache:
 
         def fails() -> None:
             raise FactauditError("the disk is full")
 
         async def run() -> list[bool | BaseException | None]:
-            writes = Writes(cache)
-            put = writes(lambda: cache.put(b"k", "m", "", Reply("ok", "Yes")))
+            writes = TransactionQueue(cache)
+            put = writes(lambda: cache.put(b"k", "m", "", ChatReply("ok", "Yes")))
             return await asyncio.gather(put, writes(fails), return_exceptions=True)
 
         assert [str(error) for error in asyncio.run(run())] == ["the disk is full"] * 2
         assert cache.get(b"k") is None
-        assert cache.put(b"k", "m", "", Reply("ok", "No")), "the next write is a transaction of its own"
+        assert cache.put(b"k", "m", "", ChatReply("ok", "No")), "the next write is a transaction of its own"
         assert rows(tmp_path / "cache.sqlite", "replies") == 1
 
 
 def test_who_is_cancelled_while_writing_knows_what_was_written() -> None:
-    ledger = Ledger()
+    ledger = CallLedger()
     known: list[int | None] = []
 
-    async def one(writes: Writes) -> None:
-        known.append(await writes(lambda: ledger.open("a", 1, None)))
+    async def one(writes: TransactionQueue) -> None:
+        known.append(await writes(lambda: ledger.open_send("a", 1, None)))
         await asyncio.sleep(60)
         raise AssertionError("it was cancelled")
 
     async def run() -> None:
-        task = asyncio.ensure_future(one(Writes(ledger)))
+        task = asyncio.ensure_future(one(TransactionQueue(ledger)))
         await asyncio.sleep(0)  # it waits for the write
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -89,13 +89,13 @@ def test_who_is_cancelled_while_writing_knows_what_was_written() -> None:
 def test_slots_are_handed_on_in_order_and_past_those_who_have_gone() -> None:
     order: list[int] = []
 
-    async def one(slots: Slots, number: int) -> None:
+    async def one(slots: ConcurrencyLimiter, number: int) -> None:
         async with slots:
             order.append(number)
             await asyncio.sleep(0)
 
     async def run() -> None:
-        slots = Slots(1)
+        slots = ConcurrencyLimiter(1)
         tasks = [asyncio.ensure_future(one(slots, number)) for number in range(6)]
         await asyncio.sleep(0)
         tasks[2].cancel()  # while it waits
@@ -112,14 +112,14 @@ def test_slots_are_handed_on_in_order_and_past_those_who_have_gone() -> None:
 def test_the_collector_is_as_it_was_afterwards() -> None:
     before = gc.get_threshold()
     try:
-        with seldom_collected():
+        with collect_garbage_rarely():
             assert gc.get_threshold()[0] > before[0]
-            with seldom_collected():
+            with collect_garbage_rarely():
                 pass
             assert gc.get_threshold()[0] > before[0]
         assert gc.get_threshold() == before
         gc.set_threshold(0)
-        with seldom_collected():
+        with collect_garbage_rarely():
             assert gc.get_threshold()[0] == 0, "it was turned off"
     finally:
         gc.set_threshold(*before)

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 from audit_tables import find
 
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.entities import elsewhere, entities
-from factaudit.audit.factscore import factscore
-from factaudit.audit.printed import compare_printed, read_printed
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.dfactscore import compute_dfactscore
+from factaudit.audit.dfactscore_elsewhere import list_dfactscore_facts_elsewhere
+from factaudit.audit.dfactscore_printed import compare_printed_dfactscores, read_printed_dfactscores
+from factaudit.audit.factscore import compute_factscore
 from factaudit.datasets import convert
-from factaudit.datasets.merging_facts import system_of
-from factaudit.datasets.sources import Conversion
+from factaudit.datasets.merging_facts import parse_merging_facts_system
+from factaudit.datasets.source_files import Conversion
 from factaudit.errors import InputError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
 
@@ -33,15 +34,15 @@ def published(shared: Path) -> Conversion:
 
 @pytest.fixture(scope="module")
 def rows(published: Conversion) -> list[Row]:
-    judged = Judged.join(published.claims, published.verdicts)
-    return entities(judged, link="given", intervals=Intervals(replicates=200))
+    judged = Judgements.join(published.claims, published.verdicts)
+    return compute_dfactscore(judged, link="given", intervals=ClusterBootstrap(replicates=200))
 
 
 @pytest.fixture(scope="module")
 def totals(shared: Path) -> dict[str, Row]:
     """What the files say of themselves, by system."""
     paths = sorted((shared / "dfactscore" / "results").glob("*.json"))
-    return {system_of(path): json.loads(path.read_text()) for path in paths}
+    return {parse_merging_facts_system(path): json.loads(path.read_text()) for path in paths}
 
 
 def test_figures_equal_the_files_own_totals(rows: list[Row], totals: dict[str, Row]) -> None:
@@ -67,8 +68,8 @@ def test_figures_equal_the_files_own_totals(rows: list[Row], totals: dict[str, R
 
 
 def test_table_4_to_the_printed_digit(rows: list[Row], root: Path) -> None:
-    printed = read_printed(root / "data/published/mf_table4.csv")
-    found = compare_printed(rows, printed)
+    printed = read_printed_dfactscores(root / "data/published/mf_table4.csv")
+    found = compare_printed_dfactscores(rows, printed)
     assert len(found) == len(printed) == 40
     here = [row for row in found if row["rebuilt"] is not None]
     # Of the five systems' ten files four are at hand; of the others nothing is said.
@@ -80,7 +81,7 @@ def test_table_4_to_the_printed_digit(rows: list[Row], root: Path) -> None:
     assert figures["Llama-2-13b-chat", "init_dfactscore"] == 86.0
     assert figures["gpt-3.5-turbo-0301", "init_dfactscore"] == 95.2
     assert figures["Llama-2-13b-chat, no ambiguity", "init_dfactscore"] == 83.2
-    wrong = compare_printed(rows, [one | {"value": one["value"] + 0.1} for one in printed])
+    wrong = compare_printed_dfactscores(rows, [one | {"value": one["value"] + 0.1} for one in printed])
     assert not any(row["same"] for row in wrong)
 
 
@@ -88,14 +89,14 @@ def test_a_file_of_printed_figures_is_checked(tmp_path: Path) -> None:
     path = tmp_path / "printed.csv"
     path.write_text("system,figure,value,source\nx,init_factscore,9O.1,T\n")
     with pytest.raises(InputError, match=r"row 1, column 'value'.*9O.1"):
-        read_printed(path)
+        read_printed_dfactscores(path)
     path.write_text("system,figure,value\nx,init_factscore,90.1\n")
     with pytest.raises(InputError, match="column 'source'"):
-        read_printed(path)
+        read_printed_dfactscores(path)
 
 
 def test_factscore_says_the_same_of_the_same_table(published: Conversion, rows: list[Row]) -> None:
-    plain = factscore(Judged.join(published.claims, published.verdicts), gamma=0)
+    plain = compute_factscore(Judgements.join(published.claims, published.verdicts), gamma=0)
     for row in rows:
         assert find(plain, system=row["system"])["score"] == pytest.approx(row["init_factscore"], abs=1e-12)
 
@@ -164,14 +165,16 @@ def test_a_small_file_by_hand(tmp_path: Path) -> None:
         ("d", "B", 0, ""),
         ("new", "A", 1, "1"),
     ]
-    judged = Judged.join(found.claims, found.verdicts)
-    (row,) = entities(judged, link="given")
+    judged = Judgements.join(found.claims, found.verdicts)
+    (row,) = compute_dfactscore(judged, link="given")
     assert (row["n_responses"], row["n_answered"], row["respond_ratio"]) == (2, 1, 0.5)
     assert (row["init_factscore"], row["init_dfactscore"]) == (0.75, pytest.approx(2 / 3))
     # a and d are lost: of five facts that may count two are supported, and a may be; or neither counts.
     assert (row["init_dfactscore_min"], row["init_dfactscore_max"]) == (2 / 5, pytest.approx(2 / 3))
     assert (row["n_facts"], row["n_ungrouped"], row["n_elsewhere"], row["share_merged"]) == (4, 2, 1, 1.0)
-    assert [(one["fact"], one["linked"], one["about"]) for one in elsewhere(judged, link="given")] == [("c", "A", "B")]
+    assert [
+        (one["fact"], one["linked"], one["about"]) for one in list_dfactscore_facts_elsewhere(judged, link="given")
+    ] == [("c", "A", "B")]
 
 
 def test_an_unsupported_fact_is_not_put_to_the_page_that_supports_it(tmp_path: Path) -> None:
@@ -201,8 +204,10 @@ def test_a_file_of_another_form_is_refused(tmp_path: Path, changes: Row, message
 
 
 def test_systems_by_file_name() -> None:
-    assert system_of("bioqa-vicuna-7b-v1.5-16k-gtr-careful-shot2-ndoc5-42_factscore_output.json").endswith(", careful")
-    assert system_of("anything.json") == "anything"
+    assert parse_merging_facts_system(
+        "bioqa-vicuna-7b-v1.5-16k-gtr-careful-shot2-ndoc5-42_factscore_output.json"
+    ).endswith(", careful")
+    assert parse_merging_facts_system("anything.json") == "anything"
 
 
 def test_two_files_of_one_system_are_told_apart_or_named(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 import tiny_models
 
-from factaudit.engines.npm import Npm
-from factaudit.engines.verify import Verifiers
-from factaudit.knowledge.docdb import Page
+from factaudit.engines.fact_verification import FactVerifierSet
+from factaudit.engines.nonparametric_probability import NonparametricModel
+from factaudit.knowledge.docdb import KnowledgePage
 
 pytestmark = pytest.mark.hf
 
@@ -24,9 +24,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def page() -> Page:
+def page() -> KnowledgePage:
     rng = random.Random(2)
-    return Page("The mill", tuple(" ".join(rng.choices(tiny_models.WORDS, k=30)) for _ in range(6)))
+    return KnowledgePage("The mill", tuple(" ".join(rng.choices(tiny_models.WORDS, k=30)) for _ in range(6)))
 
 
 def by_hand(folder: Path, passages: list[str], fact: str, skipped: frozenset[int]) -> float:
@@ -59,10 +59,10 @@ def by_hand(folder: Path, passages: list[str], fact: str, skipped: frozenset[int
 
 
 def test_the_probability_is_the_mean_share_of_the_word_itself(folder, page):
-    npm = Npm(str(folder))
+    npm = NonparametricModel(str(folder))
     passages = npm._retriever.retrieve(page, "The mill", "the river took the bridge away")
     assert len(passages) == npm.k == 3
-    found = npm.probability(page, "The mill", "the river took the bridge away")
+    found = npm.compute_fact_probability(page, "The mill", "the river took the bridge away")
     assert npm._loaded is not None
     assert found == pytest.approx(by_hand(folder, passages, "the river took the bridge away", npm._loaded[2]), abs=1e-6)
     assert 0 < found < 1
@@ -74,24 +74,26 @@ def test_stop_words_of_a_file_are_not_asked_for(folder, page, tmp_path):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     ids = tokenizer(" river", add_special_tokens=False)["input_ids"]
     (tmp_path / "stop.txt").write_text("\n".join(map(str, ids)), encoding="utf-8")
-    npm = Npm(str(folder), stopwords=tmp_path / "stop.txt")
+    npm = NonparametricModel(str(folder), stopwords=tmp_path / "stop.txt")
     fact = "three sons of the river"
     passages = npm._retriever.retrieve(page, "The mill", fact)
-    found = npm.probability(page, "The mill", fact)
+    found = npm.compute_fact_probability(page, "The mill", fact)
     assert found == pytest.approx(by_hand(folder, passages, fact, frozenset(ids)), abs=1e-6)
-    assert found != pytest.approx(Npm(str(folder)).probability(page, "The mill", fact), abs=1e-6)
+    assert found != pytest.approx(
+        NonparametricModel(str(folder)).compute_fact_probability(page, "The mill", fact), abs=1e-6
+    )
 
 
 def test_a_fact_without_a_word_to_ask_for_has_none(folder, page):
-    assert Npm(str(folder)).probability(page, "The mill", "it was the . , !") is None
+    assert NonparametricModel(str(folder)).compute_fact_probability(page, "The mill", "it was the . , !") is None
 
 
 def test_it_verifies_alone_without_an_llm(folder, page):
-    npm = Npm(str(folder), threshold=0.1)
-    verifiers = Verifiers(["npm", "unigram"], npm=npm)
-    assert (verifiers.names[0], verifiers.need_passages, verifiers.reads("npm")) == ("npm", True, True)
+    npm = NonparametricModel(str(folder), threshold=0.1)
+    verifiers = FactVerifierSet(["npm", "unigram"], npm=npm)
+    assert (verifiers.names[0], verifiers.need_passages, verifiers.reads_pages("npm")) == ("npm", True, True)
     assert verifiers.signatures["npm"] == npm.signature
     fact = "the river took the bridge away"
-    said = asyncio.run(verifiers.verify("npm", "The mill", page, page.passages, fact, None))
-    probability = npm.probability(page, "The mill", fact)
+    said = asyncio.run(verifiers.verify_fact("npm", "The mill", page, page.passages, fact, None))
+    probability = npm.compute_fact_probability(page, "The mill", fact)
     assert (said.score, said.prediction, said.status) == (probability, int(probability > 0.1), "ok")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import run_command
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -19,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from factaudit.errors import FactauditError, UsageError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judging import judge
-from factaudit.evaluators.own import FromClassifier, FromFunction, FromPipeline
+from factaudit.evaluators.user_evaluators import FromClassifier, FromFunction, FromPipeline
 from factaudit.tables import read_verdicts, validate_claims, write_table
 
 CLAIMS = validate_claims(
@@ -94,8 +95,8 @@ def test_the_command_line_takes_a_class_and_a_function_of_a_file(tmp_path: Path)
     ("spec", "said"),
     [
         ("no_such_module:Words", "cannot import 'no_such_module'"),
-        ("factaudit.evaluators.lexical:Rouge3", "did you mean 'Rouge2'?"),
-        ("factaudit.evaluators.lexical:Rouge2:least=1", "has no option 'least'"),
+        ("factaudit.evaluators.lexical_baselines:Rouge3Evaluator", "did you mean 'Rouge2Evaluator'?"),
+        ("factaudit.evaluators.lexical_baselines:Rouge2Evaluator:least=1", "has no option 'least'"),
         ("rogue2", "did you mean 'rouge2'?"),
         (3, "found 3"),
     ],
@@ -142,3 +143,81 @@ def test_a_pipeline_is_asked_for_its_label() -> None:
     assert verdicts["score"][:2].tolist() == [0.8, 0.1]
     with pytest.raises(UsageError, match="no label 'yes'"):
         judge(CLAIMS, [FromPipeline(pipeline, version="1", attributable="yes")])
+
+
+HOSTILE_MODULE = """
+from dataclasses import dataclass
+from factaudit.evaluators.base import Verdict
+class NoJudge:
+    signature = "x"
+class NoSignature:
+    def judge(self, claims):
+        return ()
+class Odd:
+    signature = "odd"
+    def __init__(self, gives):
+        self.gives = gives
+    def judge(self, claims):
+        for claim in claims:
+            yield self.gives(claim) if callable(self.gives) else self.gives
+@dataclass
+class Broken:
+    signature = "broken"
+    def judge(self, claims):
+        raise KeyError("my own")
+        yield
+tuples, nobody = Odd(("a", 1.0)), Odd(Verdict(None, score=1.0))
+words = Odd(lambda claim: Verdict(claim.claim_id, score="high"))
+objects = Odd(lambda claim: Verdict(claim.claim_id, score=0.5, raw=object()))
+def raises(claim, doc):
+    return 1 / 0
+def says(claim, doc):
+    return "Yes, it does"
+def one_argument(claim):
+    return 1.0
+"""
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("../x:f", "expected MODULE:NAME"),
+        ("x y:f", "expected MODULE:NAME"),
+        (":f", "expected MODULE:NAME"),
+        ("json:", "expected MODULE:NAME"),
+        ("json:JSONDecoder.decode", "expected MODULE:NAME"),
+        ("math:nope", "'math' has no 'nope'"),
+        ("os:getcwd", "expected a function of (claim, doc), found getcwd()"),
+        ("json:loads", "expected a function of (claim, doc), found loads(s, "),
+        ("math:pi", "found 3.14"),
+        ("os:path", "found <module"),
+        ("json:JSONDecoder", "the class JSONDecoder has no method judge"),
+        ("builtins:int", "the class int has no method judge"),
+        ("hostile_module:NoJudge", "the class NoJudge has no method judge"),
+        ("hostile_module:NoSignature", "the class NoSignature has no signature"),
+        ("hostile_module:Broken", "'hostile_module:Broken' failed: KeyError: 'my own' (factaudit --debug"),
+        ("hostile_module:Odd", "its class is no dataclass"),
+        ("hostile_module:tuples", "expected a Verdict with the claim's id, found ('a', 1.0)"),
+        ("hostile_module:nobody", "expected a Verdict with the claim's id, found Verdict(claim"),
+        ("hostile_module:words", "it gave the score 'high'"),
+        ("hostile_module:objects", "it gave a raw reply that is no text"),
+        ("hostile_module:raises", "'raises' failed: ZeroDivisionError: division by zero"),
+        ("hostile_module:says", "claim 'a': expected a score from 0 to 1, True, False, None or a Verdict, found 'Yes"),
+        ("hostile_module:one_argument", "expected a function of (claim, doc), found one_argument(claim)"),
+        ("chunked:evaluator=hostile_module:Broken", "failed: KeyError"),
+    ],
+)
+def test_what_cannot_judge_is_one_sentence(
+    spec: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    Path("hostile_module.py").write_text(HOSTILE_MODULE, encoding="utf-8")
+    write_table(CLAIMS, "claims.jsonl")
+    assert run_command("judge", "claims.jsonl", "--evaluator", spec, "--out", "v.jsonl") in (1, 2)
+    message = capsys.readouterr().err.strip().splitlines()[-1]
+    assert said in message
+    assert "is a bug" not in message
+    assert len(message) < 300, "no list of a foreign module's names"
+    assert not Path("v.jsonl").exists()
+    sys.modules.pop("hostile_module", None)

@@ -9,32 +9,32 @@ from pathlib import Path
 import pytest
 import yaml
 
-from factaudit.audit.core.biographies import CATEGORIES, category
+from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES, biography_category
 from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.dfactscore.rows import DFACTSCORE
-from factaudit.engines.dfactscore.settings import run
-from factaudit.engines.records import Scored
-from factaudit.engines.responses import LABELS, Response, given_groups, read_responses
-from factaudit.engines.settings import open_knowledge
-from factaudit.knowledge.names import base_name, same_name
+from factaudit.engines.dfactscore.experiment import run_dfactscore_experiment
+from factaudit.engines.dfactscore.linked_biographies import DFACTSCORE
+from factaudit.engines.engine_settings import open_engine_knowledge_source
+from factaudit.engines.records import ScoredRecords
+from factaudit.engines.responses import FACT_LABELS, Response, find_given_fact_groups, read_response_file
+from factaudit.knowledge.person_names import find_titles_of_same_name, remove_person_title_suffix
 
 
 @pytest.fixture(scope="module")
 def biographies(root: Path) -> list[Response]:
-    return read_responses(root / "data/people/biographies.jsonl")
+    return read_response_file(root / "data/people/biographies.jsonl")
 
 
 @pytest.fixture(scope="module")
-def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> Scored:
+def scored(root: Path, biographies: list[Response], tmp_path_factory: pytest.TempPathFactory) -> ScoredRecords:
     out = tmp_path_factory.mktemp("people")
     scorer = DFactScorer(
-        open_knowledge(root / "data/people/pages.jsonl", out=out),
+        open_engine_knowledge_source(root / "data/people/pages.jsonl", out=out),
         verifiers="unigram:threshold=0.9",
         groupers=("given", "heuristic", "one-group"),
         gamma=0,
         replicates=200,
     )
-    return scorer.score(biographies)
+    return scorer.score_responses(biographies)
 
 
 def pages(root: Path) -> dict[str, str]:
@@ -46,50 +46,56 @@ def test_the_pages_are_as_described(root: Path) -> None:
     found = pages(root)
     assert len(found) == 14
     assert all(150 <= len(text.split()) <= 400 for text in found.values())
-    shared = Counter(base_name(title).replace("R. ", "") for title in found)
+    shared = Counter(remove_person_title_suffix(title).replace("R. ", "") for title in found)
     assert sorted(shared.values()) == [1, 1, 2, 2, 2, 3, 3]
     # Each name leads to all its people, by its title alone.
     for name, number in shared.items():
-        assert len(same_name([name], found)[name]) == number
+        assert len(find_titles_of_same_name([name], found)[name]) == number
 
 
 def test_the_biographies_are_as_described(root: Path, biographies: list[Response]) -> None:
     titles = set(pages(root))
     assert len(biographies) == 20
-    assert Counter(bio.category for bio in biographies) == {CATEGORIES[0]: 6, CATEGORIES[1]: 8, CATEGORIES[2]: 6}
+    assert Counter(bio.category for bio in biographies) == {
+        BIOGRAPHY_CATEGORIES[0]: 6,
+        BIOGRAPHY_CATEGORIES[1]: 8,
+        BIOGRAPHY_CATEGORIES[2]: 6,
+    }
     assert Counter(bio.system for bio in biographies) == {"heron": 10, "lark": 10}
     for bio in biographies:
         assert bio.candidates is not None
         assert bio.facts
         assert set(bio.candidates) <= titles
-        marks, entities = given_groups(bio.facts)
+        marks, entities = find_given_fact_groups(bio.facts)
         people = {fact.entity for fact in bio.facts} - {None}
         assert people <= set(bio.candidates)
-        assert category(len(set(marks)), len(people)) == bio.category
+        assert biography_category(len(set(marks)), len(people)) == bio.category
         for fact, mark in zip(bio.facts, marks, strict=True):
-            assert LABELS[fact.label or ""] == int(fact.entity is not None and fact.entity == entities[mark])
+            assert FACT_LABELS[fact.label or ""] == int(fact.entity is not None and fact.entity == entities[mark])
 
 
-def test_word_overlap_verifies_these_facts_without_an_error(scored: Scored) -> None:
+def test_word_overlap_verifies_these_facts_without_an_error(scored: ScoredRecords) -> None:
     facts = [fact for row in scored.responses for fact in row["facts"]]
     assert len(facts) == 164
     assert all(fact["supported_by"] == ([fact["given_entity"]] if fact["given_entity"] else []) for fact in facts)
 
 
-def test_all_merged_biographies_are_found_with_given_groups(scored: Scored) -> None:
+def test_all_merged_biographies_are_found_with_given_groups(scored: ScoredRecords) -> None:
     assert scored.summary["category_accuracy"] == 1.0
     merged = {row["response_id"] for row in scored.responses if row["merged"]}
-    assert merged == {row["response_id"] for row in scored.responses if row["given_category"] == CATEGORIES[1]}
+    assert merged == {
+        row["response_id"] for row in scored.responses if row["given_category"] == BIOGRAPHY_CATEGORIES[1]
+    }
     # D-FActScore's verdicts are then the labels.
     assert all(fact["dfactscore"] == fact["label"] for row in scored.responses for fact in row["facts"])
 
 
 def test_the_table_of_facts_says_what_the_rows_say_of_the_person_whom_a_group_is_linked_to(
-    root: Path, scored: Scored
+    root: Path, scored: ScoredRecords
 ) -> None:
     # In whatever order a biography names its candidates.
     assert any(row["candidates"] != sorted(row["candidates"]) for row in scored.responses)
-    claims, verdicts = (table.set_index("claim_id") for table in scored.verified)
+    claims, verdicts = (table.set_index("claim_id") for table in scored.audit_tables)
     said = verdicts[verdicts["evaluator"] == DFACTSCORE]["prediction"]
     texts = {title: set(text.split()) for title, text in pages(root).items()}
     for row in scored.responses:
@@ -100,14 +106,14 @@ def test_the_table_of_facts_says_what_the_rows_say_of_the_person_whom_a_group_is
             assert set(claim["doc"].split()) <= texts[fact["entity"]]
 
 
-def test_the_heuristic_grouper_gets_19_of_20_right(scored: Scored) -> None:
+def test_the_heuristic_grouper_gets_19_of_20_right(scored: ScoredRecords) -> None:
     grouping = {row["grouper"]: row for row in scored.summary["grouping"]}
     assert grouping["heuristic"]["same_as_given"] == 19 / 20
     assert grouping["heuristic"]["agreement_given"] == pytest.approx(0.98, abs=5e-4)
     assert grouping["one-group"]["same_as_given"] == 14 / 20
 
 
-def test_hungarian_and_argmax_agree_here(scored: Scored) -> None:
+def test_hungarian_and_argmax_agree_here(scored: ScoredRecords) -> None:
     # Nobody's facts are in two groups of one paragraph, so no two groups want the same entity.
     by_rule = {
         row["link"]: row["dfactscore"]
@@ -117,7 +123,7 @@ def test_hungarian_and_argmax_agree_here(scored: Scored) -> None:
     assert by_rule["argmax"] == by_rule["hungarian"] == by_rule["given"]
 
 
-def test_the_ranking_of_the_systems_turns_round(scored: Scored) -> None:
+def test_the_ranking_of_the_systems_turns_round(scored: ScoredRecords) -> None:
     heron, lark = scored.summary["systems"]
     assert heron["factscore"] == 1.0
     assert heron["factscore"] > lark["factscore"]
@@ -126,7 +132,9 @@ def test_the_ranking_of_the_systems_turns_round(scored: Scored) -> None:
 
 
 def test_the_quickstart_needs_no_key(root: Path, tmp_path: Path) -> None:
-    results = run(root / "experiments/dfactscore_quickstart.yaml", tmp_path, settings={"replicates": 100})
+    results = run_dfactscore_experiment(
+        root / "experiments/dfactscore_quickstart.yaml", tmp_path, settings={"replicates": 100}
+    )
     rows = {row["system"]: row for row in results.audits["dfactscore"]}
     assert rows["heron"]["factscore"] == 1.0
     assert rows["heron"]["dfactscore"] < 0.8

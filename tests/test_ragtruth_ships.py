@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from factaudit.datasets import convert
-from factaudit.estimate.run import estimate_rates
-from factaudit.estimate.sample import read_sample
+from factaudit.estimate.label_sample import read_sample
+from factaudit.estimate.rate_estimation import estimate_rates
 from factaudit.tables.annotations import read_annotations
 
 ROOT = Path(__file__).parents[1]

@@ -10,14 +10,13 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from factaudit.audit import declaration
-from factaudit.audit.core.declare import Audited
+from factaudit.audit import find_audit_declaration, make_audited_run
 from factaudit.cli import cli
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Verdict
-from factaudit.evaluators.judging import judge, name_evaluator, parts
-from factaudit.evaluators.llm import LLMJudge
-from factaudit.evaluators.prompt import Template
+from factaudit.evaluators.judge_prompt import JudgePromptTemplate
+from factaudit.evaluators.judging import judge, make_named_evaluator, walk_evaluator_members
+from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.results import compare
 from factaudit.tables import read_verdicts, validate_claims, write_table
 
@@ -62,35 +61,35 @@ def test_repeats_are_judged_and_audited() -> None:
 def test_the_decision_table_says_where_a_judge_is_inconsistent(flips: int, may: str) -> None:
     table = claims()
     results = compare(table, judge(table, [Moody(flips)], repeats=2), audits=["stability"])
-    (decision,) = declaration("stability").decides
-    answer = decision.answer(Audited(results.audits, results.about), "Moody")
+    (decision,) = find_audit_declaration("stability").decides
+    answer = decision.answer(make_audited_run(results.audits, results.about), "Moody")
     assert answer is not None
     assert answer.may == may
-    assert decision.answer(Audited(results.audits, results.about), "another") is None
+    assert decision.answer(make_audited_run(results.audits, results.about), "another") is None
 
 
 def test_what_gives_the_same_each_time_is_not_repeated() -> None:
     with pytest.raises(UsageError, match="gives the same verdict each time"):
-        name_evaluator("rouge2", 3)
+        make_named_evaluator("rouge2", 3)
     with pytest.raises(UsageError, match="repeats: expected 1 or more"):
-        name_evaluator({"random": {"repeats": "often"}})
-    assert len(name_evaluator({"random": {"repeats": 4}}).asked) == 4
-    assert len(name_evaluator("random", 2).asked) == 2
+        make_named_evaluator({"random": {"repeats": "often"}})
+    assert len(make_named_evaluator({"random": {"repeats": 4}}).evaluator_and_repeats) == 4
+    assert len(make_named_evaluator("random", 2).evaluator_and_repeats) == 2
 
 
 def test_a_judge_is_asked_past_the_cache_or_in_other_words() -> None:
-    named = name_evaluator({"llm": {"model": "m", "prompts": ["short"], "repeats": 3}})
-    first, _, third = named.asked
-    assert all(isinstance(one, LLMJudge) for one in named.asked)
+    named = make_named_evaluator({"llm": {"model": "m", "prompts": ["short"], "repeats": 3}})
+    first, _, third = named.evaluator_and_repeats
+    assert all(isinstance(one, LLMJudge) for one in named.evaluator_and_repeats)
     claim = [Claim("1", "It rains.", "It rains. It pours.", None)]
-    said = [next(iter(one.requests(claim))).messages for one in named.asked]  # type: ignore[attr-defined]
+    said = [next(iter(one.requests(claim))).messages for one in named.evaluator_and_repeats]  # type: ignore[attr-defined]
     assert said[0] == said[2] != said[1]
     assert first.client_key() != third.client_key()  # type: ignore[attr-defined]
-    assert len({one.signature for one in named.asked}) == 3
+    assert len({one.signature for one in named.evaluator_and_repeats}) == 3
     assert "repeats:" in named.signature
     with pytest.raises(UsageError, match="2 or more"):
-        name_evaluator({"llm": {"model": "m", "prompts": ["short"], "repeats": 1}})
-    assert len(name_evaluator({"llm": {"model": "m", "prompts": ["short"]}}).asked) == 2
+        make_named_evaluator({"llm": {"model": "m", "prompts": ["short"], "repeats": 1}})
+    assert len(make_named_evaluator({"llm": {"model": "m", "prompts": ["short"]}}).evaluator_and_repeats) == 2
 
 
 def test_repeats_on_the_command_line(tmp_path: Path) -> None:
@@ -105,9 +104,9 @@ def test_repeats_on_the_command_line(tmp_path: Path) -> None:
 
 
 def test_prompts_are_several_on_the_command_line_too() -> None:
-    named = name_evaluator("llm:model=m,prompts=short+reason")
-    assert [one._prompt.digest for one in named.asked] == [  # type: ignore[attr-defined]
-        Template.load(name).digest for name in ("default", "short", "reason")
+    named = make_named_evaluator("llm:model=m,prompts=short+reason")
+    assert [one._prompt.digest for one in named.evaluator_and_repeats] == [  # type: ignore[attr-defined]
+        JudgePromptTemplate.load(name).digest for name in ("default", "short", "reason")
     ]
 
 
@@ -136,18 +135,23 @@ def test_the_passages_of_documents_in_another_order_are_repeats() -> None:
     assert set(verdicts[verdicts["prediction"].isna()]["status"]) == {"skipped"}
     (row,) = compare(table, verdicts, audits=["stability"]).audits["stability"]
     assert (row["n"], row["n_unscored"]) == (2, 1)  # what has one passage tells nothing of their order
-    asked = name_evaluator({"rouge2": {"orders": 1}}).asked
+    asked = make_named_evaluator({"rouge2": {"orders": 1}}).evaluator_and_repeats
     claim = Claim("1", "x", docs[0])
     assert [piece.doc for piece in asked[1].pieces([claim])] == ["three\n\ntwo\n\none"]  # type: ignore[attr-defined]
     assert asked[0].signature in asked[1].signature
     with pytest.raises(UsageError, match="orders: expected 0 or more"):
-        name_evaluator({"rouge2": {"orders": "some"}})
+        make_named_evaluator({"rouge2": {"orders": "some"}})
 
 
 def test_orders_of_a_judge_are_told_to_its_budget_and_stand_on_the_command_line(tmp_path: Path) -> None:
-    named = name_evaluator("llm:model=m,orders=2")
+    named = make_named_evaluator("llm:model=m,orders=2")
     claim = Claim("1", "x", "one\n\ntwo")
-    inner = [part for asked in named.asked for part, _ in parts(asked, [claim]) if isinstance(part, LLMJudge)]
+    inner = [
+        part
+        for asked in named.evaluator_and_repeats
+        for part, _ in walk_evaluator_members(asked, [claim])
+        if isinstance(part, LLMJudge)
+    ]
     assert len(inner) == 3
     write_table(claims(20).assign(doc="one\n\ntwo"), tmp_path / "claims.csv")
     out = tmp_path / "verdicts.parquet"

@@ -13,17 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted_llm import ScriptedLLM
 
-from factaudit.engines import verify
-from factaudit.engines.decompose import Demonstrations, decompose, sentences
-from factaudit.engines.dfactscore.group import Demonstrations as GroupDemonstrations
-from factaudit.engines.dfactscore.group import ask_for_groups
-from factaudit.engines.facts import is_boilerplate, read_facts
+from factaudit.engines import fact_verification
+from factaudit.engines.dfactscore.fact_grouping import FactGroupingDemonstrations as GroupDemonstrations
+from factaudit.engines.dfactscore.fact_grouping import ask_for_fact_groups
+from factaudit.engines.fact_decomposition import (
+    DecompositionDemonstrations,
+    decompose_into_facts,
+    split_sentences_for_decomposition,
+)
+from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.evaluators.base import Verdict
-from factaudit.evaluators.llm import LLMJudge
-from factaudit.evaluators.unread import unread
-from factaudit.llm.completion import read_completion
-from factaudit.llm.replies import CUT_OFF, understood
-from factaudit.llm.types import Reply, Token
+from factaudit.evaluators.llm_judges import LLMJudge
+from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
+from factaudit.llm.answer_extraction import CUT_OFF_PREFIX, extract_answer
+from factaudit.llm.chat_completion import parse_chat_completion
+from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 from factaudit.tables import validate_verdicts
 
 GOLDEN = [
@@ -37,19 +41,21 @@ def shapes(kind: str) -> Any:
     return pytest.mark.parametrize("row", rows, ids=[row["shape"] for row in rows])
 
 
-def reply_of(row: dict[str, Any]) -> Reply:
-    reply = read_completion(json.dumps({"choices": [row["choice"]]}))
-    assert isinstance(reply, Reply)
+def reply_of(row: dict[str, Any]) -> ChatReply:
+    reply = parse_chat_completion(json.dumps({"choices": [row["choice"]]}))
+    assert isinstance(reply, ChatReply)
     return reply
 
 
-def decomposed(reply: Reply) -> tuple[list[str], str]:
-    found = asyncio.run(decompose("She lived.", ScriptedLLM(lambda prompt: reply).ask, Demonstrations.load()))
+def decomposed(reply: ChatReply) -> tuple[list[str], str]:
+    found = asyncio.run(
+        decompose_into_facts("She lived.", ScriptedLLM(lambda prompt: reply).ask, DecompositionDemonstrations.load())
+    )
     status = found.sentences[0].status
     # Where a reply could not be read the sentence stands for its facts, unscored: none is lost, and none made up.
     stands_in = [] if status == "ok" else [("She lived.", status)]
-    assert [(fact.text, fact.failed) for fact in found.facts if fact.failed] == stands_in
-    return [fact.text for fact in found.facts if not fact.failed], status
+    assert [(fact.text, fact.failure_status) for fact in found.facts if fact.failure_status] == stands_in
+    return [fact.text for fact in found.facts if not fact.failure_status], status
 
 
 def test_the_golden_file_is_large_and_has_no_shape_twice() -> None:
@@ -60,7 +66,10 @@ def test_the_golden_file_is_large_and_has_no_shape_twice() -> None:
 @shapes("verify")
 def test_verdicts_of_factscores_prompt(row: dict[str, Any]) -> None:
     reply = reply_of(row)
-    original, strict = verify.read(reply), verify.read(reply, "strict")
+    original, strict = (
+        fact_verification.parse_verification_reply(reply),
+        fact_verification.parse_verification_reply(reply, "strict"),
+    )
     assert (original.prediction, original.status) == (row["prediction"], row["status"])
     assert (strict.prediction, strict.status) == (row.get("strict", row["prediction"]), row["status"])
     assert row.get("says", "") in (original.raw or "")
@@ -71,8 +80,8 @@ def test_verdicts_of_a_judge(row: dict[str, Any]) -> None:
     assert_verdict(LLMJudge(model="m", template=row["template"]), reply_of(row), row)
 
 
-def assert_verdict(judge: LLMJudge, reply: Reply, row: dict[str, Any]) -> None:
-    verdict: Verdict = judge._verdict("a", [reply])
+def assert_verdict(judge: LLMJudge, reply: ChatReply, row: dict[str, Any]) -> None:
+    verdict: Verdict = judge._make_verdict("a", [reply])
     assert (verdict.score, verdict.status) == (row["score"], row["status"])
     assert row.get("says", "") in (verdict.raw or "")
 
@@ -84,43 +93,57 @@ def test_facts_of_a_sentence(row: dict[str, Any]) -> None:
 
 @shapes("response")
 def test_sentences_of_a_response(row: dict[str, Any]) -> None:
-    found = [is_boilerplate(sentence, first=n == 0) for n, sentence in enumerate(sentences(row["text"]))]
+    found = [
+        is_boilerplate_reply_sentence(sentence, is_first_sentence=n == 0)
+        for n, sentence in enumerate(split_sentences_for_decomposition(row["text"]))
+    ]
     assert found == row["boilerplate"]
 
 
 def test_twenty_replies_that_were_cut_off_are_twenty_unscored_facts() -> None:
     # A server whose model reasons past its 50 tokens: nothing in its replies may count for or against a fact.
     for text in ("", "<think>Let me see whether it is true", "The statement is"):
-        for parser in verify.PARSERS:
-            read = verify.read(Reply("ok", text, "length", completion_tokens=50), parser)
+        for parser in fact_verification.REPLY_PARSERS:
+            read = fact_verification.parse_verification_reply(
+                ChatReply("ok", text, "length", completion_tokens=50), parser
+            )
             assert (read.prediction, read.score, read.status) == (None, None, "unparsed")
-            assert (read.raw or "").startswith(f"{CUT_OFF} after 50 tokens (finish_reason: length): raise max_tokens")
+            assert (read.raw or "").startswith(
+                f"{CUT_OFF_PREFIX} after 50 tokens (finish_reason: length): raise max_tokens"
+            )
 
 
 def test_what_a_response_only_thought_is_not_decomposed() -> None:
     llm = ScriptedLLM(lambda prompt: "- A fact that is long enough.")
-    found = asyncio.run(decompose("<think>\nShe is a baker.\n</think>\nShe is old.", llm.ask, Demonstrations.load()))
+    found = asyncio.run(
+        decompose_into_facts(
+            "<think>\nShe is a baker.\n</think>\nShe is old.", llm.ask, DecompositionDemonstrations.load()
+        )
+    )
     assert [one.text for one in found.sentences] == ["She is old."]
     assert len(llm.prompts) == 1
 
 
 def test_tokens_of_thoughts_are_no_score() -> None:
-    def token(text: str, yes: float) -> Token:
+    def token(text: str, yes: float) -> ChatReplyToken:
         import math
 
-        return Token(text, -0.1, {"True": math.log(yes), "False": math.log(1 - yes)})
+        return ChatReplyToken(text, -0.1, {"True": math.log(yes), "False": math.log(1 - yes)})
 
-    tokens = (Token("<think>", 0.0), token("True", 0.99), Token("</think>", 0.0), token("False", 0.2))
-    read = verify.read(Reply("ok", "<think>True</think>False", tokens=tokens))
+    tokens = (ChatReplyToken("<think>", 0.0), token("True", 0.99), ChatReplyToken("</think>", 0.0), token("False", 0.2))
+    read = fact_verification.parse_verification_reply(ChatReply("ok", "<think>True</think>False", tokens=tokens))
     assert (read.prediction, read.score) == (0, pytest.approx(0.2))
     # Where the tokens are not the text's, nobody can tell which are thoughts.
-    assert verify.read(Reply("ok", "<think>True</think>False", tokens=tokens[1:])).score is None
+    assert (
+        fact_verification.parse_verification_reply(ChatReply("ok", "<think>True</think>False", tokens=tokens[1:])).score
+        is None
+    )
 
 
 def test_a_judges_options_decide_what_can_be_cut() -> None:
-    reply = Reply("ok", "Yes", "length")
+    reply = ChatReply("ok", "Yes", "length")
     for options, score in (({}, None), ({"max_tokens": 1}, 1.0), ({"params": {"max_completion_tokens": 1}}, 1.0)):
-        verdict = LLMJudge(model="m", **options)._verdict("a", [reply])  # type: ignore[arg-type]
+        verdict = LLMJudge(model="m", **options)._make_verdict("a", [reply])  # type: ignore[arg-type]
         assert verdict.score == score
 
 
@@ -138,25 +161,30 @@ def test_a_user_is_told_of_what_could_not_be_read() -> None:
             )
         )
 
-    cut = LLMJudge(model="m")._verdict("a", [Reply("ok", "", "length")]).raw or ""
-    told = unread(table(*[("unparsed", None, cut)] * 18, ("unparsed", None, "Hm"), ("ok", 1, "Yes")))
+    cut = LLMJudge(model="m")._make_verdict("a", [ChatReply("ok", "", "length")]).raw or ""
+    told = format_unscored_verdicts(table(*[("unparsed", None, cut)] * 18, ("unparsed", None, "Hm"), ("ok", 1, "Yes")))
     assert "18 of 20 replies were cut off and are unscored: raise max_tokens" in told[0]
     assert "1 of 20 replies hold no answer" in told[1]
     assert len(told) == 2
-    (guesses,) = unread(table(*[("unparsed", 1, "Hm")] * 2, *[("ok", 1, "True")] * 98))
+    (guesses,) = format_unscored_verdicts(table(*[("unparsed", 1, "Hm")] * 2, *[("ok", 1, "True")] * 98))
     assert "2 of 100 predictions are guesses" in guesses
-    assert unread(table(("unparsed", 1, "Hm"), *[("ok", 1, "True")] * 99)) == []
+    assert format_unscored_verdicts(table(("unparsed", 1, "Hm"), *[("ok", 1, "True")] * 99)) == []
 
 
 def test_a_reply_without_end_is_cut_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    reply = read_completion(json.dumps({"choices": [{"message": {"content": "True " * 3_000_000}}]}))
-    assert isinstance(reply, Reply)
+    reply = parse_chat_completion(json.dumps({"choices": [{"message": {"content": "True " * 3_000_000}}]}))
+    assert isinstance(reply, ChatReply)
     assert (len(reply.text), reply.finish_reason) == (10_000_000, "length")
     assert caplog.messages == ["a reply of 15,000,000 characters is cut after 10,000,000"]
-    for parser in verify.PARSERS:
-        assert (verify.read(reply, parser).prediction, verify.read(reply, parser).status) == (None, "unparsed")
-    refusal = read_completion(json.dumps({"choices": [{"message": {"content": "", "refusal": "No " * 4_000_000}}]}))
-    assert isinstance(refusal, Reply)
+    for parser in fact_verification.REPLY_PARSERS:
+        assert (
+            fact_verification.parse_verification_reply(reply, parser).prediction,
+            fact_verification.parse_verification_reply(reply, parser).status,
+        ) == (None, "unparsed")
+    refusal = parse_chat_completion(
+        json.dumps({"choices": [{"message": {"content": "", "refusal": "No " * 4_000_000}}]})
+    )
+    assert isinstance(refusal, ChatReply)
     assert (refusal.status, len(refusal.text)) == ("refused", 10_000_000)
 
 
@@ -172,25 +200,25 @@ FINISH = st.sampled_from(["stop", "length", "tool_calls", "content_filter", None
 
 @given(TEXTS, FINISH)
 def test_any_reply_is_read_or_left_unscored(text: str, finish: str | None) -> None:
-    reply = Reply("ok", text, finish)
-    answer = understood(reply)
+    reply = ChatReply("ok", text, finish)
+    answer = extract_answer(reply)
     assert answer.status in ("ok", "unparsed", "refused")
     assert answer.status != "ok" or answer.text.strip()
     assert answer.status == "ok" or answer.error or answer.text
-    for parser in verify.PARSERS:
-        read = verify.read(reply, parser)
+    for parser in fact_verification.REPLY_PARSERS:
+        read = fact_verification.parse_verification_reply(reply, parser)
         assert read.status == "ok" or read.score is None
         assert (read.prediction is None) <= (read.status != "ok")
         if finish == "length" or not text.strip():
             assert (read.prediction, read.status) == (None, "unparsed")
     for template in ("default", "reason", "short"):
-        verdict = LLMJudge(model="m", template=template)._verdict("a", [reply])
+        verdict = LLMJudge(model="m", template=template)._make_verdict("a", [reply])
         assert (verdict.score is None) == (verdict.status != "ok")
-    facts = read_facts(text)
+    facts = parse_reply_facts(text)
     assert all(len(fact) > 3 and "\n" not in fact for fact in facts.facts)
-    assert not (facts.facts and facts.none)
+    assert not (facts.facts and facts.says_no_facts)
     llm = ScriptedLLM(lambda prompt: reply)
-    grouping = asyncio.run(ask_for_groups(llm.ask, GroupDemonstrations.load(), "P.", ["One fact.", "Two facts."]))
+    grouping = asyncio.run(ask_for_fact_groups(llm.ask, GroupDemonstrations.load(), "P.", ["One fact.", "Two facts."]))
     assert (grouping.groups is None) == (grouping.status != "ok")
 
 
@@ -228,5 +256,5 @@ def test_any_body_is_a_reply_or_a_failure(body: Any) -> None:
         {"choices": [body]},
         {"choices": [{"message": {"content": body}}]},
     ):
-        answer = read_completion(json.dumps(wrapped))
-        assert not isinstance(answer, Reply) or isinstance(answer.text, str)
+        answer = parse_chat_completion(json.dumps(wrapped))
+        assert not isinstance(answer, ChatReply) or isinstance(answer.text, str)

@@ -14,15 +14,21 @@ from typing import Any
 import pytest
 from report_results import make_results
 
-from factaudit.audit import computable, declaration
-from factaudit.audit.core.declare import Column, columns_of, in_order
-from factaudit.audit.core.words import figure, span
+from factaudit.audit import find_audit_declaration, list_computable_audits
+from factaudit.audit.core.audit_declaration import Column, list_declared_columns, sort_declared_rows
+from factaudit.audit.core.figure_formatting import format_audit_figure, format_figure_range
 from factaudit.errors import InputError
-from factaudit.report import render
-from factaudit.report.content import build
-from factaudit.report.markdown import escape
-from factaudit.report.summary import checks, evidence, glance, headlines, lead
-from factaudit.report.tables import result_table
+from factaudit.report.markdown import escape_markdown
+from factaudit.report.rendering import render_report
+from factaudit.report.report_document import build_report_document
+from factaudit.report.report_tables import build_report_table
+from factaudit.report.summary import (
+    build_evaluator_overview,
+    choose_summary_findings,
+    compose_summary_paragraphs,
+    format_summary_finding_evidence,
+    group_summary_findings_by_check,
+)
 
 #: What they share takes long: one process makes it.
 pytestmark = pytest.mark.xdist_group("report")
@@ -67,7 +73,7 @@ class Page(HTMLParser):
 def run(folder: Path, results: dict[str, Any]) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "results.json").write_text(json.dumps(results), encoding="utf-8")
-    render(folder)
+    render_report(folder)
     return folder
 
 
@@ -91,7 +97,7 @@ def test_render_returns_what_it_wrote(tmp_path: Path, example: dict[str, Any]) -
     (tmp_path / "results.json").write_text(json.dumps(example), encoding="utf-8")
     (tmp_path / "tables").mkdir()
     (tmp_path / "tables" / "reproduction.csv").write_text("kept\n")
-    written = render(tmp_path)
+    written = render_report(tmp_path)
     there = {path for path in tmp_path.rglob("*") if path.is_file()}
     assert there - set(written) == {tmp_path / "results.json", tmp_path / "tables" / "reproduction.csv"}
     assert len(written) == len(set(written))
@@ -104,7 +110,7 @@ def test_render_returns_what_it_wrote(tmp_path: Path, example: dict[str, Any]) -
 @pytest.mark.slow
 def test_rendering_again_gives_the_same_bytes(folder: Path) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    render(folder)
+    render_report(folder)
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
@@ -234,11 +240,11 @@ def test_markdown_tables_are_tables(folder: Path) -> None:
 
 
 def test_markdown_shows_text_as_it_is() -> None:
-    assert escape("a|b") == "a\\|b"
-    assert escape("<b> & *c* _d_ [e](f)\n# g") == "&lt;b&gt; &amp; \\*c\\* \\_d\\_ \\[e\\](f) # g"
-    assert escape("# heading") == "\\# heading"
-    assert escape("1. item") == "1\\. item"
-    assert escape("73.9") == "73.9"
+    assert escape_markdown("a|b") == "a\\|b"
+    assert escape_markdown("<b> & *c* _d_ [e](f)\n# g") == "&lt;b&gt; &amp; \\*c\\* \\_d\\_ \\[e\\](f) # g"
+    assert escape_markdown("# heading") == "\\# heading"
+    assert escape_markdown("1. item") == "1\\. item"
+    assert escape_markdown("73.9") == "73.9"
 
 
 def test_a_long_table_shows_its_beginning_and_names_the_file(tmp_path: Path) -> None:
@@ -261,9 +267,9 @@ def test_a_long_table_shows_its_beginning_and_names_the_file(tmp_path: Path) -> 
     folder = run(tmp_path, results)
     page = Page((folder / "report.html").read_text(encoding="utf-8"))
     text = " ".join(" ".join(page.text).split())
-    assert "The first 200 of 450 rows; all are in tables/rates.csv" in text
+    assert "The first 100 of 450 rows; all are in tables/rates.csv" in text
     assert "Drawn: the first 48 of 450 groups; the CSV has all." in text
-    assert sum(1 for cell in page.cells if re.fullmatch(r"d\d+ ", cell)) == 200
+    assert sum(1 for cell in page.cells if re.fullmatch(r"d\d+ ", cell)) == 100
     with (folder / "tables" / "rates.csv").open(encoding="utf-8") as file:
         assert sum(1 for _ in file) == 451
 
@@ -323,7 +329,7 @@ def test_claims_without_labels_make_a_report(tmp_path: Path) -> None:
     results["audits"]["ranking_pairs"] = []
     folder = run(tmp_path, results)
     text = " ".join(Page((folder / "report.html").read_text(encoding="utf-8")).text)
-    assert "none of the claims is labelled" in text
+    assert "none labelled" in text
     assert "Undefined on these claims (no labelled claim)" in text
     assert "Nothing to compute on" in text
     assert not (folder / "figures" / "rates.svg").exists()
@@ -335,7 +341,7 @@ def test_a_run_without_claims_has_no_sentence_about_them(tmp_path: Path) -> None
         "signature": "s",
         "about": {"title": "T", "claims": [], "evaluators": []},
     }
-    assert lead({**results, "audits": {}}) == []
+    assert compose_summary_paragraphs({**results, "audits": {}}) == []
     page = Page((run(tmp_path, {**results, "audits": {}}) / "report.html").read_text(encoding="utf-8"))
     assert page.headings[0] == 1
 
@@ -359,34 +365,36 @@ def test_the_summary_names_the_best_evaluator_its_limits_and_its_leaning() -> No
              "predicted_error_rate": 0.3 + bias, "bias": bias} for system, bias in (("A", -0.2), ("B", 0.1))
         ],
         "ranking": [
-            {"dataset": "hard", "level": "claim", "evaluator": "good", "n_pairs": 3, "error_rate": 1 / 3},
-            {"dataset": "easy", "level": "claim", "evaluator": "good", "n_pairs": 1, "error_rate": 0.0},
+            {"dataset": dataset, "level": "claim", "evaluator": "good", "n_pairs": n, "n_ordered": 1,
+             "n_ordered_alike": 1, "n_one_sided": n // 3, "n_reversed": 0, "error_rate": (n // 3) / n}
+            for dataset, n in (("hard", 3), ("easy", 1))
         ],
     }  # fmt: skip
-    text = " ".join(lead(results))
+    text = " ".join(compose_summary_paragraphs(results))
     highest = (
         "good has the highest balanced accuracy of these evaluators: 78.0 % (76.0–80.0) as the mean over datasets."
     )
-    assert f"{highest} It is surely above poor." in text, "the intervals do not overlap"
-    assert "about 22 of 100 wrongly" in text
-    assert "It is surely better on easy (90.0 %) than on hard (66.0 %)." in text
-    assert (
-        "off by 15.0 points on average over 2 systems and datasets (surely off for 0), at worst by 20.0 (A on" in text
-    )
+    assert f"{highest} It is significantly above poor." in text, "the intervals do not overlap"
+    assert "wrong on about 22 of 100 claims" in text
+    assert "It is significantly better on easy (90.0 %) than on hard (66.0 %)." in text
+    assert "off by 15.0 points on average over 2 error rates. At worst a rate is off by 20.0 (A on" in text
     assert "labelled 30.0 %, predicted 10.0 %" in text
-    assert "orders 25.0 % of 4 pairs" in text
+    assert (
+        "good reverses none of 4 pairs of systems; of the 2 that the labels order significantly it orders 2 alike; in "
+        "1, only one side finds a significant difference."
+    ) in text
     paired = {"dataset": "__macro__", "evaluator_a": "poor", "evaluator_b": "good", "key": "bacc", "difference": -0.28}
     results["audits"]["differences"] = [paired | {"difference_low": -0.31, "difference_high": -0.25}]
-    assert "On the same claims it is surely above poor." in " ".join(lead(results))
+    assert "It is significantly above poor." in " ".join(compose_summary_paragraphs(results))
     results["audits"]["differences"] = [paired | {"difference_low": -0.31, "difference_high": 0.01}]
-    alike = " ".join(lead(results))
-    assert "on the same claims these labels do not tell it from poor (50.0 %)." in alike
+    alike = " ".join(compose_summary_paragraphs(results))
+    assert "The difference from poor (50.0 %) is not significant." in alike
     assert "highest" not in alike
     bounds = {"difference_low": -0.31, "difference_high": -0.25, "difference_min": -0.5, "difference_max": 0.1}
     results["audits"]["differences"] = [paired | bounds]
-    assert "highest" not in " ".join(lead(results)), "unscored claims could turn it round"
+    assert "highest" not in " ".join(compose_summary_paragraphs(results)), "unscored claims could turn it round"
     results["audits"]["rates"] = [row("poor", "__macro__", 0.51, 0.5)]
-    assert "cannot be told from guessing" in " ".join(lead(results))
+    assert "not shown to be better than guessing (50 %)" in " ".join(compose_summary_paragraphs(results))
 
 
 def test_which_way_a_leaning_moves_the_error_rate_is_computed() -> None:
@@ -399,10 +407,12 @@ def test_which_way_a_leaning_moves_the_error_rate_is_computed() -> None:
         row |= {f"{key}_{end}": value for key, value in figures.items() for end in ("low", "high", "min", "max")}
         results = make_results(2, 2, 2)
         results["audits"] = {"rates": [row]}
-        return " ".join(lead(results))
+        return " ".join(compose_summary_paragraphs(results))
 
-    assert "so that errors slip through; it calls 17.8 % of these claims errors, the labels 12.5 %." in told(0.822, 125)
-    assert "it calls 30.0 % of these claims errors, the labels 50.0 %." in told(0.7, 500)
+    assert "so that errors slip through; it calls 17.8 % of the scored claims errors, the labels 12.5 %." in told(
+        0.822, 125
+    )
+    assert "it calls 30.0 % of the scored claims errors, the labels 50.0 %." in told(0.7, 500)
     assert "tends to be low" not in told(0.822, 125)
 
 
@@ -420,22 +430,22 @@ def test_findings_go_by_check_the_gravest_of_the_best_evaluator_first() -> None:
         for severity, evaluator in (("warn", "good"), ("fail", "poor"), ("ok", "other"), ("fail", "good"))
     ]
     found.append({"id": "fresh", "severity": "warn", "evaluator": None, "dataset": None, "statement": "x"})
-    groups, well = checks({"audits": {"rates": rates}, "findings": found})
+    groups, well = group_summary_findings_by_check({"audits": {"rates": rates}, "findings": found})
     assert [group.title for group in groups] == ["TPR and TNR far apart", "fresh"]
     assert [(each["severity"], each["evaluator"]) for each in groups[0].findings] == [
         ("fail", "good"),
         ("fail", "poor"),
         ("warn", "good"),
     ]
-    assert groups[0].counts() == "2 fail, 1 warn"
+    assert groups[0].format_severity_counts() == "2 fail, 1 warn"
     assert well == [found[2]]
 
 
 def test_evidence_is_one_line_with_units_and_intervals() -> None:
     figures = {"tpr": 0.91, "gap": -0.42, "gap_low": -0.5, "gap_high": 0.1, "n": 1200, "bacc_a": 0.5, "system": "s"}
     said = "TPR 91.0 %, gap −42.0 points (−50.0 to +10.0), n 1,200, BAcc a 50.0 %, system s"
-    assert evidence({"id": "gap", "evidence": figures}) == said
-    assert evidence({}) == ""
+    assert format_summary_finding_evidence({"id": "gap", "evidence": figures}) == said
+    assert format_summary_finding_evidence({}) == ""
 
 
 @pytest.mark.parametrize(
@@ -457,21 +467,21 @@ def test_evidence_is_one_line_with_units_and_intervals() -> None:
     ],
 )
 def test_figures_are_printed_with_their_unit(audit: str, key: str, value: Any, shown: str) -> None:
-    assert figure(computable()[audit].columns[key], value) == shown
+    assert format_audit_figure(list_computable_audits()[audit].columns[key], value) == shown
 
 
 def test_a_number_of_which_nothing_is_known_has_four_digits() -> None:
-    assert figure(Column("unknown"), 0.123456) == "0.1235"
+    assert format_audit_figure(Column("unknown"), 0.123456) == "0.1235"
 
 
 def test_ranges_do_not_hide_a_sign() -> None:
-    assert span(Column("TPR", "percent"), 0.1, 0.25) == "10.0–25.0"
-    assert span(Column("bias", "points"), -0.1, 0.25) == "−10.0 to +25.0"
+    assert format_figure_range(Column("TPR", "percent"), 0.1, 0.25) == "10.0–25.0"
+    assert format_figure_range(Column("bias", "points"), -0.1, 0.25) == "−10.0 to +25.0"
 
 
 def test_bins_of_rouge_are_not_taken_for_an_interval() -> None:
     rows = [{"task": "t", "evaluator": "e", "bin": 1, "r2_low": 0.0, "r2_high": 0.4, "n": 5, "tpr": 0.5, "tnr": 0.5}]
-    table = result_table(rows, computable()["surface_bias"].columns, "")
+    table = build_report_table(rows, list_computable_audits()["surface_bias"].columns, "")
     assert table.columns == ["task", "evaluator", "bin", "n", "ROUGE-2 from", "ROUGE-2 to", "TPR (%)", "TNR (%)"]
     assert [cell.text for cell in table.rows[0]] == ["t", "e", "1", "5", "0.000", "0.400", "50.0", "50.0"]
 
@@ -486,7 +496,7 @@ def test_a_difference_has_its_interval() -> None:
         "difference_low": 0.01,
         "difference_high": 0.09,
     }
-    table = result_table([row], computable()["differences"].columns, "")
+    table = build_report_table([row], list_computable_audits()["differences"].columns, "")
     cell = table.rows[0][table.columns.index("difference (points)")]
     assert (cell.text, cell.notes) == ("+5.0", ["+1.0 to +9.0"])
     assert not any("low" in column for column in table.columns)
@@ -498,8 +508,8 @@ def test_a_difference_has_its_interval() -> None:
         (None, "not a run folder: it has no results.json"),
         ("{", "not JSON"),
         ('{"schema": "factaudit.results/1", "audits": {"rates": [{"tpr": NaN}]}}', "NaN is no figure"),
-        ('{"schema": "other/1"}', "expected the schema 'factaudit.results/1', found 'other/1'"),
-        ("[]", "expected the schema 'factaudit.results/1', found None"),
+        ('{"schema": "other/1"}', "expected the schema 'factaudit.results/2', found 'other/1'"),
+        ("[]", "expected the schema 'factaudit.results/2', found None"),
         ('{"schema": "factaudit.results/1"}', "the key is missing"),
         (
             '{"schema": "factaudit.results/1", "signature": "s", "audits": {"../x": []}}',
@@ -511,36 +521,43 @@ def test_what_is_no_run_folder_is_said_to_be_none(tmp_path: Path, content: str |
     if content is not None:
         (tmp_path / "results.json").write_text(content)
     with pytest.raises(InputError, match=re.escape(message)):
-        render(tmp_path)
+        render_report(tmp_path)
     assert not (tmp_path / "report.html").exists()
 
 
 def test_the_report_reads_results_and_declarations_only(root: Path) -> None:
     found = set()
     for file in (root / "factaudit" / "report").rglob("*.py"):
-        if file.name == "claims.py":  # the claims to look at are the one thing that is read from the tables
+        if file.name == "claim_browser.py":  # the claims to look at are the one thing that is read from the tables
             continue
         found |= set(
             re.findall(r"^\s*(?:from|import) (factaudit[\w.]*)", file.read_text(encoding="utf-8"), re.MULTILINE)
         )
     assert {name for name in found if not name.startswith("factaudit.report")} == {
         "factaudit.audit",
-        "factaudit.audit.core.decisions",
-        "factaudit.audit.core.declare",
-        "factaudit.audit.core.plot",
-        "factaudit.collector",
-        "factaudit.audit.core.rows",
-        "factaudit.audit.core.words",
+        "factaudit.audit.findings",
+        "factaudit.audit.first_screen",
+        "factaudit.audit.core.decision_limits",
+        "factaudit.audit.core.audit_declaration",
+        "factaudit.audit.core.plot_specs",
+        "factaudit.arrays.claim_groups",
+        "factaudit.arrays.row_table",
+        "factaudit.garbage_collection",
+        "factaudit.publications.register",
+        "factaudit.audit.core.result_rows",
+        "factaudit.audit.core.figure_formatting",
+        "factaudit.audit.core.interval_methods",
         "factaudit.errors",
         "factaudit.files",
         "factaudit.signature",
-        "factaudit.text.cells",
-        "factaudit.text.printable",
+        "factaudit.text.spreadsheet_cells",
+        "factaudit.text.display_text",
     }
 
 
 def test_importing_the_report_loads_no_plotting() -> None:
-    code = "import sys, factaudit.report; print([m for m in ('matplotlib', 'jinja2', 'PIL') if m in sys.modules])"
+    code = "import sys, factaudit.report.rendering; "
+    code += "print([m for m in ('matplotlib', 'jinja2', 'PIL') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -549,7 +566,7 @@ def test_importing_the_report_loads_no_plotting() -> None:
 def test_the_largest_report_stays_small_enough_to_open(tmp_path: Path) -> None:
     results = make_results(14, 8, 10)
     # Those of repeats, and of what an engine has made, are not computed beside all others.
-    special = {name for name, audit in computable().items() if audit.applies is not None}
+    special = {name for name, audit in list_computable_audits().items() if audit.applies is not None}
     results["audits"] = {name: rows for name, rows in results["audits"].items() if name not in special}
     folder = run(tmp_path, results)
     assert (folder / "report.html").stat().st_size < 3_000_000
@@ -567,21 +584,23 @@ def test_floors_are_no_candidates() -> None:
         {"name": name, "floor": name != "mine", "n_verdicts": 10} for name in ("random", "mine", "always-no")
     ]
     results["audits"] = {"rates": [row("random", 0.53), row("mine", 0.51), row("always-no", 0.5)]}
-    text = " ".join(lead(results))
+    text = " ".join(compose_summary_paragraphs(results))
     assert text.startswith("1 evaluator and 2 floors, ")
     assert "mine has a balanced accuracy of 51.0 %" in text
-    assert "No evaluator here is shown to do better than random, which reads nothing (53.0 %)." in text
-    table = glance(results)
+    assert "It is not shown to do better than random, which reads nothing (53.0 %)." in text
+    table = build_evaluator_overview(results)
     assert table is not None
     assert [line[0].text for line in table.rows] == ["mine", "random", "always-no"]
     assert [line[0].notes for line in table.rows] == [[], *[["a floor: reads nothing"]] * 2]
     assert [line[-1].text for line in table.rows] == ["0", "–", "–"]
     results["audits"]["rates"][0] |= {"bacc_low": 0.5, "bacc_high": 0.56}
     results["audits"]["rates"][1] |= {"bacc": 0.7, "bacc_low": 0.6, "bacc_high": 0.8}
-    assert "No evaluator here" not in " ".join(lead(results))
+    assert "No evaluator here" not in " ".join(compose_summary_paragraphs(results))
     results["about"]["evaluators"] = results["about"]["evaluators"][::2]
     results["audits"] = {"rates": [row("random", 0.53), row("always-no", 0.5)]}
-    assert "random has a balanced accuracy" in " ".join(lead(results)), "there is nothing else to tell of"
+    assert "random has a balanced accuracy" in " ".join(compose_summary_paragraphs(results)), (
+        "there is nothing else to tell of"
+    )
 
 
 def test_evaluators_stand_in_the_order_in_which_they_were_given() -> None:
@@ -589,7 +608,7 @@ def test_evaluators_stand_in_the_order_in_which_they_were_given() -> None:
         return [{"dataset": dataset, "evaluator": name, "n": 1} for name in names]
 
     def ordered(audit: str, rows: list[dict[str, Any]], evaluators: list[str]) -> list[dict[str, Any]]:
-        return in_order(rows, columns_of(declaration(audit).columns, rows), evaluators)
+        return sort_declared_rows(rows, list_declared_columns(find_audit_declaration(audit).columns, rows), evaluators)
 
     rows = rates("d", "a", "b", "c") + rates("__macro__", "a", "b", "c")
     assert ordered("rates", rows, ["c", "a", "b"]) == rates("d", "c", "a", "b") + rates("__macro__", "c", "a", "b")
@@ -618,15 +637,17 @@ def test_a_mean_over_one_dataset_is_not_shown_beside_it(tmp_path: Path) -> None:
     results = make_results(1, 2, 2)
     row = {"evaluator": "e", "n": 10, "n_unscored": 0, "tpr": 0.9, "tnr": 0.5, "bacc": 0.7, "ppr": 0.6, "n_datasets": 1}
     results["audits"] = {"rates": [{"dataset": "d", **row}, {"dataset": "__macro__", **row}]}
-    document = build(results, tmp_path)
+    document = build_report_document(results, tmp_path)
     (section,) = [section for section in document.sections if section.id == "rates"]
     assert [line[0].text for line in section.tables[0].rows] == ["d"]
-    assert "mean over datasets" not in " ".join(document.lead)
+    assert "mean over datasets" not in " ".join(document.summary_paragraphs)
 
 
 def test_means_over_calibrations_stand_in_the_report(tmp_path: Path) -> None:
     results = make_results(2, 2, 2)
-    (section,) = [section for section in build(results, tmp_path).sections if section.id == "adjustment"]
+    (section,) = [
+        section for section in build_report_document(results, tmp_path).sections if section.id == "adjustment"
+    ]
     assert "threshold" not in section.tables[0].columns, "a mean over calibrations has none"
 
 
@@ -641,8 +662,8 @@ def test_five_findings_open_the_report_and_stand_for_those_on_other_data_sets(ex
     found += [finding("headroom", "fail", "b", "one")]
     found += [finding(f"other{n}", "warn", "a", "one") for n in range(4)]
     found += [finding("gap", "ok", "b", "one")]
-    groups, well = checks({**example, "findings": found})
-    first = headlines(groups)
+    groups, well = group_summary_findings_by_check({**example, "findings": found})
+    first = choose_summary_findings(groups)
     assert [one.statement for one in first] == [
         "headroom fail a one (And so on 2 more datasets.)",
         "iou fail b one",
@@ -651,7 +672,8 @@ def test_five_findings_open_the_report_and_stand_for_those_on_other_data_sets(ex
         "other0 warn a one",
     ]
     assert len(well) == 1
-    assert first[0].check.audit == "headroom"
-    document = build({**example, "findings": found}, Path())
-    assert document.carrying[0].stem.startswith("headroom")
-    assert len(document.carrying) == 2
+    assert first[0].check.audit_name == "headroom"
+    document = build_report_document({**example, "findings": found}, Path())
+    assert document.headline_figures[0].stem == "rates", "who is best, then what was found"
+    assert document.headline_figures[1].stem.startswith("headroom")
+    assert len(document.headline_figures) == 2

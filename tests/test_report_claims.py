@@ -19,10 +19,10 @@ import pandas as pd
 import pytest
 from test_estimate_page import CHROMIUM, DRIVER, HOSTILE, browser_test
 
-from factaudit.audit.core.judged import Judged
-from factaudit.report import claims as module
-from factaudit.report.claims import Asked, Claims, link
-from factaudit.report.view import serve
+from factaudit.arrays.judgements import Judgements
+from factaudit.report import claim_browser as module
+from factaudit.report.claim_browser import ClaimBrowser, ClaimBrowserQuery, make_claim_browser_link
+from factaudit.report.claim_server import make_claim_server
 from factaudit.results import compare
 from factaudit.tables import validate_claims, validate_verdicts, write_table
 from factaudit.tables.annotations import validate_annotations
@@ -73,63 +73,97 @@ def run_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_chunks_without_a_score_are_shown_as_such() -> None:
     claims, verdicts = tables(12)
     verdicts["chunk_scores"] = pd.Series([[0.25, None, float("nan")], *[None] * 23], dtype=object)
-    found = Claims(Judged.join(claims, verdicts), verdicts)
-    assert found.row(0)["said"][0]["chunks"] == [0.25, None, None]
-    assert unpacked(found.packed())["total"] == 12
+    found = ClaimBrowser(Judgements.join(claims, verdicts), verdicts)
+    assert found.make_claim_row(0)["said"][0]["chunks"] == [0.25, None, None]
+    assert unpacked(found.pack_telling_claims())["total"] == 12
 
 
 def test_what_is_asked_for_is_found_and_the_surest_errors_come_first() -> None:
     claims, verdicts = tables()
-    found = Claims(Judged.join(claims, verdicts), verdicts)
+    found = ClaimBrowser(Judgements.join(claims, verdicts), verdicts)
     merged = verdicts.merge(claims[["claim_id", "dataset", "system", "label"]], on="claim_id")
     mine = merged[(merged["evaluator"] == "x") & (merged["dataset"] == "a")]
     passed = mine[(mine["label"] == 0) & (mine["prediction"] == 1)]
-    total, rows = found.find(Asked(dataset="a", evaluator="x", kind="passed"), size=200)
+    total, rows = found.find_claims(ClaimBrowserQuery(dataset="a", evaluator="x", kind="passed"), size=200)
     assert total == len(passed) == len(rows)
-    scores = [next(one["s"] for one in found.row(at)["said"] if one["e"] == 0) for at in rows]
+    scores = [next(one["s"] for one in found.make_claim_row(at)["said"] if one["e"] == 0) for at in rows]
     assert scores == sorted(scores, reverse=True)
-    assert found.find(Asked(kind="unscored"))[1] == [7]
-    assert found.find(Asked(text="NUMBER 5"))[0] == 10  # 50 to 59; the claim c5 is a hostile text
-    total, first = found.find(Asked(kind="wrong", system="s1"), 0, 5)
+    assert found.find_claims(ClaimBrowserQuery(kind="unscored"))[1] == [7]
+    assert found.find_claims(ClaimBrowserQuery(text="NUMBER 5"))[0] == 10  # 50 to 59; the claim c5 is a hostile text
+    total, first = found.find_claims(ClaimBrowserQuery(kind="wrong", system="s1"), 0, 5)
     assert (
-        found.find(Asked(kind="wrong", system="s1"), 5, 500)[1]
-        == found.find(Asked(kind="wrong", system="s1"), 0, 500)[1][5:]
+        found.find_claims(ClaimBrowserQuery(kind="wrong", system="s1"), 5, 500)[1]
+        == found.find_claims(ClaimBrowserQuery(kind="wrong", system="s1"), 0, 500)[1][5:]
     )
     assert len(first) == 5 < total
 
 
+def test_claims_are_sorted_by_score_wrong_evaluators_or_disagreement(run_dir: Path) -> None:
+    found = ClaimBrowser.read_run_folder(run_dir)
+
+    def rows_of(order: str, evaluator: str = "") -> list[dict[str, Any]]:
+        total, rows = found.find_claims(ClaimBrowserQuery(order=order, evaluator=evaluator), size=500)
+        assert total == len(rows) == len(found.table)
+        return [found.make_claim_row(at) for at in rows]
+
+    def read_score(row: dict[str, Any], evaluator: int) -> float | None:
+        return next((one.get("s") for one in row["said"] if one["e"] == evaluator), None)
+
+    n_wrong = [sum(one["p"] not in (None, row["label"]) for one in row["said"]) for row in rows_of("wrong")]
+    assert n_wrong == sorted(n_wrong, reverse=True)
+    assert n_wrong[0] > n_wrong[-1]
+    split = [len({one["p"] for one in row["said"]} - {None}) for row in rows_of("disagreement")]
+    assert split == sorted(split, reverse=True)
+    assert split[0] > split[-1]
+    for order, is_reversed in (("lowest", False), ("highest", True)):
+        scores = [read_score(row, 0) for row in rows_of(order, found.evaluators[0])]
+        known = [score for score in scores if score is not None]
+        assert known == sorted(known, reverse=is_reversed)
+        assert scores[len(known) :] == [None] * (len(scores) - len(known)), "claims without a score come last"
+
+
+def test_claims_without_text_are_not_shown(tmp_path: Path) -> None:
+    claims, verdicts = tables(12)
+    results = compare(claims.drop(columns=["claim", "doc"]), verdicts, audits=["rates"], replicates=0)
+    results.save(tmp_path)
+    text = (tmp_path / "report.html").read_text()
+    assert "Look at claims" not in text
+    assert "claims that evaluators get wrong" not in text
+
+
 def test_a_report_holds_the_most_telling_claims_that_fit(monkeypatch) -> None:
     claims, verdicts = tables()
-    whole = unpacked(Claims(Judged.join(claims, verdicts), verdicts).packed())
+    whole = unpacked(ClaimBrowser(Judgements.join(claims, verdicts), verdicts).pack_telling_claims())
     assert len(whole["claims"]) == whole["total"] == 120
     assert [row["claim"] for row in whole["claims"] if row["id"] in ("c0", "c3")] != []
     assert {row["doc"] for row in whole["claims"]} == set(range(-1, len(whole["docs"])))
-    monkeypatch.setattr(module, "MAX_CLAIMS", 30)
-    few = unpacked(Claims(Judged.join(claims, verdicts), verdicts).packed())
+    monkeypatch.setattr(module, "MAX_REPORT_CLAIMS", 30)
+    few = unpacked(ClaimBrowser(Judgements.join(claims, verdicts), verdicts).pack_telling_claims())
     assert len(few["claims"]) == 30
     assert few["total"] == 120
     wrong = [any(one["p"] is not None and one["p"] != row["label"] for one in row["said"]) for row in few["claims"]]
     assert all(wrong)  # 120 claims have more than 30 errors
     assert {row["dataset"] for row in few["claims"]} == {"a", "b"}
-    monkeypatch.setattr(module, "MAX_BYTES", 2_000)
+    monkeypatch.setattr(module, "MAX_REPORT_CLAIM_BYTES", 2_000)
     assert (
-        len(Claims(Judged.join(claims, verdicts), verdicts).packed()) <= 2_000
-        or len(unpacked(Claims(Judged.join(claims, verdicts), verdicts).packed())["claims"]) == 20
+        len(ClaimBrowser(Judgements.join(claims, verdicts), verdicts).pack_telling_claims()) <= 2_000
+        or len(unpacked(ClaimBrowser(Judgements.join(claims, verdicts), verdicts).pack_telling_claims())["claims"])
+        == 20
     )
 
 
 def test_a_finding_links_to_its_claims() -> None:
     about = {"datasets": ["a b"], "evaluators": ["x&y"]}
     finding = {"id": "gap", "evaluator": "x&y", "dataset": "a b"}
-    assert link(finding, about) == "evaluator=x%26y&dataset=a+b&kind=wrong"
-    assert link({"id": "gap", "evaluator": "x&y / z", "dataset": None}, about) is None
+    assert make_claim_browser_link(finding, about) == "evaluator=x%26y&dataset=a+b&kind=wrong"
+    assert make_claim_browser_link({"id": "gap", "evaluator": "x&y / z", "dataset": None}, about) is None
 
 
 def test_a_folder_without_claims_is_named(tmp_path) -> None:
     from factaudit.errors import InputError
 
     with pytest.raises(InputError, match=r"no claims\.parquet"):
-        serve(tmp_path)
+        make_claim_server(tmp_path)
 
 
 # ------------------------------------------------------------------------------------------------------- the server
@@ -137,7 +171,7 @@ def test_a_folder_without_claims_is_named(tmp_path) -> None:
 
 @pytest.fixture(scope="module")
 def served(run_dir: Path) -> Iterator[int]:
-    server = serve(run_dir)
+    server = make_claim_server(run_dir)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     yield server.server_port
@@ -164,25 +198,26 @@ def test_the_server_answers_loopback_and_nobody_else(served) -> None:
     assert get(served, "/../claims.parquet")[0] == 404
     assert get(served, "/api/claims?kind=sideways")[0] == 400
     assert get(served, "/api/claims?first=x")[0] == 400
+    assert get(served, "/api/claims?order=sideways")[0] == 400
 
 
 def test_a_claim_is_shown_with_what_people_said(run_dir: Path, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     shutil.copytree(run_dir, folder)
-    first = Claims.of(folder).table["claim_id"].iloc[0]
+    first = ClaimBrowser.read_run_folder(folder).table["claim_id"].iloc[0]
     said = [
         {"claim_id": first, "annotator": "ann", "label": 0, "start": 0, "end": 3, "note": "</script><b>"},
         {"claim_id": first, "annotator": "bob", "label": None, "grade": "benign"},
     ]
     write_table(validate_annotations(pd.DataFrame(said)), folder / "annotations.parquet")
-    row = Claims.of(folder).row(0)
+    row = ClaimBrowser.read_run_folder(folder).make_claim_row(0)
     assert row["people"] == [
         {"annotator": "ann", "label": 0, "start": 0, "end": 3, "note": "</script><b>"},
         {"annotator": "bob", "grade": "benign"},
     ]
-    assert "people" not in Claims.of(folder).row(1)
-    assert "people" not in Claims.of(run_dir).row(0)
-    held = json.loads(gzip.decompress(base64.b64decode(Claims.of(folder).packed())))
+    assert "people" not in ClaimBrowser.read_run_folder(folder).make_claim_row(1)
+    assert "people" not in ClaimBrowser.read_run_folder(run_dir).make_claim_row(0)
+    held = json.loads(gzip.decompress(base64.b64decode(ClaimBrowser.read_run_folder(folder).pack_telling_claims())))
     assert [one["people"] for one in held["claims"] if one["id"] == first] == [row["people"]]
 
 
@@ -218,12 +253,12 @@ COUNT = "document.querySelector('#claims [data-part=count]').textContent"
 @browser_test
 @pytest.mark.slow
 def test_claims_are_looked_at_in_the_report_and_on_the_server(run_dir, served, driver) -> None:
-    claims = Claims.of(run_dir)
+    claims = ClaimBrowser.read_run_folder(run_dir)
     for address in ((run_dir / "report.html").as_uri(), f"http://127.0.0.1:{served}/"):
         driver.get("about:blank")
         driver.get(f"{address}#claims?evaluator=x&dataset=a&kind=passed")
         wait(driver, READY)
-        expected, rows = claims.find(Asked(dataset="a", evaluator="x", kind="passed"))
+        expected, rows = claims.find_claims(ClaimBrowserQuery(dataset="a", evaluator="x", kind="passed"))
         assert wait(driver, COUNT) == f"1 to {min(20, expected)} of {expected}"
         texts = wait(driver, "Array.from(document.querySelectorAll('.claim .text'), (node) => node.textContent)")
         assert set(texts) == {claims.table["claim"].iloc[at] for at in rows}
@@ -238,6 +273,16 @@ def test_claims_are_looked_at_in_the_report_and_on_the_server(run_dir, served, d
             driver.execute_script("return document.querySelectorAll('.claim img, .claim script, .claim svg').length")
             == 0
         )
+        for order in ("lowest", "highest"):
+            driver.get("about:blank")
+            driver.get(f"{address}#claims?evaluator=x&order={order}")
+            wait(driver, READY)
+            _, rows = claims.find_claims(ClaimBrowserQuery(evaluator="x", order=order))
+            values = "Array.from(document.querySelectorAll('.claim .text'), (node) => node.textContent)"
+            first = claims.make_claim_row(rows[0])["claim"]
+            assert wait(
+                driver, f"{values}[0] === {json.dumps(first)} && document.querySelector('[data-part=order]').value"
+            )
         assert driver.get_log("browser") == []
     driver.get("about:blank")
     driver.get((run_dir / "report.html").as_uri())
@@ -262,7 +307,7 @@ def test_claims_are_looked_at_in_the_report_and_on_the_server(run_dir, served, d
     asked = parse_qs(point.get_attribute("data-asked"))
     assert point == driver.execute_script("return document.querySelectorAll('#figures .points a')[1]")
     point.send_keys(keys.ENTER)
-    found, _ = claims.find(Asked(**{key: values[0] for key, values in asked.items()}))
+    found, _ = claims.find_claims(ClaimBrowserQuery(**{key: values[0] for key, values in asked.items()}))
     assert wait(driver, f"{COUNT} === '1 to {min(20, found)} of {found}'")
 
 

@@ -10,18 +10,26 @@ from typing import Any
 from urllib.parse import parse_qs
 from xml.etree import ElementTree
 
+import matplotlib
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
-from matplotlib.lines import Line2D
-from matplotlib.patches import PathPatch
+from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.ticker import MaxNLocator
 from report_results import make_results
 
-from factaudit.audit import computable, declaration
-from factaudit.report import plots
-from factaudit.report.plots import saving, style
-from factaudit.report.plots.canvas import Canvas, Panel
+from factaudit.audit import list_computable_audits
+from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.errors import UsageError
+from factaudit.report.plots import figure_files, figure_style
+from factaudit.report.plots.drawing import draw_audit_plot
+from factaudit.report.plots.figure_style import use_report_style
+from factaudit.report.plots.panel_layout import DrawnAuditFigure
+from factaudit.report.report_figures import list_report_figures
+from factaudit.results import Results
 
 Rows = list[dict[str, Any]]
 
@@ -30,15 +38,22 @@ def _claim(rows: Rows) -> Rows:
     return [row for row in rows if row.get("level", "claim") == "claim"]
 
 
-def draw(audit: str, rows: Rows, evaluators: Sequence[str] = (), **changes: Any) -> Canvas:
+def draw(audit: str, rows: Rows, evaluators: Sequence[str] = (), **changes: Any) -> Figure:
     """The first figure that an audit declares."""
-    declared = computable()[audit]
-    return plots.draw(replace(declared.plots[0], **changes), rows, declared.columns, evaluators)
+    return draw_with_points(audit, rows, evaluators, **changes).figure
+
+
+def draw_with_points(
+    audit: str, rows: Rows, evaluators: Sequence[str] = (), floors: frozenset[str] = frozenset(), **changes: Any
+) -> DrawnAuditFigure:
+    declared = list_computable_audits()[audit]
+    with use_report_style():
+        return draw_audit_plot(replace(declared.plots[0], **changes), rows, declared.columns, evaluators, floors)
 
 
 #: By name: the audit, and what is changed of its declaration.
 FIGURES: dict[str, tuple[str, dict[str, Any]]] = {
-    name: (name, {}) for name, audit in computable().items() if audit.plots
+    name: (name, {}) for name, audit in list_computable_audits().items() if audit.plots
 } | {"quantification_by_evaluator": ("quantification", {"panels": "evaluator"})}
 NAMES = ("x" * 90, "two words " * 9, "$a_b$ & <script>alert(1)</script>", "_hidden", "数据集", "e" * 30, "f", "g")
 
@@ -49,14 +64,22 @@ def _results(size: str) -> dict[str, Any]:
     return make_results(*{"least": (1, 1, 1), "small": (4, 4, 6), "greatest": (14, 8, 10)}[size])
 
 
-def _texts(figure: Canvas) -> Iterator[Text]:
-    """All text that is drawn."""
+def _texts(figure: Figure) -> Iterator[Text]:
+    """All text that is drawn: labels of ticks that lie outside of their axes are not."""
+    outside = {
+        label
+        for ax in figure.axes
+        for axis, (low, high) in ((ax.xaxis, sorted(ax.get_xlim())), (ax.yaxis, sorted(ax.get_ylim())))
+        for tick in axis.get_major_ticks()
+        for label in (tick.label1, tick.label2)
+        if not low <= tick.get_loc() <= high
+    }
     for text in figure.findobj(Text):
-        if text.get_visible() and text.get_text().strip():
+        if text.get_visible() and text.get_text().strip() and text not in outside:
             yield text
 
 
-def _draw(figure: Canvas) -> FigureCanvasAgg:
+def _draw(figure: Figure) -> FigureCanvasAgg:
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     return canvas
@@ -84,7 +107,7 @@ def test_text_is_whole_apart_and_large_enough(kind: str, size: str) -> None:
     figure = draw(audit, rows, [each["name"] for each in results["about"]["evaluators"]], **changes)
     renderer = _draw(figure).get_renderer()
 
-    assert figure.get_figwidth() <= style.PAGE + 1e-9
+    assert figure.get_figwidth() <= figure_style.PAGE_WIDTH + 1e-9
     boxes = []
     for text in _texts(figure):
         box = text.get_window_extent(renderer)
@@ -99,32 +122,28 @@ def test_text_is_whole_apart_and_large_enough(kind: str, size: str) -> None:
         assert wide <= 1 or high <= 1, f"{one!r} and {other!r} overlap"
 
 
-def _named(figure: Canvas) -> dict[str, str]:
+def _named(figure: Figure) -> dict[str, str]:
     """The names in the legend with the colours of their markers."""
-    marks = [(x, y, line.get_color()) for line in figure.findobj(Line2D) for x, y in zip(*line.get_data(), strict=True)]
-    found = {}
-    for text in figure.texts:
-        if text.get_label() == "legend":
-            left, height = text.get_position()
-            beside = [to_hex(colour) for x, y, colour in marks if abs(y - height) < 0.01 and 0 < left - x < 0.2]
-            found[text.get_text()] = beside[0] if beside else ""
-    return found
+    (legend,) = figure.legends
+    handles = [(h.get_marker(), to_hex(h.get_color())) for h in legend.legend_handles]
+    return {
+        text.get_text(): colour if marker else ""
+        for text, (marker, colour) in zip(legend.get_texts(), handles, strict=True)
+    }
 
 
-def _within(panel: Panel, x: float, y: float) -> tuple[float, float] | None:
-    """What a place in inches stands for in a panel; None where it is elsewhere."""
-    across, up = (x - panel.left) / panel.width, (panel.bottom - y) / panel.height
-    if not (-1e-9 <= across <= 1 + 1e-9 and -1e-9 <= up <= 1 + 1e-9):
-        return None
-    ends = zip((across, up), (panel.x, panel.y), strict=True)
-    at, height = (low + share * (high - low) for share, (low, high) in ends)
-    return round(float(at), 6), round(float(height), 6)
+def _marks(figure: Figure) -> list[tuple[float, float]]:
+    """What all markers stand for."""
+    lines = [line for ax in figure.axes for line in ax.lines if line.get_marker() not in ("", "None")]
+    return [(round(float(x), 6), round(float(y), 6)) for line in lines for x, y in line.get_xydata()]
 
 
-def _marks(figure: Canvas) -> list[tuple[float, float]]:
-    """What all markers in panels stand for."""
-    places = [place for line in figure.findobj(Line2D) for place in zip(*line.get_data(), strict=True)]
-    return [found for panel in figure.panels for x, y in places if (found := _within(panel, x, y)) is not None]
+def _cells(ax: Axes) -> dict[tuple[float, float], str]:
+    return {text.get_position(): text.get_text() for text in ax.texts if text.get_position() != (0, 4)}
+
+
+def _names(ax: Axes) -> tuple[list[str], list[str]]:
+    return [t.get_text() for t in ax.get_xticklabels()], [t.get_text() for t in ax.get_yticklabels()]
 
 
 def test_rates_are_drawn_where_they_are_and_undefined_ones_are_not() -> None:
@@ -150,13 +169,10 @@ def test_iou_is_found_whichever_evaluator_comes_first() -> None:
         return {"dataset": "d", "evaluator_a": a, "evaluator_b": b, "class": "attributable", "iou": iou}
 
     rows = [row("a", "b", 0.12), row("c", "a", 0.34), row("b", "c", None)]
-    figure = draw("consistency", rows, ["c", "b", "a"])
-    (panel,) = figure.panels
-    cells = {_within(panel, *text.get_position()): text.get_text() for text in figure.texts}
-    cells.pop(None)
+    (ax,) = draw("consistency", rows, ["c", "b", "a"]).axes
     # Down the side: b, a; along: c, b.
-    assert cells == {(0.5, 0.5): "–", (0.5, 1.5): "0.34", (1.5, 1.5): "0.12"}
-    assert panel.names == (["c", "b"], ["b", "a"])
+    assert _cells(ax) == {(0.5, 0.5): "–", (0.5, 1.5): "0.34", (1.5, 1.5): "0.12"}
+    assert _names(ax) == (["c", "b"], ["b", "a"])
 
 
 def test_orders_are_counted() -> None:
@@ -165,10 +181,8 @@ def test_orders_are_counted() -> None:
         {"dataset": "d", "level": "claim", "evaluator": "e", "labelled_order": a, "predicted_order": b}
         for a, b in pairs
     ]
-    figure = draw("ranking_pairs", rows)
-    (panel,) = figure.panels
-    cells = [text.get_text() for text in figure.texts if _within(panel, *text.get_position())]
-    assert cells == ["1", "0", "1", "0", "2", "0", "0", "0", "0"]
+    (ax,) = draw("ranking_pairs", rows).axes
+    assert list(_cells(ax).values()) == ["1", "0", "1", "0", "2", "0", "0", "0", "0"]
 
 
 def test_an_evaluator_looks_the_same_wherever_it_is_drawn() -> None:
@@ -197,15 +211,17 @@ def test_every_name_is_in_the_legend_as_it_is() -> None:
 def test_groups_by_other_columns_are_told_apart() -> None:
     base = {"evaluator": "e", "n": 9, "tpr": 0.5, "tnr": 0.5, "bacc": 0.5}
     rows = [{"dataset": "d", "error_type": kind, **base} for kind in ("number", "entity")]
-    assert draw("rates", rows).panels[0].names[1] == ["d · number", "d · entity"]
+    assert _names(draw("rates", rows).axes[0])[1] == ["d · number", "d · entity"]
     rows = [{"dataset": "__all__", "task": kind, **base} for kind in ("QA", "summaries")]
-    assert draw("rates", rows).panels[0].names[1] == ["QA", "summaries"]
+    assert _names(draw("rates", rows).axes[0])[1] == ["QA", "summaries"]
 
 
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     rows = make_results(3, 3)["audits"]["rates"]
     for folder in ("one", "two"):
-        saving.save_figure(draw("rates", rows), tmp_path / folder / "rates", "Rates", ("svg", "png", "pdf"))
+        figure_files.write_figure_files(
+            draw_with_points("rates", rows), tmp_path / folder / "rates", "Rates", ("svg", "png", "pdf")
+        )
     for kind in ("svg", "png", "pdf"):
         first, second = ((tmp_path / folder / f"rates.{kind}").read_bytes() for folder in ("one", "two"))
         assert first == second
@@ -215,8 +231,6 @@ def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_a_figure_leaves_the_users_settings_alone() -> None:
-    import matplotlib
-
     before = dict(matplotlib.rcParams)
     draw("rates", make_results(2, 2)["audits"]["rates"])
     assert dict(matplotlib.rcParams) == before
@@ -229,7 +243,7 @@ def test_columns_of_a_heat_map_can_be_told_apart() -> None:
         for a, b in itertools.combinations(names, 2)
     ]
     figure = draw("consistency", rows, names)
-    labels = [name for panel in figure.panels for name in panel.names[0]]
+    labels = [name for ax in figure.axes for name in _names(ax)[0]]
     assert len(set(labels)) == len(labels) == 3
 
 
@@ -240,19 +254,19 @@ def _with_floors(rates: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def test_floors_are_lines_to_measure_others_by_and_no_evaluators() -> None:
     row = {"dataset": "D", "evaluator": "e", "n": 9, "tpr": 0.8, "tnr": 0.6, "bacc": 0.7}
-    audit = declaration("rates", [row])
-    drawn = plots.draw(audit.plots[0], _with_floors([row]), audit.columns, ["always-yes", "e"], {"always-yes"})
+    floors = frozenset({"always-yes"})
+    drawn = draw_with_points("rates", _with_floors([row]), ["always-yes", "e"], floors).figure
     assert [x for x, _ in _marks(drawn)] == [80.0, 60.0, 70.0], "the evaluator's markers, no others"
-    lines = [
-        [_within(drawn.panels[0], *place) for place in patch.get_path().vertices[at : at + 2]]
-        for patch in drawn.findobj(PathPatch)
-        for at in range(len(patch.get_path().vertices) - 1)
-    ]
-    assert [(100.0, -0.4), (100.0, 0.4)] in lines, "across the whole group"
-    assert _named(drawn) == {"e": style.COLOURS[0].lower(), "always-yes (a floor)": ""}
+    assert [(100.0, -0.4), (100.0, 0.4)] in _segments(drawn.axes[0]), "across the whole group"
+    assert _named(drawn) == {"e": "#0072b2", "always-yes (a floor)": ""}
     # Where a floor is all there is, it is what the figure is of.
-    alone = plots.draw(audit.plots[0], _with_floors([]), audit.columns, ["always-yes"], {"always-yes"})
-    assert _marks(alone)
+    assert _marks(draw_with_points("rates", _with_floors([]), ["always-yes"], floors).figure)
+
+
+def _segments(ax: Axes) -> list[list[tuple[float, float]]]:
+    """Where the lines of intervals, bounds and floors run."""
+    lines = [one for one in ax.collections if isinstance(one, LineCollection)]
+    return [[tuple(map(float, end)) for end in ends] for one in lines for ends in one.get_segments()]
 
 
 def test_plots_without_a_line_for_floors_leave_them_out() -> None:
@@ -262,9 +276,48 @@ def test_plots_without_a_line_for_floors_leave_them_out() -> None:
         for system in "ab"
         for name, rate in (("e", 0.3), ("always-no", 1.0))
     ]
-    audit = declaration("quantification", rows)
-    drawn = plots.draw(audit.plots[0], rows, audit.columns, ["e", "always-no"], {"always-no"})
+    drawn = draw_with_points("quantification", rows, ["e", "always-no"], frozenset({"always-no"})).figure
     assert {y for _, y in _marks(drawn)} == {30.0}
+
+
+@pytest.mark.parametrize("audit", [name for name, (audit, _) in FIGURES.items() if name == audit])
+def test_every_row_of_a_dot_plot_is_drawn_with_its_interval(audit: str) -> None:
+    """No point is dropped: what the artists hold is what the rows say."""
+    results = make_results(3, 3, 4)
+    rows = _claim(results["audits"][audit])
+    for plot in list_computable_audits()[audit].plots:
+        if not isinstance(plot, DotPlotSpec) or plot.on_request_only or plot.shares_pages or plot.hollow_key:
+            continue
+        columns = list_computable_audits()[audit].columns
+        drawn = draw_audit_plot(plot, rows, columns).figure
+        keys = plot.keys if plot.panels is None else plot.keys[:1]
+        scale = {key: 100 if columns[key].unit in ("percent", "points") else 1 for key in keys}
+        wanted = [round(scale[key] * row[key], 6) for key in keys for row in rows if row[key] is not None]
+        assert sorted(x for x, _ in _marks(drawn)) == sorted(wanted)
+        places = {
+            (row.get(plot.panels or ""), row.get(plot.series), *(row.get(g) for g in plot.groups or ["dataset"]))
+            for row in rows
+        }
+        if len(places) == len(rows):
+            intervals = [
+                tuple(round(scale[key] * row[f"{key}_{end}"], 6) for end in ("low", "high"))
+                for key in keys
+                for row in rows
+                if row.get(f"{key}_low") is not None
+            ]
+            segments = {tuple(round(x, 6) for x, _ in ends) for ax in drawn.axes for ends in _segments(ax)}
+            assert set(intervals) <= segments
+
+
+def test_a_point_of_each_system_where_several_share_a_place() -> None:
+    rows = [
+        {"dataset": "d", "evaluator": "e", "method": "none", "system": system, "calibration_system": "z"}
+        | {"bias": bias, "bias_low": bias - 0.1, "bias_high": bias + 0.1}
+        for system, bias in zip("abcdef", (-0.3, -0.1, 0.0, 0.1, 0.2, 0.4), strict=True)
+    ]
+    drawn = draw("adjusted_bias", rows)
+    assert [x for x, _ in _marks(drawn)] == [-30, -10, 0, 10, 20, 40]
+    assert _segments(drawn.axes[0]) == []
 
 
 def test_points_lead_to_their_claims(tmp_path: Path) -> None:
@@ -272,8 +325,7 @@ def test_points_lead_to_their_claims(tmp_path: Path) -> None:
         {"dataset": 'a"&<', "evaluator": "e&<>", "n": 9, "tpr": 0.8, "tnr": 0.6, "bacc": 0.7},
         {"dataset": "__macro__", "evaluator": "e&<>", "n": 9, "tpr": 0.7, "tnr": None, "bacc": None},
     ]
-    audit = declaration("rates", rows)
-    (path,) = saving.save_figure(plots.draw(audit.plots[0], rows, audit.columns), tmp_path / "rates", "Rates")
+    (path,) = figure_files.write_figure_files(draw_with_points("rates", rows), tmp_path / "rates", "Rates")
     svg = ElementTree.parse(path).getroot()
     found = {
         one.attrib["href"].removeprefix("../report.html#claims?"): one
@@ -293,10 +345,73 @@ def test_points_lead_to_their_claims(tmp_path: Path) -> None:
     assert any(abs(float(u["x"]) - place[0]) < 0.2 and abs(float(u["y"]) - place[1]) < 0.2 for u in uses)
 
 
-@pytest.mark.parametrize(("low", "high"), [(-2, 102), (0.0, 0.4), (-3_000, 2_500), (0, 4e9)])
-def test_an_axis_of_any_width_has_round_ticks(low: float, high: float) -> None:
-    ticks = style.ticks_of(low, high)
-    step = ticks[1] - ticks[0]
-    assert 2 <= len(ticks) <= 6
-    assert low <= ticks[0] < ticks[-1] <= high
-    assert float(f"{step:.2g}") == pytest.approx(step)
+@pytest.fixture(scope="module")
+def results() -> Results:
+    found = make_results(2, 3, 3)
+    about = found["about"] | {"evaluators": [row | {"floor": False} for row in found["about"]["evaluators"]]}
+    return Results(found["signature"], about, found["audits"])
+
+
+def test_a_figure_can_be_restyled_as_any_other(results: Results) -> None:
+    figure = results.figure("rates")
+    assert [ax.get_title() for ax in figure.axes] == ["TPR (%)", "TNR (%)", "BAcc (%)"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == results.evaluators
+    figure.axes[0].set_xlim(60, 100)
+    figure.axes[0].set_title("Hits")
+    _draw(figure)
+    shown = [text.get_text() for text in figure.axes[0].get_xticklabels()]
+    assert {"60", "70", "80"} <= set(shown), "ticks follow the limits"
+    assert isinstance(figure.axes[0].xaxis.get_major_locator(), MaxNLocator)
+    assert {text.get_fontsize() for text in figure.axes[0].get_xticklabels()} == {7.0}
+
+
+def test_users_bring_axes_and_styles(results: Results) -> None:
+    from matplotlib import pyplot, style
+
+    two = results.evaluators[:2]
+    theirs, ax = pyplot.subplots()
+    try:
+        assert results.figure("rates", evaluator=two, axes={"bacc": ax}) is theirs
+        assert len(_marks(theirs)) == sum(row["bacc"] is not None for row in results.rows("rates", evaluator=two))
+        assert ax.get_legend() is not None
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == two
+        assert ax.get_xticklabels()[0].get_fontsize() == 10, "their fonts stay"
+        alone = results.figure("headroom", group="__all__", ax=pyplot.figure().add_subplot())
+        assert alone.axes[0].get_title()
+    finally:
+        pyplot.close("all")
+    for wrong, message in (
+        ({"ax": ax}, "this figure has the panels tpr, tnr, bacc"),
+        ({"axes": {"bac": ax}}, r"no panel 'bac' \(did you mean 'bacc'\?\)"),
+        ({"axes": {}}, "found no panel"),
+        ({"ax": ax, "axes": {"bacc": ax}}, "found both"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            results.figure("rates", **wrong)
+    assert results.figure("rates", style="dark_background").get_facecolor() == (0, 0, 0, 1)
+    with style.context({"axes.titlesize": 12, "axes.prop_cycle": matplotlib.cycler(color=["red", "blue", "green"])}):
+        figure = results.figure("rates")
+    assert figure.axes[0].title.get_fontsize() == 12
+    assert list(_named(figure).values()) == ["#ff0000", "#0000ff", "#008000"]
+    assert next(iter(_named(results.figure("rates")).values())) == "#0072b2", "the style has ended"
+
+
+def test_captions_say_what_is_drawn() -> None:
+    row = {"dataset": "d", "evaluator": "e", "n": 10, "n_attributable": 7, "n_unattributable": 3, "n_unscored": 0}
+    rates = {"tpr": 0.8, "tnr": 0.6, "bacc": 0.7}
+    ends = {f"{key}_{end}": value for key, value in rates.items() for end in ("low", "high", "min", "max")}
+
+    def caption(audit: str, *rows: dict[str, Any]) -> str:
+        (figure, *_) = list_report_figures(list_computable_audits()[audit], rows, ["e"], {"confidence": 0.95})
+        return figure.caption
+
+    whole = caption("rates", row | rates | ends)
+    assert "Thin lines: 95 % intervals" in whole
+    assert "n = 7 (TPR), 3 (TNR), 10 (BAcc) behind each point." in whole
+    assert "Pale bars" not in whole, "nothing is unscored"
+    assert "Pale bars" in caption("rates", row | rates | ends | {"n_unscored": 1})
+    assert "Thin lines" not in caption("rates", row | rates), "no line is drawn"
+    system = {"dataset": "d", "level": "claim", "evaluator": "e", "n_unscored": 0}
+    errors = {"labelled_error_rate": 0.1, "predicted_error_rate": 0.2}
+    each = [system | errors | {"system": name, "n": n} for name, n in (("a", 4), ("b", 5), ("__all__", 9))]
+    assert "n = 4 to 5 behind each point" in caption("quantification", *each)

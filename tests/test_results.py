@@ -10,7 +10,7 @@ from audit_tables import tables
 from IPython.core.pylabtools import print_figure
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from factaudit.audit.core import counts
+from factaudit.arrays import confusion_counts
 from factaudit.errors import UsageError
 from factaudit.results import Results, compare
 
@@ -38,9 +38,9 @@ def test_evaluators_are_told_of_in_the_order_of_their_verdicts_with_floors_marke
     assert [row["floor"] for row in results.about["evaluators"]] == [False, True, True]
     assert results.about["confidence"] == 0.95
     assert [(row["n_clusters"], row["n_responses"]) for row in results.about["claims"]] == [(20, 20)]
-    told = {row["evaluator"] for row in results.findings if row["evaluator"]}
+    told = {row["evaluator"] for row in results.finding_rows if row["evaluator"]}
     assert told == {"z"}, "floors are no candidates"
-    assert any(row["evaluator"] is None for row in results.findings), "what is said of the claims stays"
+    assert any(row["evaluator"] is None for row in results.finding_rows), "what is said of the claims stays"
 
 
 def test_rows_by_their_values_in_the_order_of_the_evaluators(results):
@@ -63,8 +63,8 @@ def test_audits_take_one_core(monkeypatch):
         used.append(threads())
         return sizes(*_)
 
-    sizes, used = counts.sizes, list[set[int]]()
-    monkeypatch.setattr(counts, "sizes", counted)
+    sizes, used = confusion_counts.count_scored_confusion_cells, list[set[int]]()
+    monkeypatch.setattr(confusion_counts, "count_scored_confusion_cells", counted)
     claims, verdicts = tables([{"label": i % 2, "e": i / 10} for i in range(10)], ["e"])
     with threadpool_limits(2, "blas"):
         compare(claims, verdicts, audits=["rates"], replicates=20)
@@ -75,7 +75,7 @@ def test_audits_take_one_core(monkeypatch):
 def test_figures_by_audit(results):
     figure = results.figure("quantification")
     assert "Labelled error rate (%)" in figure.get_supxlabel()
-    assert results.figure("rates", dataset="__macro__").panels
+    assert results.figure("rates", dataset="__macro__").axes
     assert print_figure(figure, "png"), "a notebook shows it"
     with pytest.raises(UsageError, match="no figure of audit 'differences'"):
         results.figure("differences")
@@ -85,9 +85,9 @@ def test_figures_by_audit(results):
 
 def test_further_figures_are_asked_for_by_name(results, tmp_path):
     systems = results.figure("quantification", plot="systems")
-    assert systems.panels[0].names[1] == ["x", "y"]
+    assert [text.get_text() for text in systems.axes[0].get_yticklabels()] == ["x", "y"]
     pair = results.figure("consistency", plot="pair", evaluator_a="a", evaluator_b="z")
-    assert [panel.title for panel in pair.panels] == ["IoU"]
+    assert [ax.get_title() for ax in pair.axes] == ["IoU"]
     with pytest.raises(UsageError, match=r"audit 'consistency' has no figure 'pairs' \(did you mean 'pair'\?\)"):
         results.figure("consistency", plot="pairs")
     results.save(tmp_path)

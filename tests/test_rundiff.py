@@ -3,31 +3,50 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from conftest import run_command
 
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.cli import cli
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.experiment import Experiment, run
-from factaudit.rundiff import compare_runs
-from factaudit.tables import validate_claims, validate_verdicts, write_table
+from factaudit.run_diff import diff_runs
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
 
 N = 120
 
 
-def make_run(folder: Path, predictions: np.ndarray, claims: pd.DataFrame) -> Path:
+def make_run(
+    folder: Path,
+    predictions: np.ndarray,
+    claims: pd.DataFrame,
+    name: str = "judge",
+    audits: tuple[str, ...] = ("rates", "quantification"),
+    more: tuple[str, ...] = (),
+) -> Path:
     folder.mkdir()
     write_table(claims, folder / "claims.jsonl")
-    verdicts = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "judge", "prediction": predictions})
+    verdicts = pd.concat(
+        [
+            pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": each, "prediction": predictions})
+            for each in (name, *more)
+        ]
+    ).reset_index(drop=True)
+    verdicts["status"] = np.where(verdicts["prediction"].isna(), "error", "ok")
+    verdicts["prediction"] = verdicts["prediction"].astype("Int8")
     write_table(validate_verdicts(verdicts), folder / "verdicts.jsonl")
     experiment = Experiment(
         claims=[str(folder / "claims.jsonl")],
         verdicts=[str(folder / "verdicts.jsonl")],
-        audits=["rates", "quantification"],
+        audits=list(audits),
         replicates=0,
     )
     run(experiment, folder / "run")
@@ -56,7 +75,7 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_changes_are_counted_on_the_shared_claims_and_paired(runs: tuple[Path, Path]) -> None:
-    found = compare_runs(*runs, replicates=500)
+    found = diff_runs(*runs)
     assert (found.n_claims, found.only_before, found.only_after) == (N - 6, 6, 0)
     row = next(row for row in found.changes if row["dataset"] == "__macro__")
     attributable = 76  # of the 114 claims in both
@@ -72,15 +91,112 @@ def test_changes_are_counted_on_the_shared_claims_and_paired(runs: tuple[Path, P
 
 
 def test_a_condition_fails_only_where_it_holds(runs: tuple[Path, Path]) -> None:
-    found = compare_runs(*runs, replicates=0)
-    assert found.failing(["bacc<-0.02", "flips>0.05"]) == [
-        "judge: bacc changed by -0.0658 (bacc<-0.02)",
-        "judge: flips changed by +0.0877 (flips>0.05)",
+    found = diff_runs(*runs)
+    verdict = found.judge(["bacc<-0.01", "flips>0.04"])
+    assert verdict.word == "fail"
+    assert verdict.failing == [
+        "judge: BAcc changed by −6.6 points (95 % CI −11.9 to −1.3): bacc<-0.01 holds",
+        "judge: 8.8 % of predictions changed (95 % CI 4.8 to 15.5): flips>0.04 holds",
     ]
-    assert found.failing(["bacc<-0.1", "tnr<0", "unscored>0"]) == []
-    assert compare_runs(runs[0], runs[0], replicates=0).failing(["flips>0", "bacc<0"]) == []
-    with pytest.raises(UsageError, match="did you mean 'bacc'"):
-        found.failing(["bac<0"])
+    assert found.judge(["bacc<-0.1", "tnr<0", "unscored>0"]).word == "pass"
+    same = diff_runs(runs[0], runs[0])
+    assert same.judge(["flips>0", "bacc<0"]).word == "pass"
+    assert (found.judge().word, same.judge().word) == ("worse", "no significant change")
+    with pytest.raises(UsageError, match=r"--fail-on.*did you mean 'bacc'"):
+        found.judge(["bac<0"])
+    with pytest.raises(UsageError, match="--warn-on"):
+        found.judge([], ["bacc=0"])
+
+
+def test_what_the_point_alone_says_warns(runs: tuple[Path, Path]) -> None:
+    """BAcc fell by 6.6 points, the interval ends at 1.3: a fall of more than 3 is likely, not sure."""
+    found = diff_runs(*runs)
+    for fail_on, warn_on in ((["bacc<-0.03"], []), ([], ["bacc<-0.03"])):
+        verdict = found.judge(fail_on, warn_on)
+        assert (verdict.word, verdict.failing) == ("warn", [])
+        assert "bacc<-0.03 holds" in verdict.warnings[0]
+    done = CliRunner().invoke(cli, ["diff", *map(str, runs), "--warn-on", "bacc<-0.03"], catch_exceptions=False)
+    assert done.exit_code == 0
+    assert done.output.startswith("WARN: judge: BAcc changed by −6.6 points")
+
+
+def test_the_interval_is_that_of_the_audit_of_differences(tmp_path: Path) -> None:
+    """On claims in clusters, with verdicts that one run has not: `differences` has the same paired intervals."""
+    claims = make_claims().assign(doc_id=[str(i // 4) for i in range(N)])
+    draw = np.random.default_rng(3)
+    before, after = (np.where(draw.random(N) < 0.2, 1 - claims["label"], claims["label"]).astype(float) for _ in "ab")
+    before[:3], after[50:55] = np.nan, np.nan
+    runs = make_run(tmp_path / "one", before, claims), make_run(tmp_path / "two", after, claims)
+    tables = [
+        read_verdicts(one / "verdicts.parquet").assign(evaluator=name) for one, name in zip(runs, "ba", strict=True)
+    ]
+    both = Judgements.join(read_claims(runs[0] / "claims.parquet"), pd.concat(tables, ignore_index=True))
+    expected = compute_evaluator_differences(both, pairs={"a": "b"}, intervals=ClusterBootstrap(replicates=20))
+    found = {(row["dataset"], key): row for row in diff_runs(*runs).changes for key in ("bacc", "bias")}
+    assert len(expected) == 6
+    for row in expected:
+        for end in ("", "_low", "_high"):
+            assert found[row["dataset"], row["key"]][f"{row['key']}{end}"] == pytest.approx(row[f"difference{end}"])
+
+
+def test_rates_are_means_over_repeats(tmp_path: Path) -> None:
+    """Asked three times, a judge that errs by chance on some claims has a narrower interval than asked once."""
+    claims = make_claims()
+    right = claims["label"].to_numpy(dtype=int)
+    folders = []
+    for name, seed in (("one", 0), ("two", 1)):
+        draw = np.random.default_rng(seed)
+        asked = [np.where(draw.random(N) < 0.2, 1 - right, right) for _ in range(9)]
+        folder = make_run(tmp_path / name, asked[0], claims)
+        verdicts = read_verdicts(folder / "verdicts.parquet")
+        more = [
+            verdicts.assign(repeat=at, prediction=pd.array(one, dtype="Int8")) for at, one in enumerate(asked[1:], 1)
+        ]
+        write_table(pd.concat([verdicts, *more], ignore_index=True), folder / "verdicts.parquet")
+        folders.append((folder, np.mean(asked, 0)))
+    found = diff_runs(*(folder for folder, _ in folders))
+    assert found.n_repeats == {"before": 9, "after": 9}
+    row = next(row for row in found.changes if row["dataset"] == "d")
+    inside = (claims["dataset"] == "d").to_numpy() & (right == 1)
+    assert row["tpr_after"] == pytest.approx(folders[1][1][inside].mean())
+    once = [read_verdicts(folder / "verdicts.parquet") for folder, _ in folders]
+    for (folder, _), verdicts in zip(folders, once, strict=True):
+        write_table(verdicts[verdicts["repeat"] == 0], folder / "verdicts.parquet")
+    single = next(row for row in diff_runs(*(folder for folder, _ in folders)).changes if row["dataset"] == "d")
+    assert row["bacc_high"] - row["bacc_low"] < 0.6 * (single["bacc_high"] - single["bacc_low"])
+
+
+def test_a_summary_for_a_pull_request_has_the_verdict_and_shows_text_as_it_is(
+    runs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in runs:
+        claims = read_claims(folder / "claims.parquet")
+        claims["claim"] = "<img src=x> | `a` @team #1 [b](http://c) " + "long " * 90
+        write_table(claims, folder / "claims.parquet")
+    for name, value in (("SERVER_URL", "https://github.com"), ("REPOSITORY", "o/r"), ("RUN_ID", "7")):
+        monkeypatch.setenv(f"GITHUB_{name}", value)
+    assert run_command("diff", *map(str, runs), "--fail-on", "bacc<-0.01", "--format", "github") == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("### ❌ factaudit: fail\n\n- judge: BAcc changed by −6.6 points")
+    assert told.out.count("| judge |") == 4, "the table's row, and three claims"
+    assert not re.search(r"<img|@team|(?<!&)#\d|http://", told.out)
+    assert "[The whole report](<https://github.com/o/r/actions/runs/7>)" in told.out
+    assert max(map(len, told.out.splitlines())) < 400
+    assert told.err.startswith("FAIL: judge: BAcc changed by")
+
+
+@pytest.mark.parametrize("wrong", ["folder", "condition", "claims", "option"])
+def test_what_is_wrong_is_no_failed_gate(
+    runs: tuple[Path, Path], tmp_path: Path, wrong: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before, after = map(str, runs)
+    if wrong == "claims":
+        claims = validate_claims(pd.DataFrame({"dataset": "d", "claim": ["x", "y"], "label": [0, 1]}))
+        after = str(make_run(tmp_path / "other", np.array([0, 1]), claims))
+    given = {"folder": [before, str(tmp_path)], "condition": [before, after, "--fail-on", "bac<0"]}
+    given |= {"claims": [before, after], "option": [before, after, "--fial-on", "bacc<0"]}
+    assert run_command("diff", *given[wrong]) == 2
+    assert capsys.readouterr().err
 
 
 def test_the_command_fails_for_ci_and_writes_its_rows(runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -88,19 +204,165 @@ def test_the_command_fails_for_ci_and_writes_its_rows(runs: tuple[Path, Path], t
     arguments = ["diff", before, after, "--replicates", "0", "--out", str(tmp_path / "diff.json")]
     done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert done.exit_code == 0
-    assert "10 to wrong" in done.output
+    assert "10 became wrong" in done.output
     assert json.loads((tmp_path / "diff.json").read_text())["n_claims"] == N - 6
     arguments[-1] = str(tmp_path / "diff.html")
-    with pytest.raises(FactauditError, match=r"bacc<-0\.02"):
-        CliRunner().invoke(cli, [*arguments, "--fail-on", "bacc<-0.02"], catch_exceptions=False)
+    with pytest.raises(FactauditError, match=r"bacc<-0\.01"):
+        CliRunner().invoke(cli, [*arguments, "--fail-on", "bacc<-0.01"], catch_exceptions=False)
     page = (tmp_path / "diff.html").read_text(encoding="utf-8")
-    assert "judge: bacc changed by -0.0658 (bacc&lt;-0.02)" in page
+    assert "judge: BAcc changed by −6.6 points (95 % CI −11.9 to −1.3): bacc&lt;-0.01 holds" in page
     assert "−6.6" in page, "a change of BAcc in points"
     assert "<script" not in page
+
+
+def make_claims(n: int = N) -> pd.DataFrame:
+    return validate_claims(
+        pd.DataFrame(
+            {
+                "claim_id": [f"c{i}" for i in range(n)],
+                "dataset": np.where(np.arange(n) % 2 == 0, "d", "e"),
+                "claim": [f"claim {i}" for i in range(n)],
+                "label": (np.arange(n) % 3 > 0).astype(int),
+                "system": np.where(np.arange(n) < n // 2, "a", "b"),
+            }
+        )
+    )
+
+
+def test_a_lost_verdict_is_no_wrong_one_and_leaves_the_denominator_of_flips(tmp_path: Path) -> None:
+    claims = make_claims()
+    right = claims["label"].astype(float).to_numpy()
+    before, after = right.copy(), right.copy()
+    before[:4] = np.nan  # not judged before
+    after[10:20] = np.nan  # lost
+    after[30:36] = 1 - after[30:36]  # became wrong
+    found = diff_runs(make_run(tmp_path / "one", before, claims), make_run(tmp_path / "two", after, claims))
+    row = next(row for row in found.changes if row["dataset"] == "__macro__")
+    assert (row["n"], row["n_both"], row["n_flips"], row["to_right"], row["to_wrong"]) == (N, N - 14, 6, 0, 6)
+    assert (row["lost"], row["gained"]) == (10, 4)
+    assert row["flips"] == pytest.approx(6 / (N - 14))
+    assert found.judge(["flips>0.06"]).failing == []
+    done = CliRunner().invoke(
+        cli, ["diff", str(tmp_path / "one/run"), str(tmp_path / "two/run"), "--replicates", "0"], catch_exceptions=False
+    )
+    assert "6 of 106 predictions changed (5.7%); 6 became wrong; 10 lost their verdict; 4 were not judged before" in (
+        done.output
+    )
+
+
+def test_a_bias_that_shrinks_fails_no_condition_on_bias(tmp_path: Path) -> None:
+    claims = make_claims()
+    label = claims["label"].to_numpy(dtype=int)
+    before, after = label.copy(), label.copy()
+    wrong = np.flatnonzero(label == 0)
+    before[wrong[:8]] = 1  # 8 errors passed, then 4: the bias goes from -6.7 to -3.3 points
+    after[wrong[:4]] = 1
+    found = diff_runs(make_run(tmp_path / "one", before, claims), make_run(tmp_path / "two", after, claims))
+    row = next(row for row in found.changes if row["dataset"] == "__macro__")
+    assert row["bias_before"] < row["bias_after"] < 0 < row["bias"]
+    assert found.judge([], ["bias>0.01"]).word == "pass"
+    (met,) = found.judge([], ["bias<-0.01"]).warnings
+    assert met.startswith("judge: |bias| changed by −3.3 points")
+
+
+def test_evaluators_are_paired_by_name_then_by_option_then_those_left(tmp_path: Path) -> None:
+    claims = make_claims()
+    right = claims["label"].to_numpy(dtype=int)
+    wrong = 1 - right
+    one = make_run(tmp_path / "one", right, claims, "gpt-4o", more=("rouge",))
+    two = make_run(tmp_path / "two", wrong, claims, "unigram:threshold=0.9", more=("rouge",))
+    found = diff_runs(one, two)
+    assert [(pair["before"], pair["after"], pair["by"]) for pair in found.pairs] == [
+        ("gpt-4o", "unigram:threshold=0.9", "left over"),
+        ("rouge", "rouge", "name"),
+    ]
+    assert found.judge(["bacc<-0.5"]).failing
+    arguments = ["diff", str(one), str(two), "--replicates", "0"]
+    done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
+    assert "gpt-4o → unigram:threshold=0.9: the only ones left, compared as one evaluator" in done.output
+    named = diff_runs(one, two, pairs=["rouge=unigram:threshold=0.9"])
+    assert [(pair["before"], pair["after"]) for pair in named.pairs] == [
+        ("gpt-4o", "rouge"),
+        ("rouge", "unigram:threshold=0.9"),
+    ]
+    with pytest.raises(UsageError, match="no evaluator 'gpt-5' before"):
+        diff_runs(one, two, pairs={"gpt-5": "rouge"})
+
+
+def test_where_nothing_can_be_compared_the_gate_does_not_pass(tmp_path: Path) -> None:
+    claims = make_claims()
+    right = claims["label"].to_numpy(dtype=int)
+    one = make_run(tmp_path / "one", right, claims, "a", more=("b",))
+    two = make_run(tmp_path / "two", right, claims, "c", more=("d",))
+    with pytest.raises(UsageError, match=r"nothing to compare: the evaluators are a, b before and c, d after"):
+        diff_runs(one, two)
+    empty = make_run(tmp_path / "empty", np.full(N, np.nan), claims, "a")
+    alone = make_run(tmp_path / "alone", right, claims, "a")
+    with pytest.raises(UsageError, match="no claim is judged in both runs"):
+        diff_runs(alone, empty)
+    some = make_run(tmp_path / "some", right, claims, "a", more=("c", "d"))
+    arguments = ["diff", str(one), str(two), "--pair", "a=c", "--replicates", "0", "--fail-on", "bacc<-0.02"]
+    assert CliRunner().invoke(cli, arguments, catch_exceptions=False).exit_code == 0, "b and d are the only ones left"
+    other = make_run(tmp_path / "other", right, claims, "a", more=("b", "e"))
+    with pytest.raises(UsageError, match="not compared: b, e before, c, d after"):
+        CliRunner().invoke(cli, ["diff", str(other), str(some), "--fail-on", "bacc<-0.02"], catch_exceptions=False)
+    unlabelled = claims.assign(label=pd.array([pd.NA] * N, dtype="Int8"))
+    pair = [make_run(tmp_path / name, right, unlabelled) for name in ("u1", "u2")]
+    with pytest.raises(UsageError, match=r"BAcc is undefined, so that bacc<-0\.02 cannot be checked"):
+        CliRunner().invoke(cli, ["diff", *map(str, pair), "--fail-on", "bacc<-0.02"], catch_exceptions=False)
+
+
+def test_a_finding_that_got_milder_is_one_and_other_audits_make_none(tmp_path: Path) -> None:
+    def finding(severity: str, dataset: str | None = "d", id: str = "gap") -> dict[str, object]:
+        return {"id": id, "severity": severity, "evaluator": "judge", "dataset": dataset, "statement": severity}
+
+    claims = make_claims()
+    right = claims["label"].to_numpy(dtype=int)
+    runs = [
+        make_run(tmp_path / "one", right, claims),
+        make_run(tmp_path / "two", right, claims, "new", audits=("rates", "quantification", "headroom")),
+    ]
+    for folder, mine in zip(
+        runs,
+        (
+            [finding("fail", "d"), finding("warn", "d", "bacc_tie")],
+            [finding("warn", "e"), finding("warn", "e", "bacc_tie"), finding("warn", "d", "headroom")],
+        ),
+        strict=True,
+    ):
+        stored = json.loads((folder / "results.json").read_text())
+        name = stored["about"]["evaluators"][0]["name"]
+        stored["findings"] = [each | {"evaluator": name, "evidence": {}} for each in mine]
+        (folder / "results.json").write_text(json.dumps(stored))
+    found = diff_runs(*runs)
+    assert [(row["change"], row["id"]) for row in found.findings] == [("moved", "bacc_tie"), ("milder", "gap")]
+    assert found.findings_not_compared == 1
+
+
+def test_an_order_of_systems_that_chance_makes_is_not_said_with_a_sign(runs: tuple[Path, Path]) -> None:
+    found = diff_runs(*runs)
+    assert all(not row["pairs"] for row in found.systems)
+    output = CliRunner().invoke(cli, ["diff", *map(str, runs), "--replicates", "0"], catch_exceptions=False).output
+    assert " < " not in output
+
+
+@pytest.mark.parametrize(("clustered", "signs"), [(True, []), (False, ["="])])
+def test_orders_of_systems_are_tested_by_documents(tmp_path: Path, clustered: bool, signs: list[str]) -> None:
+    """System a has 20 of 60 errors, b 5 of 60, which a z-test calls different; a's lie in one document of three."""
+    place = np.arange(120)
+    document = place % 60 // 20 if clustered else place
+    is_wrong = np.where(place < 60, place < 20, place % 12 == 0)
+    label = (~is_wrong).astype(int)
+    table = pd.DataFrame({"claim_id": place.astype(str), "dataset": "d", "claim": "a claim", "label": label})
+    claims = validate_claims(table.assign(system=np.where(place < 60, "a", "b"), doc_id=document.astype(str)))
+    two = make_run(tmp_path / "one", label, claims), make_run(tmp_path / "two", np.ones(120, dtype=int), claims)
+    found = diff_runs(*two).systems
+    assert [pair["after"] for row in found for pair in row["pairs"]] == signs
+    assert all(pair["before"] == ">" for row in found for pair in row["pairs"])
 
 
 def test_runs_of_other_claims_are_refused(runs: tuple[Path, Path], tmp_path: Path) -> None:
     claims = validate_claims(pd.DataFrame({"dataset": "d", "claim": ["x", "y"], "label": [0, 1]}))
     other = make_run(tmp_path / "other", np.array([0, 1]), claims)
     with pytest.raises(InputError, match="no claim in common"):
-        compare_runs(runs[0], other)
+        diff_runs(runs[0], other)

@@ -11,11 +11,11 @@ import pytest
 
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.errors import FactauditError
-from factaudit.llm.cost import Budget, Usage
-from factaudit.llm.types import Reply
+from factaudit.llm.chat_types import ChatReply
+from factaudit.llm.cost import LLMCallUsage, LLMCostBudget
 from factaudit.results import Results
-from factaudit.runfolder import counted, opened, total_cost
-from factaudit.unchanged import finish
+from factaudit.run_folder import count_run_llm_calls, hold_run_folder, sum_run_call_costs
+from factaudit.run_reuse import write_run_results_and_report
 
 
 class Caller:
@@ -24,37 +24,37 @@ class Caller:
     signature = "llm|model:m"
 
     def __init__(self) -> None:
-        self.usage = Usage()
-        self.budget: Budget | None = None
+        self.usage = LLMCallUsage()
+        self.budget: LLMCostBudget | None = None
 
     def send(self, most: float, cost: float | None = None, status: str = "ok") -> None:
         """Write down a send, and settle it where a cost is given."""
         assert self.budget is not None
-        send = self.budget.try_open(self.usage.account, 3, most)
+        send = self.budget.try_open_send(self.usage.account, 3, most)
         assert send
         if cost is not None:
-            self.budget.ledger.settle(send, status, 3, 2, cost)
+            self.budget.ledger.settle_send(send, status, 3, 2, cost)
 
 
 def test_calls_are_counted_over_runs_and_no_caller_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "calls.json"
     one, two = Caller(), Caller()
     for _ in range(2):
-        one.usage.cached(5)  # before this run: not of this folder
-        with counted([("judge", one), ("judge", two), ("silent", object())], path) as rows:
+        one.usage.count_cached_calls(5)  # before this run: not of this folder
+        with count_run_llm_calls([("judge", one), ("judge", two), ("silent", object())], path) as rows:
             one.send(0.5, 0.5)
-            one.usage.cached()
+            one.usage.count_cached_calls()
             two.send(9.0, 0.25)
-            two.usage.replied(Reply("ok", model="m-1", fingerprint="fp"))
+            two.usage.count_serving_model(ChatReply("ok", model="m-1", fingerprint="fp"))
     told = [(row["evaluator"], row["calls"], row["cached_calls"], row["cost"], row["served"]) for row in rows]
     assert told == [("judge", 2, 2, 1.0, None), ("judge", 2, 0, 0.5, "m-1 (fp)")]
-    assert total_cost(rows) == 1.5
+    assert sum_run_call_costs(rows) == 1.5
     assert one.budget is None, "what a caller had before it has again"
 
 
 def test_repeats_and_failures_are_told_at_what_they_cost(tmp_path: Path) -> None:
     caller = Caller()
-    with counted([("judge", caller)], tmp_path / "calls.json") as rows:
+    with count_run_llm_calls([("judge", caller)], tmp_path / "calls.json") as rows:
         caller.send(2.0, 0.5)
         caller.send(2.0, 1.0, "malformed")
         caller.send(2.0, 0.0, "not billed")
@@ -66,27 +66,27 @@ def test_repeats_and_failures_are_told_at_what_they_cost(tmp_path: Path) -> None
 
 def test_a_send_without_a_price_leaves_the_sum_unknown(tmp_path: Path) -> None:
     caller = Caller()
-    with counted([("judge", caller)], tmp_path / "calls.json") as rows:
+    with count_run_llm_calls([("judge", caller)], tmp_path / "calls.json") as rows:
         caller.send(1.0, 1.0)
         assert caller.budget is not None
-        send = caller.budget.try_open(caller.usage.account, 3, None)
+        send = caller.budget.try_open_send(caller.usage.account, 3, None)
         assert send
-        caller.budget.ledger.settle(send, "ok", 3, 2, None)
-    assert (rows[0]["calls"], rows[0]["cost"], total_cost(rows)) == (2, None, None)
+        caller.budget.ledger.settle_send(send, "ok", 3, 2, None)
+    assert (rows[0]["calls"], rows[0]["cost"], sum_run_call_costs(rows)) == (2, None, None)
 
 
 def test_the_counts_are_kept_where_a_run_fails(tmp_path: Path) -> None:
     caller = Caller()
 
     def stopped() -> None:
-        with counted([("judge", caller)], tmp_path / "calls.json"):
+        with count_run_llm_calls([("judge", caller)], tmp_path / "calls.json"):
             caller.send(1.0, 0.5)
-            caller.usage.cached()
+            caller.usage.count_cached_calls()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         stopped()
-    with counted([("judge", caller)], tmp_path / "calls.json") as rows:
+    with count_run_llm_calls([("judge", caller)], tmp_path / "calls.json") as rows:
         pass
     assert (rows[0]["calls"], rows[0]["cached_calls"], rows[0]["cost"]) == (1, 1, 0.5)
 
@@ -95,18 +95,18 @@ def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path: Path) 
     path = tmp_path / "calls.json"
     code = (
         "import os, sys; sys.path.insert(0, sys.argv[2]); from pathlib import Path\n"
-        "from test_runfolder import Caller, counted\n"
-        "caller = Caller(); run = counted([('judge', caller)], Path(sys.argv[1])); run.__enter__()\n"
-        "caller.budget.ledger.answered(caller.usage.account, 'm-1')\n"
+        "from test_runfolder import Caller, count_run_llm_calls\n"
+        "caller = Caller(); run = count_run_llm_calls([('judge', caller)], Path(sys.argv[1])); run.__enter__()\n"
+        "caller.budget.ledger.record_serving_model(caller.usage.account, 'm-1')\n"
         "caller.send(0.75, 0.5); caller.send(0.75); os.kill(os.getpid(), 9)"
     )
     killed = subprocess.run([sys.executable, "-c", code, str(path), str(Path(__file__).parent)])
     assert killed.returncode == -9
     again = Caller()
-    with counted([("judge", again)], path, 2.0) as rows:
+    with count_run_llm_calls([("judge", again)], path, 2.0) as rows:
         assert again.budget is not None
         assert again.budget.spent == 1.25
-        assert again.budget.try_open(again.usage.account, 1, 0.8) is False
+        assert again.budget.try_open_send(again.usage.account, 1, 0.8) is False
         again.send(0.75, 0.25)
     assert [(row["calls"], row["possible_calls"], row["cost"], row["possible_cost"]) for row in rows] == [
         (3, 1, 1.5, 0.75)
@@ -116,36 +116,36 @@ def test_what_a_killed_process_paid_or_may_have_paid_counts_too(tmp_path: Path) 
 
 def test_one_limit_is_shared_by_all_callers_and_all_runs(tmp_path: Path) -> None:
     one, two = Caller(), Caller()
-    with counted([("a", one), ("b", two)], tmp_path / "calls.json", 2.0):
+    with count_run_llm_calls([("a", one), ("b", two)], tmp_path / "calls.json", 2.0):
         one.send(1.5, 1.5)
-    with counted([("a", one), ("b", two)], tmp_path / "calls.json", 2.0):
+    with count_run_llm_calls([("a", one), ("b", two)], tmp_path / "calls.json", 2.0):
         assert one.budget is two.budget is not None
         assert (one.budget.max_cost, one.budget.spent) == (2.0, 1.5)
 
 
 def test_an_evaluator_that_verifies_facts_is_limited_too(tmp_path: Path) -> None:
-    from factaudit.knowledge.build import build
+    from factaudit.knowledge.knowledge_builder import build_knowledge_source
 
     (tmp_path / "pages.jsonl").write_text('{"title": "Ada", "text": "Ada sang."}\n')
-    build(tmp_path / "pages.jsonl", tmp_path / "wiki.db")
+    build_knowledge_source(tmp_path / "pages.jsonl", tmp_path / "wiki.db")
     scorer = FactScorer(tmp_path / "wiki.db", verifiers=[{"llm": {"model": "gpt-4o-mini"}}])
-    callers: list[tuple[str, Any]] = scorer.callers
-    with counted(callers, tmp_path / "calls.json", 1.0):
+    callers: list[tuple[str, Any]] = scorer.counted_clients
+    with count_run_llm_calls(callers, tmp_path / "calls.json", 1.0):
         limits = [caller.budget.max_cost for _, caller in callers]
     assert limits == [1.0]
 
 
 def test_a_folder_is_held_and_what_is_stale_is_removed(tmp_path: Path) -> None:
     (tmp_path / ".factaudit-0123.csv").write_text("half")
-    with opened(tmp_path):
+    with hold_run_folder(tmp_path):
         assert not (tmp_path / ".factaudit-0123.csv").exists()
-        with pytest.raises(FactauditError, match="another run is writing"), opened(tmp_path):
+        with pytest.raises(FactauditError, match="another run is writing"), hold_run_folder(tmp_path):
             pass
     about = {"title": "t", "factaudit": "0", "seed": 0, "replicates": 0, "claims": [], "evaluators": [], "inputs": []}
-    finish(tmp_path, Results("s", about, {"one": [{"n": 1}], "two": [{"n": 2}]}))
+    write_run_results_and_report(tmp_path, Results("s", about, {"one": [{"n": 1}], "two": [{"n": 2}]}))
     mine = tmp_path / "tables/mine.csv"
     mine.write_text("a user's own")
-    finish(tmp_path, Results("s", about, {"one": [{"n": 1}]}))
+    write_run_results_and_report(tmp_path, Results("s", about, {"one": [{"n": 1}]}))
     names = {path.name for path in (tmp_path / "tables").iterdir()}
     assert {"mine.csv", "one.csv"} <= names
     assert "two.csv" not in names

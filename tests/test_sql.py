@@ -11,23 +11,23 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from factaudit.audit import computable
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit import list_computable_audits
 from factaudit.cli.app import cli
 from factaudit.errors import FactauditError, InputError, UsageError
-from factaudit.estimate.run import estimate_held, estimate_rates
+from factaudit.estimate.rate_estimation import estimate_rates, estimate_rates_past_memory
 from factaudit.experiment import Experiment, run
-from factaudit.sql import source
-from factaudit.sql.prepare import prepare
-from factaudit.sql.spark import Spark
-from factaudit.sql.stored import Stored
+from factaudit.sql import source_tables
+from factaudit.sql.spark import SparkEngine
+from factaudit.sql.sql_tallies import SqlTallies
+from factaudit.sql.table_join import join_source_tables
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import STATUSES, validate_claims, validate_verdicts
 from factaudit.tables.annotations import validate_annotations
 
 duckdb = pytest.importorskip("duckdb", reason="needs the [duckdb] extra")
 
-ASKING = [name for name, audit in computable().items() if audit.tallies]
+ASKING = [name for name, audit in list_computable_audits().items() if audit.tallies]
 BY = {"rates": [("dataset",), ("task", "dataset"), ()], "quantification": [("dataset",), ("dataset", "topic")]}
 
 
@@ -77,12 +77,14 @@ def messy(seed: int, n: int = 400) -> tuple[pd.DataFrame, pd.DataFrame]:
     return claims, pd.concat(parts, ignore_index=True)
 
 
-def written(folder: Path, claims: pd.DataFrame, verdicts: pd.DataFrame) -> source.Tables:
+def written(folder: Path, claims: pd.DataFrame, verdicts: pd.DataFrame) -> source_tables.SourceTables:
     claims.to_parquet(folder / "claims.parquet")
     half = len(verdicts) // 2
     verdicts[:half].to_parquet(folder / "verdicts-1.parquet")
     verdicts[half:].to_parquet(folder / "verdicts-2.parquet")
-    return source.of_files([str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")])
+    return source_tables.find_parquet_tables_for_sql(
+        [str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")]
+    )
 
 
 @pytest.fixture(scope="module", params=[0, 1])
@@ -91,20 +93,20 @@ def both(request, tmp_path_factory):
     tmp_path = tmp_path_factory.mktemp("both")
     claims, verdicts = messy(request.param)
     known = validate_claims(claims)
-    judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
+    judged = Judgements.join(known, validate_verdicts(verdicts, claims=known))
     tables = written(tmp_path, claims, verdicts)
-    engine = tables.engine(tmp_path)
-    yield judged, Stored(engine, prepare(engine, tables, ("task", "topic"), scores=True))
+    engine = tables.open_engine(tmp_path)
+    yield judged, SqlTallies(engine, join_source_tables(engine, tables, ("task", "topic"), with_scores=True))
     engine.close()
 
 
 @pytest.mark.parametrize("name", ASKING)
 def test_queries_give_what_arrays_give_to_the_last_digit(both, name):
     judged, stored = both
-    compute = computable()[name].compute
+    compute = list_computable_audits()[name].compute
     for by in BY.get(name, [None]):
         options = {} if by is None else {"by": by}
-        for intervals in (None, Intervals(200)):
+        for intervals in (None, ClusterBootstrap(200)):
             expected = compute(judged, **options, intervals=intervals)
             assert compute(stored, **options, intervals=intervals) == expected
             assert len(expected) > 2
@@ -113,19 +115,19 @@ def test_queries_give_what_arrays_give_to_the_last_digit(both, name):
 def test_tables_are_joined_and_claims_read_in_parts_with_the_same_result(tmp_path, monkeypatch):
     claims, verdicts = messy(6)
     known = validate_claims(claims)
-    judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
+    judged = Judgements.join(known, validate_verdicts(verdicts, claims=known))
     tables = written(tmp_path, claims, verdicts)
-    monkeypatch.setattr("factaudit.sql.engine._AT_ONCE", 300)
-    monkeypatch.setattr("factaudit.sql.stored._ROWS", 20)
-    engine = tables.engine(tmp_path)
-    assert len(engine.cuts(tables.claims, "claim_id", 1600)) == 5
-    stored = Stored(engine, prepare(engine, tables, scores=True))
+    monkeypatch.setattr("factaudit.sql.sql_engine._ROWS_PER_JOIN", 300)
+    monkeypatch.setattr("factaudit.sql.sql_tallies._ROWS_PER_READ", 20)
+    engine = tables.open_engine(tmp_path)
+    assert len(engine.find_part_bounds(tables.claims, "claim_id", 1600)) == 5
+    stored = SqlTallies(engine, join_source_tables(engine, tables, with_scores=True))
     for name in ("rates", "adjusted_bias"):
-        compute = computable()[name].compute
-        assert compute(stored, intervals=Intervals(50)) == compute(judged, intervals=Intervals(50))
-    monkeypatch.setattr("factaudit.sql.stored._KINDS", 20)
+        compute = list_computable_audits()[name].compute
+        assert compute(stored, intervals=ClusterBootstrap(50)) == compute(judged, intervals=ClusterBootstrap(50))
+    monkeypatch.setattr("factaudit.sql.sql_tallies._MAX_CLAIM_KINDS", 20)
     with pytest.raises(FactauditError, match="e1 has more than 20 different scores on the claims of a: too many to"):
-        computable()["adjustment"].compute(Stored(engine, stored.prepared))
+        list_computable_audits()["adjustment"].compute(SqlTallies(engine, stored.join_summary))
     engine.close()
 
 
@@ -138,12 +140,12 @@ def test_ids_may_be_numbers_and_columns_without_a_value(tmp_path, monkeypatch, m
     if mixed:
         verdicts["claim_id"] = verdicts["claim_id"].astype(str)
     known = validate_claims(claims)
-    judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
-    monkeypatch.setattr("factaudit.sql.engine._AT_ONCE", 300)
+    judged = Judgements.join(known, validate_verdicts(verdicts, claims=known))
+    monkeypatch.setattr("factaudit.sql.sql_engine._ROWS_PER_JOIN", 300)
     tables = written(tmp_path, claims, verdicts)
-    engine = tables.engine(tmp_path)
-    stored = Stored(engine, prepare(engine, tables))
-    assert computable()["rates"].compute(stored) == computable()["rates"].compute(judged)
+    engine = tables.open_engine(tmp_path)
+    stored = SqlTallies(engine, join_source_tables(engine, tables))
+    assert list_computable_audits()["rates"].compute(stored) == list_computable_audits()["rates"].compute(judged)
     engine.close()
 
 
@@ -152,13 +154,30 @@ def test_nothing_to_calibrate_on_is_no_error(tmp_path, lacking):
     claims, verdicts = messy(8, 60)
     claims.loc[claims["dataset"] == "a", lacking] = None
     known = validate_claims(claims)
-    judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
+    judged = Judgements.join(known, validate_verdicts(verdicts, claims=known))
     tables = written(tmp_path, claims, verdicts)
-    engine = tables.engine(tmp_path)
-    stored = Stored(engine, prepare(engine, tables, scores=True))
+    engine = tables.open_engine(tmp_path)
+    stored = SqlTallies(engine, join_source_tables(engine, tables, with_scores=True))
     for name in ("adjustment", "adjusted_bias"):
-        compute = computable()[name].compute
-        assert compute(stored, intervals=Intervals(20)) == compute(judged, intervals=Intervals(20))
+        compute = list_computable_audits()[name].compute
+        assert compute(stored, intervals=ClusterBootstrap(20)) == compute(judged, intervals=ClusterBootstrap(20))
+    engine.close()
+
+
+@pytest.mark.parametrize("lacking", ["label", "system"])
+def test_tables_of_which_no_group_of_systems_can_be_compared_are_audited(tmp_path, lacking):
+    """Queries about no group at all are not sent: they ended with the engine's parser error."""
+    claims, verdicts = messy(10, 60)
+    claims[lacking] = None if lacking == "system" else pd.array([None] * len(claims), dtype="Int8")
+    known = validate_claims(claims)
+    judged = Judgements.join(known, validate_verdicts(verdicts, claims=known))
+    tables = written(tmp_path, claims, verdicts)
+    engine = tables.open_engine(tmp_path)
+    stored = SqlTallies(engine, join_source_tables(engine, tables, with_scores=True))
+    for name in ASKING:
+        compute = list_computable_audits()[name].compute
+        found = compute(stored, intervals=ClusterBootstrap(20))
+        assert found == compute(judged, intervals=ClusterBootstrap(20)), name
     engine.close()
 
 
@@ -171,31 +190,31 @@ def test_error_rates_are_estimated_as_from_arrays(tmp_path, monkeypatch):
     mine = pd.DataFrame({"claim_id": chosen, "annotator": "me", "label": random.integers(0, 2, 120)})
     options = {"main": "e2", "covariates": ["e3", "e1"], "strata": ["task", "topic"], "seed": 3}
     tables = written(tmp_path, claims, verdicts)
-    engine = tables.engine(tmp_path)
-    stored = Stored(engine, prepare(engine, tables, ["topic"], scores=True, ids=True))
+    engine = tables.open_engine(tmp_path)
+    stored = SqlTallies(engine, join_source_tables(engine, tables, ["topic"], with_scores=True, with_ids=True))
     for said in (None, validate_annotations(mine)):
         standard = validate_verdicts(verdicts, claims=known)
         expected = estimate_rates(known, standard, annotations=said, **options).audits()
-        found = estimate_held(stored, annotations=said, **options).audits()
+        found = estimate_rates_past_memory(stored, annotations=said, **options).audits()
         assert found == expected
         assert len(found["estimates"]) > 50
     with pytest.raises(UsageError, match="expected main, one of e1, e2, e3: tables past memory have no first"):
-        estimate_held(stored)
+        estimate_rates_past_memory(stored)
     mine["claim_id"] = [*chosen[1:], "nobody's"]
     with pytest.raises(UsageError, match=r"1 annotated claims are not in the claims table \(\"nobody's\"\)"):
-        estimate_held(stored, annotations=validate_annotations(mine), main="e1")
-    monkeypatch.setattr("factaudit.sql.units._LARGEST", 100)
+        estimate_rates_past_memory(stored, annotations=validate_annotations(mine), main="e1")
+    monkeypatch.setattr("factaudit.sql.estimation_queries._MAX_UNIT_NUMBERS", 100)
     with pytest.raises(FactauditError, match=r"claims of a under 3 evaluators are .*more than 5\): name fewer"):
-        estimate_held(stored, main="e1")
+        estimate_rates_past_memory(stored, main="e1")
     engine.close()
 
 
 def test_what_is_said_of_the_tables_is_the_same(both):
-    from factaudit.audit.core.about import about
+    from factaudit.audit.input_description import describe_audit_inputs
 
     judged, stored = both
-    claims, evaluators = about(judged, judged.evaluators, {})
-    told = stored.about()
+    claims, evaluators = describe_audit_inputs(judged, judged.evaluators, {})
+    told = stored.describe_tables()
     without = [{key: value for key, value in row.items() if key != "task"} for row in claims]
     assert [{key: value for key, value in row.items() if key != "task"} for row in told[0]] == without
     for mine, row in zip(told[1], evaluators, strict=True):
@@ -205,9 +224,9 @@ def test_what_is_said_of_the_tables_is_the_same(both):
 def test_a_response_whose_claims_are_in_several_groups_is_refused_by_both(both):
     for each in both:
         with pytest.raises(UsageError, match="claims of one response differ in task: use levels"):
-            each.group("response", ("task",))
+            each.make_groups("response", ("task",))
         with pytest.raises(UsageError, match="no column 'colour'"):
-            each.group("claim", ("colour",))
+            each.make_groups("claim", ("colour",))
 
 
 WRONG = [
@@ -239,9 +258,9 @@ def test_what_is_wrong_is_said_with_table_column_and_row(tmp_path, table, change
     for column, value in change.items():
         tables[table].loc[2, column] = value
     found = written(tmp_path, tables["claims"], tables["verdicts"])
-    engine = found.engine(tmp_path)
+    engine = found.open_engine(tmp_path)
     with pytest.raises(InputError) as raised:
-        prepare(engine, found)
+        join_source_tables(engine, found)
     engine.close()
     assert message in str(raised.value)
     assert str(raised.value).startswith(str(tmp_path / table))
@@ -251,9 +270,9 @@ def test_what_is_wrong_is_said_with_table_column_and_row(tmp_path, table, change
 def test_a_column_that_engines_quote_differently_is_refused(tmp_path, column):
     claims = pd.DataFrame({"claim_id": ["c1"], "dataset": "d", "label": [1.0], column: "v"})
     found = written(tmp_path, claims, pd.DataFrame({"claim_id": ["c1"], "evaluator": "e", "score": [0.1]}))
-    engine = found.engine(tmp_path)
+    engine = found.open_engine(tmp_path)
     with pytest.raises(InputError, match="expected a name of letters, digits and underscores to group by"):
-        prepare(engine, found, [column])
+        join_source_tables(engine, found, [column])
     engine.close()
 
 
@@ -309,14 +328,16 @@ def test_what_cannot_be_done_past_memory_is_refused_by_name(tmp_path):
         Experiment(**files, tables="duckdb:///x.db?claims=a&verdicts=b")
     for address in ("duckdb:///x.db?claims=a", "postgres:///x?claims=a&verdicts=b", "duckdb:///?claims=a&verdicts=b"):
         with pytest.raises(UsageError, match="expected duckdb:///path"):
-            source.of_address(address)
+            source_tables.parse_sql_database_address(address)
     with pytest.raises(InputError, match=r"no such file"):
-        source.of_address("duckdb:///nowhere.db?claims=a&verdicts=b").engine(tmp_path)
+        source_tables.parse_sql_database_address("duckdb:///nowhere.db?claims=a&verdicts=b").open_engine(tmp_path)
     (tmp_path / "no.db").write_text("no database, but a text that is long enough to be told from one")
     with pytest.raises(InputError, match="not a DuckDB database"):
-        source.of_address(f"duckdb:///{tmp_path}/no.db?claims=a&verdicts=b").engine(tmp_path)
+        source_tables.parse_sql_database_address(f"duckdb:///{tmp_path}/no.db?claims=a&verdicts=b").open_engine(
+            tmp_path
+        )
     with pytest.raises(InputError, match="expected Parquet"):
-        source.of_files([__file__], [__file__])
+        source_tables.find_parquet_tables_for_sql([__file__], [__file__])
 
 
 def test_many_verdicts_are_read_by_queries_unless_somebody_says_otherwise(tmp_path, monkeypatch):
@@ -324,18 +345,23 @@ def test_many_verdicts_are_read_by_queries_unless_somebody_says_otherwise(tmp_pa
     written(tmp_path, claims, verdicts)
     files = [str(tmp_path / "claims.parquet")], [str(tmp_path / "verdicts-1.parquet")]
     said: list[str] = []
-    assert source.chosen(None, *files, None, False, said.append) is None
-    monkeypatch.setattr(source, "MANY", 10)
-    assert source.chosen(None, *files, None, False, said.append) == source.of_files(*files)
+    assert source_tables.choose_sql_source_tables(None, *files, None, False, said.append) is None
+    monkeypatch.setattr(source_tables, "MAX_VERDICTS_IN_MEMORY", 10)
+    assert source_tables.choose_sql_source_tables(
+        None, *files, None, False, said.append
+    ) == source_tables.find_parquet_tables_for_sql(*files)
     assert "more than 10: read by DuckDB" in said[0]
-    assert source.chosen(None, *files, None, True, said.append) is None
-    assert source.chosen(None, files[0], [str(tmp_path / "x.csv")], None, False, said.append) is None
+    assert source_tables.choose_sql_source_tables(None, *files, None, True, said.append) is None
+    assert (
+        source_tables.choose_sql_source_tables(None, files[0], [str(tmp_path / "x.csv")], None, False, said.append)
+        is None
+    )
 
 
 def test_too_many_clusters_to_resample_are_refused_with_what_to_do(both, monkeypatch):
-    monkeypatch.setattr("factaudit.sql.stored._LARGEST", 10)
+    monkeypatch.setattr("factaudit.sql.sql_tallies._MAX_CLUSTER_NUMBERS", 10)
     with pytest.raises(FactauditError, match="are too many to resample in memory: leave the audit out, or"):
-        computable()["ranking"].compute(both[1], intervals=Intervals(10))
+        list_computable_audits()["ranking"].compute(both[1], intervals=ClusterBootstrap(10))
 
 
 @pytest.mark.slow
@@ -346,23 +372,23 @@ def test_spark_gives_what_arrays_give_by_the_same_queries(tmp_path):
         pytest.skip("needs Java")
     claims, verdicts = messy(5, 200)
     known = validate_claims(claims)
-    judged = Judged.join(known, validate_verdicts(verdicts, claims=known))
+    judged = Judgements.join(known, validate_verdicts(verdicts, claims=known))
     written(tmp_path, claims, verdicts)
     builder = sessions.SparkSession.builder.master("local[1]").config("spark.sql.shuffle.partitions", 1)
     session = builder.config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1").getOrCreate()
     try:
         for name in ("claims", "verdicts"):
             session.read.parquet(str(tmp_path / f"{name}*.parquet")).createOrReplaceTempView(f"my_{name}")
-        engine = Spark(session, tmp_path / "kept")
-        tables = source.Tables("my_claims", "my_verdicts", "my_claims", "my_verdicts", ())
-        stored = Stored(engine, prepare(engine, tables, scores=True))
+        engine = SparkEngine(session, tmp_path / "kept")
+        tables = source_tables.SourceTables("my_claims", "my_verdicts", "my_claims", "my_verdicts", ())
+        stored = SqlTallies(engine, join_source_tables(engine, tables, with_scores=True))
         for name in ("rates", "quantification", "consistency", "adjusted_bias"):
-            compute = computable()[name].compute
+            compute = list_computable_audits()[name].compute
             options = {"levels": ["claim"]} if name == "adjusted_bias" else {}  # each query takes Spark a second
-            expected = compute(judged, **options, intervals=Intervals(50))
-            assert compute(stored, **options, intervals=Intervals(50)) == expected
+            expected = compute(judged, **options, intervals=ClusterBootstrap(50))
+            assert compute(stored, **options, intervals=ClusterBootstrap(50)) == expected
         with pytest.raises(InputError, match="cannot be read"):
-            engine.columns("nothing")
+            engine.read_column_kinds("nothing")
         engine.close()
     finally:
         session.stop()

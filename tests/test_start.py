@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 from factaudit.cli import cli
 from factaudit.errors import UsageError
-from factaudit.experiment import load, run
-from factaudit.start.schema import experiment_schema
+from factaudit.experiment import read_experiment, run
+from factaudit.start.experiment_schema import make_experiment_schema
 
 
 def invoke(*arguments: object) -> str:
@@ -57,7 +57,7 @@ def test_init_of_claims_alone_names_evaluators_that_run(tmp_path):
     out = tmp_path / "mine.yaml"
     invoke("init", claims, "--out", out)
     assert "mapping" not in yaml.safe_load(out.read_text(encoding="utf-8"))
-    assert load(out).evaluators == ["rouge2", "always-yes"]
+    assert read_experiment(out).evaluators == ["rouge2", "always-yes"]
     with pytest.raises(UsageError, match="there already"):
         invoke("init", claims, "--out", out)
 
@@ -67,7 +67,7 @@ def test_init_without_files_writes_a_blank_that_runs_and_whose_comments_are_vali
     out = answers.parent / "blank.yaml"
     assert "name your files in it" in invoke("init", "--out", out)
     text = out.read_text(encoding="utf-8")
-    schema = experiment_schema()
+    schema = make_experiment_schema()
     jsonschema.validate(yaml.safe_load(text), schema)
     commented = re.findall(r"^# ([a-z_]+:.*\n(?:#   .*\n)*)", text, re.MULTILINE)
     blocks = [yaml.safe_load(re.sub(r"^# ?", "", block, flags=re.MULTILINE)) for block in commented]
@@ -90,12 +90,12 @@ def test_init_of_a_table_of_counts(tmp_path):
     counts = tmp_path / "board.csv"
     counts.write_text("dataset,system,evaluator,n,labelled_errors,predicted_errors\nd,a,e,10,2,3\nd,b,e,10,4,3\n")
     invoke("init", counts, "--out", tmp_path / "mine.yaml")
-    assert load(tmp_path / "mine.yaml").counts == str(counts.resolve())
+    assert read_experiment(tmp_path / "mine.yaml").counts == str(counts.resolve())
 
 
 @pytest.mark.slow
 def test_the_schema_takes_every_experiment_that_ships(root):
-    schema = json.loads(invoke("schema"))
+    schema = json.loads(invoke("init", "--schema"))
     jsonschema.Draft202012Validator.check_schema(schema)
     found = sorted([*(root / "experiments").glob("*.yaml"), *(root / "factaudit/start/demo").glob("*.yaml")])
     assert len(found) > 8
@@ -117,12 +117,12 @@ def test_the_schema_takes_every_experiment_that_ships(root):
 )
 def test_the_schema_refuses_what_the_readers_refuse(wrong):
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(wrong, experiment_schema())
+        jsonschema.validate(wrong, make_experiment_schema())
 
 
 def test_the_demo_is_the_experiment_of_make_audit(root):
     assert "factaudit demo --out runs/ragtruth" in (root / "Makefile").read_text(encoding="utf-8")
-    load(root / "factaudit" / "start" / "demo" / "ragtruth.yaml")
+    read_experiment(root / "factaudit" / "start" / "demo" / "ragtruth.yaml")
 
 
 def test_nothing_is_a_link(root):

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.surface import surface_bias, surface_trend
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.surface_bias import compute_surface_bias, compute_surface_trend
 from factaudit.errors import UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 
 WORDS = [f"w{n}" for n in range(11)]
@@ -25,7 +25,7 @@ def claim_of(shared: int) -> str:
     return " ".join([*WORDS[: shared + 1], *(f"x{n}" for n in range(10 - shared))])
 
 
-def judged(rows: list[dict[str, Any]], order: np.ndarray | None = None) -> Judged:
+def judged(rows: list[dict[str, Any]], order: np.ndarray | None = None) -> Judgements:
     """Rows of claims; what each evaluator predicts is in the key of its name (None = unscored)."""
     table = pd.DataFrame([{"dataset": "d", "doc": DOC, **row} for row in rows])
     table["claim_id"] = [f"c{n}" for n in range(len(rows))]
@@ -36,7 +36,7 @@ def judged(rows: list[dict[str, Any]], order: np.ndarray | None = None) -> Judge
         part["status"] = np.where(part["prediction"].isna(), "error", "ok")
         verdicts.append(part)
     claims = validate_claims(table.drop(columns=evaluators).iloc[order if order is not None else slice(None)])
-    return Judged.join(claims, validate_verdicts(pd.concat(verdicts)))
+    return Judgements.join(claims, validate_verdicts(pd.concat(verdicts)))
 
 
 def random_rows(seed: int, n: int = 300, unscored: float = 0.0) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ def test_bins_by_hand() -> None:
         for shared in range(10)
         for label in (0, 1)
     ]
-    found = surface_bias(judged(rows))
+    found = compute_surface_bias(judged(rows))
     assert [row["bin"] for row in found] == [1, 2, 3, 4, 5]
     assert [row["r2_high"] for row in found] == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9])
     assert [row["r2_low"] for row in found] == pytest.approx([0.0, 0.1, 0.3, 0.5, 0.7])
@@ -78,7 +78,7 @@ def test_bins_by_hand() -> None:
     assert [row["tpr"] for row in found] == [0, 0, 0.5, 1, 1]
     assert [row["tnr"] for row in found] == [1, 1, 0.5, 0, 0]
     assert all(row["reason"] is None and row["task"] == "qa" and row["evaluator"] == "e" for row in found)
-    slopes = {row["rate"]: row["slope"] for row in surface_trend(judged(rows))}
+    slopes = {row["rate"]: row["slope"] for row in compute_surface_trend(judged(rows))}
     # Slope of the step (0 x 5, 1 x 5) on 0, 0.1, ..., 0.9: (sum of centred x at the ones) / (sum of squares).
     assert slopes == {"tpr": pytest.approx(1.25 / 0.825), "tnr": pytest.approx(-1.25 / 0.825)}
 
@@ -86,7 +86,7 @@ def test_bins_by_hand() -> None:
 def test_ties_leave_a_bin_without_claims_and_say_why() -> None:
     # Seven of ten claims share nothing: the first three bins have the same edges.
     rows = [{"claim": claim_of(shared), "label": 1, "e": 1} for shared in [0] * 7 + [3, 6, 9]]
-    found = surface_bias(judged(rows))
+    found = compute_surface_bias(judged(rows))
     assert [row["n"] for row in found] == [7, 0, 0, 1, 2]
     for row in found[1:3]:
         assert (row["r2_low"], row["r2_high"]) == (0, 0)
@@ -98,9 +98,9 @@ def test_ties_leave_a_bin_without_claims_and_say_why() -> None:
 
 
 def test_few_claims_fill_few_bins() -> None:
-    found = surface_bias(judged([{"claim": claim_of(5), "label": 1, "e": 1}]))
+    found = compute_surface_bias(judged([{"claim": claim_of(5), "label": 1, "e": 1}]))
     assert [row["n"] for row in found] == [1, 0, 0, 0, 0]
-    found = surface_bias(judged([{"claim": claim_of(s), "label": 1, "e": 1} for s in (1, 5, 9)]), bins=3)
+    found = compute_surface_bias(judged([{"claim": claim_of(s), "label": 1, "e": 1} for s in (1, 5, 9)]), bins=3)
     assert [row["n"] for row in found] == [1, 1, 1]
 
 
@@ -108,7 +108,7 @@ def test_tasks_are_binned_apart_and_a_dataset_stands_for_a_missing_task() -> Non
     rows = [{"claim": claim_of(s), "label": 1, "e": 1, "task": "qa", "dataset": "d1"} for s in range(5)]
     rows += [{"claim": claim_of(s + 5), "label": 1, "e": 1, "task": "qa", "dataset": "d2"} for s in range(5)]
     rows += [{"claim": claim_of(s), "label": 1, "e": 1, "task": None, "dataset": "d3"} for s in range(5)]
-    found = surface_bias(judged(rows))
+    found = compute_surface_bias(judged(rows))
     assert [row["task"] for row in found] == ["d3"] * 5 + ["qa"] * 5
     assert [row["n"] for row in found] == [1] * 5 + [2] * 5
     assert [row["r2_high"] for row in found[5:]] == pytest.approx([0.1, 0.3, 0.5, 0.7, 0.9])
@@ -119,28 +119,28 @@ def test_claims_without_overlap_are_counted() -> None:
     rows += [{"claim": "word", "label": 0, "e": 1}, {"claim": "two words", "label": 1, "doc": None, "e": 1}]
     rows += [{"claim": "not labelled", "label": None, "e": 1}]
     data = judged(rows)
-    assert {row["n_no_r2"] for row in surface_bias(data)} == {2}
-    assert sum(row["n"] for row in surface_bias(data)) == 5
-    assert {row["rate"]: row["n_no_r2"] for row in surface_trend(data)} == {"tpr": 1, "tnr": 1}
+    assert {row["n_no_r2"] for row in compute_surface_bias(data)} == {2}
+    assert sum(row["n"] for row in compute_surface_bias(data)) == 5
+    assert {row["rate"]: row["n_no_r2"] for row in compute_surface_trend(data)} == {"tpr": 1, "tnr": 1}
 
 
 def test_no_text_gives_no_figure_but_a_reason() -> None:
     data = judged([{"claim": "a claim", "label": label, "doc": None, "e": 1} for label in (0, 1)])
-    for row in surface_bias(data, intervals=Intervals(replicates=20)):
+    for row in compute_surface_bias(data, intervals=ClusterBootstrap(replicates=20)):
         assert row["n"] == 0
         figures = [value for key, value in row.items() if key.startswith(("tpr", "tnr", "r2"))]
         assert figures == [None] * len(figures)
         assert row["reason"] == "no labelled claim of this task has a document and at least two tokens"
-    for row in surface_trend(data, intervals=Intervals(replicates=20)):
+    for row in compute_surface_trend(data, intervals=ClusterBootstrap(replicates=20)):
         assert (row["n"], row["slope"], row["slope_low"], row["slope_min"]) == (0, None, None, None)
         assert "with a ROUGE-2 precision is scored" in row["reason"]
 
 
 def test_a_slope_needs_two_overlaps() -> None:
     same = [{"claim": claim_of(5), "label": 1, "e": e} for e in (0, 1, 1)]
-    (row,) = [row for row in surface_trend(judged(same)) if row["rate"] == "tpr"]
+    (row,) = [row for row in compute_surface_trend(judged(same)) if row["rate"] == "tpr"]
     assert (row["n"], row["slope"], row["reason"]) == (3, None, "all claims have the same ROUGE-2 precision")
-    (row,) = [row for row in surface_trend(judged(same[:1])) if row["rate"] == "tpr"]
+    (row,) = [row for row in compute_surface_trend(judged(same[:1])) if row["rate"] == "tpr"]
     assert (row["slope"], row["reason"]) == (None, "a single claim has no slope")
 
 
@@ -148,7 +148,7 @@ def test_trend_equals_statsmodels() -> None:
     rows = random_rows(1)
     table = pd.DataFrame(rows)
     table["x"] = table["claim"].map(lambda text: sum(w in WORDS for w in text.split()) / 10 - 0.1)
-    for row in surface_trend(judged(rows), intervals=Intervals(replicates=1000, seed=3)):
+    for row in compute_surface_trend(judged(rows), intervals=ClusterBootstrap(replicates=1000, seed=3)):
         label = {"tpr": 1, "tnr": 0}[row["rate"]]
         part = table[(table["task"] == row["task"]) & (table["label"] == label)]
         fit = sm.OLS(part["e"] == label, sm.add_constant(part["x"])).fit(
@@ -166,15 +166,15 @@ def test_bounds_are_what_the_missing_predictions_could_make() -> None:
     overlaps = [0, 1, 3, 4, 6, 8, 9]
     says = [0, None, 1, None, 0, 1, None]
     rows = [{"claim": claim_of(s), "label": 1, "e": e} for s, e in zip(overlaps, says, strict=True)]
-    (row,) = [row for row in surface_trend(judged(rows)) if row["rate"] == "tpr"]
-    bins = surface_bias(judged(rows), bins=2)
+    (row,) = [row for row in compute_surface_trend(judged(rows)) if row["rate"] == "tpr"]
+    bins = compute_surface_bias(judged(rows), bins=2)
     assert (row["n"], row["n_unscored"]) == (4, 3)
     slopes, rates = [], []
     for filled in product((0, 1), repeat=3):
         rest = iter(filled)
         whole = [r | {"e": next(rest) if r["e"] is None else r["e"]} for r in rows]
-        slopes.append(next(r["slope"] for r in surface_trend(judged(whole)) if r["rate"] == "tpr"))
-        rates.append([r["tpr"] for r in surface_bias(judged(whole), bins=2)])
+        slopes.append(next(r["slope"] for r in compute_surface_trend(judged(whole)) if r["rate"] == "tpr"))
+        rates.append([r["tpr"] for r in compute_surface_bias(judged(whole), bins=2)])
     assert (row["slope_min"], row["slope_max"]) == pytest.approx((min(slopes), max(slopes)))
     assert [r["tpr_min"] for r in bins] == pytest.approx(np.min(rates, axis=0))
     assert [r["tpr_max"] for r in bins] == pytest.approx(np.max(rates, axis=0))
@@ -183,11 +183,13 @@ def test_bounds_are_what_the_missing_predictions_could_make() -> None:
 
 def test_an_unscored_claim_changes_no_rate() -> None:
     rows = random_rows(2, n=100)
-    whole = surface_trend(judged(rows))
-    more = surface_trend(judged([*rows, {**rows[0], "e": None, "claim": claim_of(7)}]))
+    whole = compute_surface_trend(judged(rows))
+    more = compute_surface_trend(judged([*rows, {**rows[0], "e": None, "claim": claim_of(7)}]))
     assert [row["slope"] for row in whole] == [row["slope"] for row in more]
     assert sum(row["n_unscored"] for row in more) == 1
-    nobody = surface_bias(judged([row | {"e": None} for row in rows]), intervals=Intervals(replicates=20))
+    nobody = compute_surface_bias(
+        judged([row | {"e": None} for row in rows]), intervals=ClusterBootstrap(replicates=20)
+    )
     assert all((row["n"], row["tpr"], row["tpr_low"]) == (0, None, None) for row in nobody)
     assert all(row["tpr_min"] == 0 and row["tpr_max"] == 1 for row in nobody if row["reason"].startswith("tpr"))
 
@@ -196,25 +198,25 @@ def test_the_order_of_rows_does_not_matter() -> None:
     rows = random_rows(3, n=120, unscored=0.1)
     order = np.random.default_rng(0).permutation(len(rows))
     one, other = judged(rows), judged(rows, order)
-    intervals = Intervals(replicates=50, seed=1)
-    assert surface_bias(one, intervals=intervals) == surface_bias(other, intervals=intervals)
-    assert surface_trend(one, intervals=intervals) == surface_trend(other, intervals=intervals)
+    intervals = ClusterBootstrap(replicates=50, seed=1)
+    assert compute_surface_bias(one, intervals=intervals) == compute_surface_bias(other, intervals=intervals)
+    assert compute_surface_trend(one, intervals=intervals) == compute_surface_trend(other, intervals=intervals)
 
 
 def test_intervals_hold_the_rate_and_are_reproducible() -> None:
     data = judged(random_rows(4))
-    first = surface_bias(data, intervals=Intervals(replicates=300, seed=5))
-    assert first == surface_bias(data, intervals=Intervals(replicates=300, seed=5))
-    assert first == surface_bias(data, intervals=Intervals(replicates=3, seed=6)), "nothing is drawn"
+    first = compute_surface_bias(data, intervals=ClusterBootstrap(replicates=300, seed=5))
+    assert first == compute_surface_bias(data, intervals=ClusterBootstrap(replicates=300, seed=5))
+    assert first == compute_surface_bias(data, intervals=ClusterBootstrap(replicates=3, seed=6)), "nothing is drawn"
     for row in first:
         assert row["tpr_low"] <= row["tpr"] <= row["tpr_high"]
         assert row["tnr_low"] <= row["tnr"] <= row["tnr_high"]
     without = [
         {key: row[key] for key in row if not key.endswith(("nr_low", "nr_high", "pr_low", "pr_high"))} for row in first
     ]
-    assert without == surface_bias(data)
+    assert without == compute_surface_bias(data)
 
 
 def test_a_bin_is_at_least_one() -> None:
     with pytest.raises(UsageError, match="at least 1 bin, found 0"):
-        surface_bias(judged([{"claim": "a b", "label": 1, "e": 1}]), bins=0)
+        compute_surface_bias(judged([{"claim": "a b", "label": 1, "e": 1}]), bins=0)

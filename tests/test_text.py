@@ -14,12 +14,12 @@ from rouge_score.rouge_scorer import RougeScorer
 from rouge_score.tokenizers import DefaultTokenizer
 
 from factaudit.errors import UsageError
-from factaudit.text import overlap
-from factaudit.text.chunks import chunk, words
-from factaudit.text.overlap import r2_diff, r2_diffs, rouge2_precision
-from factaudit.text.printable import without_secrets
-from factaudit.text.sentences import sentence_spans, split_sentences
-from factaudit.text.tokens import rouge_text
+from factaudit.text import rouge_overlap
+from factaudit.text.chunks import count_words, split_into_chunks
+from factaudit.text.display_text import mask_secrets_in_text
+from factaudit.text.rouge_overlap import rouge2_chunk_differences, rouge2_precision
+from factaudit.text.rouge_tokens import normalise_rouge_text
+from factaudit.text.sentences import find_sentence_spans, split_sentences
 
 SCORER = RougeScorer(["rouge2"], use_stemmer=False)
 TOKENIZER = DefaultTokenizer(use_stemmer=False)
@@ -45,7 +45,7 @@ def expected_diff(claim: str, doc: str | None, size: int) -> float:
     whole = expected_precision(claim, doc)
     if doc is None or whole != whole:
         return float("nan")
-    return whole - max((expected_precision(claim, part) for part in chunk(doc, size)), default=0.0)
+    return whole - max((expected_precision(claim, part) for part in split_into_chunks(doc, size)), default=0.0)
 
 
 # ------------------------------------------------------------------------------------------------------ sentences
@@ -65,7 +65,7 @@ def test_sentences_are_those_of_punkt() -> None:
 
 @given(TEXT)
 def test_sentences_lose_only_white_space(text: str) -> None:
-    spans = sentence_spans(text)
+    spans = find_sentence_spans(text)
     assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(text.split())
     assert all(text[start:end].strip() for start, end in spans)
     assert [text[start:end] for start, end in spans] == split_sentences(text)
@@ -77,37 +77,37 @@ def test_sentences_lose_only_white_space(text: str) -> None:
 @given(TEXT)
 @example("\u212aelvin \u0130stanbul ΣΑΣ \ud800 ﬁ ½ ²")
 def test_tokens_are_those_of_rouge_score(text: str) -> None:
-    assert [token.decode() for token in rouge_text(text).split()] == TOKENIZER.tokenize(text)
+    assert [token.decode() for token in normalise_rouge_text(text).split()] == TOKENIZER.tokenize(text)
 
 
 def test_tokens_of_every_character() -> None:
     # Each between two letters, so that it shows whether it separates them.
     text = " ".join(f"a{chr(code)}b" for code in range(sys.maxunicode + 1))
-    assert [token.decode() for token in rouge_text(text).split()] == TOKENIZER.tokenize(text)
+    assert [token.decode() for token in normalise_rouge_text(text).split()] == TOKENIZER.tokenize(text)
 
 
 # --------------------------------------------------------------------------------------------------------- chunks
 
 
 def test_chunks_take_as_many_sentences_as_fit() -> None:
-    text = "One two three. Four five. Six seven eight nine.  Ten."
-    assert chunk(text, 5) == ["One two three. Four five.", "Six seven eight nine.  Ten."]
-    assert chunk(text, 4) == ["One two three.", "Four five.", "Six seven eight nine.", "Ten."]
-    assert chunk(text, 100) == [text]
-    assert chunk("", 5) == chunk(" \n ", 5) == []
+    text = "One two three. Four five. Six seven eight confusion_counts.  Ten."
+    assert split_into_chunks(text, 5) == ["One two three. Four five.", "Six seven eight confusion_counts.  Ten."]
+    assert split_into_chunks(text, 4) == ["One two three.", "Four five.", "Six seven eight confusion_counts.", "Ten."]
+    assert split_into_chunks(text, 100) == [text]
+    assert split_into_chunks("", 5) == split_into_chunks(" \n ", 5) == []
 
 
 def test_a_sentence_longer_than_a_chunk_is_split() -> None:
-    assert chunk("The old cat sat there all day. It was grey.", 3) == [
+    assert split_into_chunks("The old cat sat there all day. It was grey.", 3) == [
         "The old cat",
         "sat there all",
         "day.",
         "It was grey.",
     ]
     # What is left of it takes the next sentences along.
-    assert chunk("The old cat sat. It purred.", 3) == ["The old cat", "sat. It purred."]
+    assert split_into_chunks("The old cat sat. It purred.", 3) == ["The old cat", "sat. It purred."]
     # At line breaks where there are any, else between words.
-    assert chunk("Title of it\nsome more words here and there", 5) == [
+    assert split_into_chunks("Title of it\nsome more words here and there", 5) == [
         "Title of it",
         "some more words here and",
         "there",
@@ -115,24 +115,30 @@ def test_a_sentence_longer_than_a_chunk_is_split() -> None:
 
 
 def test_a_word_longer_than_a_chunk_is_split_beside_letters_and_digits() -> None:
-    assert chunk("世界你好", 3, count=len) == ["世界你", "好"]
-    assert chunk("well-known", 5, count=len) == ["well-", "known"]
+    assert split_into_chunks("世界你好", 3, count_tokens=len) == ["世界你", "好"]
+    assert split_into_chunks("well-known", 5, count_tokens=len) == ["well-", "known"]
     # ... but not between them: the words of ROUGE stay whole.
-    assert chunk("international x", 5, count=len) == ["international", "x"]
+    assert split_into_chunks("international x", 5, count_tokens=len) == ["international", "x"]
 
 
 def test_a_chunk_holds_at_least_one_token() -> None:
     with pytest.raises(UsageError, match="at least 1 token, found size 0"):
-        chunk("a", 0)
+        split_into_chunks("a", 0)
 
 
-@given(TEXT, SIZE, st.sampled_from([words, len, lambda text: len(rouge_text(text).split()) + text.count("."), None]))
+@given(
+    TEXT,
+    SIZE,
+    st.sampled_from([count_words, len, lambda text: len(normalise_rouge_text(text).split()) + text.count("."), None]),
+)
 def test_chunks_hold_the_document_and_keep_their_size(text: str, size: int, count: object) -> None:
     counter = count if callable(count) else lambda part: sum(1 + len(word) // 3 for word in part.split())
-    chunks = chunk(text, size, counter)
+    chunks = split_into_chunks(text, size, counter)
     assert all(part.strip() for part in chunks)
     assert "".join("".join(part.split()) for part in chunks) == "".join(text.split())
-    assert [token for part in chunks for token in rouge_text(part).split()] == rouge_text(text).split()
+    assert [token for part in chunks for token in normalise_rouge_text(part).split()] == normalise_rouge_text(
+        text
+    ).split()
     for part in chunks:
         assert counter(part) <= size or part.isalnum()
 
@@ -140,25 +146,25 @@ def test_chunks_hold_the_document_and_keep_their_size(text: str, size: int, coun
 @given(PROSE, SIZE)
 def test_chunks_end_where_sentences_do(text: str, size: int) -> None:
     """What is read of the end of a chunk gives the sentences of the whole: each cut is the last that is possible."""
-    sentence_ends = [end for _, end in sentence_spans(text)]
+    sentence_ends = [end for _, end in find_sentence_spans(text)]
     start = 0
-    for part in chunk(text, size):
+    for part in split_into_chunks(text, size):
         start = text.index(part, start)
         end = start + len(part)
-        possible = [stop for stop in sentence_ends if start < stop and words(text[start:stop]) <= size]
+        possible = [stop for stop in sentence_ends if start < stop and count_words(text[start:stop]) <= size]
         if text[end:].strip():
-            assert end == possible[-1] if possible else words(part) <= size
+            assert end == possible[-1] if possible else count_words(part) <= size
         start = end
 
 
 def test_chunks_of_long_documents_end_where_sentences_do(shared: Path) -> None:
     for doc in wice(shared)[1][:60]:
-        sentence_ends = [end for _, end in sentence_spans(doc)]
+        sentence_ends = [end for _, end in find_sentence_spans(doc)]
         start = 0
-        for part in chunk(doc, 100):
+        for part in split_into_chunks(doc, 100):
             start = doc.index(part, start)
             end = start + len(part)
-            possible = [stop for stop in sentence_ends if start < stop and words(doc[start:stop]) <= 100]
+            possible = [stop for stop in sentence_ends if start < stop and count_words(doc[start:stop]) <= 100]
             assert not doc[end:].strip() or not possible or end == possible[-1]
             start = end
 
@@ -178,8 +184,10 @@ def test_diff_by_hand() -> None:
     doc = "The cat sat. A dog ran."
     claims = ["the cat sat", "cat sat a dog ran", "cat", "red fish"]
     # The second claim has 4 bigrams, all in the document; its halves have 1 and 2.
-    assert r2_diff(claims, [doc] * 4, size=3) == pytest.approx([0, 0.5, np.nan, 0], nan_ok=True)
-    assert r2_diff(["the cat", "the cat"], ["", None]) == pytest.approx([0, np.nan], nan_ok=True)
+    assert rouge2_chunk_differences(claims, [doc] * 4, [3])[0] == pytest.approx([0, 0.5, np.nan, 0], nan_ok=True)
+    assert rouge2_chunk_differences(["the cat", "the cat"], ["", None], [500])[0] == pytest.approx(
+        [0, np.nan], nan_ok=True
+    )
 
 
 def test_each_claim_has_a_document() -> None:
@@ -201,18 +209,18 @@ def test_however_texts_are_read_together_and_told_apart(monkeypatch: pytest.Monk
     random = np.random.default_rng(0)
     docs = [" ".join(random.choice([*"abc", "a. "], 60)) for _ in range(12)] * 3
     claims = [" ".join(random.choice([*"abcd"], 9)) for _ in docs]
-    precision, differences = rouge2_precision(claims, docs), r2_diffs(claims, docs, (5, 20))
-    np.testing.assert_array_equal(differences, [r2_diff(claims, docs, size) for size in (5, 20)])
+    precision, differences = rouge2_precision(claims, docs), rouge2_chunk_differences(claims, docs, (5, 20))
+    np.testing.assert_array_equal(differences, [rouge2_chunk_differences(claims, docs, [size])[0] for size in (5, 20)])
     assert len(set(precision)) > 5
     assert (differences[0] > differences[1]).any()
     for block in (1, 500):
-        monkeypatch.setattr(overlap, "BLOCK", block)
+        monkeypatch.setattr(rouge_overlap, "BLOCK_CHARACTERS", block)
         np.testing.assert_array_equal(rouge2_precision(claims, docs), precision)
-        np.testing.assert_array_equal(r2_diffs(claims, docs, (5, 20)), differences)
+        np.testing.assert_array_equal(rouge2_chunk_differences(claims, docs, (5, 20)), differences)
     # Where two bigrams of claims have the same code, others are tried; where one of a document has, it isn't taken.
-    codes = overlap._codes
+    codes = rouge_overlap._hash_rouge_bigrams
     few = lambda words, doc, seed: codes(words, doc, seed) >> np.uint64((60, 40)[min(seed, 1)])  # noqa: E731
-    monkeypatch.setattr(overlap, "_codes", few)
+    monkeypatch.setattr(rouge_overlap, "_hash_rouge_bigrams", few)
     np.testing.assert_array_equal(rouge2_precision(claims, docs), precision)
 
 
@@ -229,7 +237,7 @@ def test_precision_equals_rouge_score(pairs: list[tuple[str, str | None]], commo
 def test_diff_equals_rouge_score_and_is_never_negative(claims: list[str], doc: str, size: int) -> None:
     claims = [*claims, *split_sentences(doc)[:2]]
     docs = [doc] * len(claims)
-    found = r2_diff(claims, docs, size)
+    (found,) = rouge2_chunk_differences(claims, docs, [size])
     expected = [expected_diff(claim, doc, size) for claim in claims]
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
     assert np.all(found[~np.isnan(found)] >= 0)
@@ -263,7 +271,7 @@ def test_overlap_equals_rouge_score_on_real_text(source, shared: Path) -> None: 
     claims, docs = claims[:: len(claims) // 300], docs[:: len(claims) // 300]
     precision = rouge2_precision(claims, docs)
     np.testing.assert_allclose(precision, list(map(expected_precision, claims, docs)), rtol=0, atol=1e-12)
-    difference = r2_diff(claims, docs)
+    (difference,) = rouge2_chunk_differences(claims, docs, [500])
     expected = [expected_diff(claim, doc, 500) for claim, doc in zip(claims, docs, strict=True)]
     np.testing.assert_allclose(difference, expected, rtol=0, atol=1e-12)
     assert np.nanmin(difference) >= 0
@@ -273,6 +281,6 @@ def test_overlap_equals_rouge_score_on_real_text(source, shared: Path) -> None: 
 
 def test_a_key_is_not_shown_and_the_name_of_a_model_is() -> None:
     for key in ("hf_AbCdEfGhIjKlMnOpQrSt", "sk-proj-0123456789abcdef", "gsk_0123456789abcdef"):
-        assert without_secrets(f"with {key}, it said") == "with ***, it said"
+        assert mask_secrets_in_text(f"with {key}, it said") == "with ***, it said"
     name = "bioqa-Llama-2-13b-chat-hf-gtr-no-ambig-shot2-ndoc5-42.json"
-    assert without_secrets(name) == name
+    assert mask_secrets_in_text(name) == name

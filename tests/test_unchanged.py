@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from report_results import make_results
 
-from factaudit import experiment, unchanged
+from factaudit import experiment, run_reuse
 from factaudit.evaluators.base import Verdict
 from factaudit.experiment import Experiment
-from factaudit.report.plots import saving
+from factaudit.report.plots import figure_files
 from factaudit.results import Results
-from factaudit.unchanged import finish, refresh
+from factaudit.run_reuse import refresh_report_of_reused_run, write_run_results_and_report
 
 
 def test_what_is_rendered_is_not_rendered_again(tmp_path, monkeypatch):
@@ -25,29 +25,29 @@ def test_what_is_rendered_is_not_rendered_again(tmp_path, monkeypatch):
         rendered.append(folder)
         return render(folder, **options)
 
-    render = unchanged.render
-    monkeypatch.setattr(unchanged, "render", counting)
+    render = run_reuse.render_report
+    monkeypatch.setattr(run_reuse, "render_report", counting)
     about = {"title": "t", "factaudit": "0", "seed": 0, "replicates": 0, "claims": [], "evaluators": [], "inputs": []}
     results = Results("s", about, {"one": [{"n": 1}], "two": [{"n": 2}]})
-    finish(tmp_path, results)
-    finish(tmp_path, results)
+    write_run_results_and_report(tmp_path, results)
+    write_run_results_and_report(tmp_path, results)
     assert len(rendered) == 1
     before = (tmp_path / "report.html").read_bytes()
     (tmp_path / "report.html").write_text("damaged")
-    finish(tmp_path, results)
+    write_run_results_and_report(tmp_path, results)
     assert len(rendered) == 2
     assert (tmp_path / "report.html").read_bytes() == before
     (tmp_path / "tables" / "two.csv").unlink()
-    finish(tmp_path, results)
+    write_run_results_and_report(tmp_path, results)
     assert (tmp_path / "tables" / "two.csv").is_file()
     (tmp_path / "claims.parquet").write_bytes(b"other claims")
-    finish(tmp_path, results)
+    write_run_results_and_report(tmp_path, results)
     assert len(rendered) == 4
-    finish(tmp_path, replace(results, audits={"one": [{"n": 2}]}))
+    write_run_results_and_report(tmp_path, replace(results, audits={"one": [{"n": 2}]}))
     assert len(rendered) == 5
     assert not (tmp_path / "tables" / "two.csv").exists()
-    monkeypatch.setattr(unchanged, "code", lambda: "another version")
-    finish(tmp_path, replace(results, audits={"one": [{"n": 2}]}))
+    monkeypatch.setattr(run_reuse, "digest_package_code", lambda: "another version")
+    write_run_results_and_report(tmp_path, replace(results, audits={"one": [{"n": 2}]}))
     assert len(rendered) == 6
 
 
@@ -55,13 +55,13 @@ def test_what_is_rendered_is_not_rendered_again(tmp_path, monkeypatch):
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The figures that were drawn, by the names of their files."""
     names: list[str] = []
-    save = saving.save_figure
+    save = figure_files.write_figure_files
 
     def counting(figure, stem, title, kinds=("svg",)):
         names.extend(f"{stem.name}.{kind}" for kind in kinds)
         return save(figure, stem, title, kinds)
 
-    monkeypatch.setattr(saving, "save_figure", counting)
+    monkeypatch.setattr(figure_files, "write_figure_files", counting)
     return names
 
 
@@ -69,18 +69,18 @@ def test_a_figure_is_drawn_again_where_its_rows_or_its_file_changed(tmp_path: Pa
     found = make_results(2, 2)
     kept = {name: found["audits"][name] for name in ("rates", "headroom")}
     results = Results("s", found["about"], kept)
-    finish(tmp_path, results)
+    write_run_results_and_report(tmp_path, results)
     assert "rates.svg" in drawn
     assert not any(name.endswith(".png") for name in drawn)
     before = {path: path.read_bytes() for path in (tmp_path / "figures").iterdir()}
     drawn.clear()
-    finish(tmp_path, replace(results, audits={**kept, "headroom": kept["headroom"][:-1]}))
+    write_run_results_and_report(tmp_path, replace(results, audits={**kept, "headroom": kept["headroom"][:-1]}))
     assert drawn
     assert all(name.startswith("headroom") for name in drawn)
-    finish(tmp_path, results)
+    write_run_results_and_report(tmp_path, results)
     drawn.clear()
     (tmp_path / "figures" / "rates.svg").write_text("damaged")
-    finish(tmp_path, results)
+    write_run_results_and_report(tmp_path, results)
     assert drawn == ["rates.svg"]
     assert {path: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == before
 
@@ -88,15 +88,15 @@ def test_a_figure_is_drawn_again_where_its_rows_or_its_file_changed(tmp_path: Pa
 def test_pngs_are_written_on_demand_and_go_when_they_would_be_stale(tmp_path: Path, drawn: list[str]) -> None:
     found = make_results(2, 2)
     results = Results("s", found["about"], {"rates": found["audits"]["rates"]})
-    finish(tmp_path, results)
+    write_run_results_and_report(tmp_path, results)
     drawn.clear()
-    written = refresh(tmp_path, png=True)
+    written = refresh_report_of_reused_run(tmp_path, png=True)
     assert drawn == ["rates.png"]
     assert {"rates.svg", "rates.png", "report.html"} <= {path.name for path in written}
-    finish(tmp_path, results)
-    refresh(tmp_path, png=True)
+    write_run_results_and_report(tmp_path, results)
+    refresh_report_of_reused_run(tmp_path, png=True)
     assert drawn == ["rates.png"]
-    finish(tmp_path, replace(results, audits={"rates": found["audits"]["rates"][:-1]}))
+    write_run_results_and_report(tmp_path, replace(results, audits={"rates": found["audits"]["rates"][:-1]}))
     assert not (tmp_path / "figures" / "rates.png").exists()
 
 
@@ -114,13 +114,13 @@ def test_a_run_with_nothing_changed_only_checks(
     said: list[str] = []
     first = experiment.run(asked, out, say=said.append)
     read = []
-    inputs = experiment.read_inputs
+    inputs = experiment.read_experiment_inputs
 
     def reading(one):
         read.append(one)
         return inputs(one)
 
-    monkeypatch.setattr(experiment, "read_inputs", reading)
+    monkeypatch.setattr(experiment, "read_experiment_inputs", reading)
     again: list[str] = []
     assert experiment.run(asked, out, say=again.append) == first
     assert not read
@@ -137,7 +137,7 @@ def test_a_run_with_nothing_changed_only_checks(
     assert experiment.run(asked, out).signature != first.signature
     (out / ".work" / "run.json").write_text("[damaged")
     experiment.run(asked, out)
-    monkeypatch.setattr(unchanged, "code", lambda: "another version")
+    monkeypatch.setattr(run_reuse, "digest_package_code", lambda: "another version")
     experiment.run(asked, out)
     assert len(read) == 6
 
@@ -154,9 +154,9 @@ def test_what_failed_is_asked_for_again(tmp_path: Path, asked: Experiment) -> No
                 calls.append(claim.claim_id)
                 yield Verdict(claim.claim_id, status="error", raw="no line")
 
-    original = experiment.name_evaluator
+    original = experiment.make_named_evaluator
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "name_evaluator", lambda spec: original(Failing()))
+        patch.setattr(experiment, "make_named_evaluator", lambda spec: original(Failing()))
         experiment.run(asked, tmp_path / "run")
         experiment.run(asked, tmp_path / "run")
     assert len(calls) == 40

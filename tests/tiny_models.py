@@ -6,6 +6,8 @@ Imports torch and transformers only when called.
 
 from __future__ import annotations
 
+import random
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,18 @@ _SIZES: dict[str, Any] = {
     "intermediate_size": 64,
     "initializer_range": 0.4,
 }
+
+
+def sentences(rng: random.Random, n: int) -> str:
+    """Sentences of words that the tokenizers know."""
+    return " ".join(" ".join(rng.choices(WORDS, k=rng.randint(4, 12))).capitalize() + "." for _ in range(n))
+
+
+def judged(evaluator: Any, claims: Iterable[Any]) -> dict[str, Any]:
+    """The verdicts by claim_id, one of each claim."""
+    found = list(evaluator.judge(claims))
+    assert len({verdict.claim_id for verdict in found}) == len(found)
+    return {verdict.claim_id: verdict for verdict in found}
 
 
 def roberta_classifier(folder: Path, labels: dict[int, str] | None = None, positions: int = 130) -> Path:

@@ -1,13 +1,13 @@
 """The audits by name: every file here that declares one, and those of other packages.
 
 Each computes rows from claims and verdicts, with no evaluator at hand, and says what it computes
-(`factaudit.audit.core.declare`). Adding an audit is adding its file; nothing else names it.
+(`factaudit.audit.core.audit_declaration`). Adding an audit is adding its file; nothing else names it.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -15,55 +15,91 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from factaudit.audit.core.declare import Audit, undeclared
-from factaudit.audit.core.rows import Row
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, declare_unknown_audit
+from factaudit.audit.core.result_rows import Row
 
 #: Distributions add audits of their own under this entry point group: ``name = "package.module"``, a module with
 #: ``AUDIT`` or ``AUDITS``, or ``"package.module:AUDIT"``.
-ENTRY_POINTS = "factaudit.audits"
+AUDIT_ENTRY_POINTS = "factaudit.audits"
 
 
-def own() -> list[Audit]:
+def load_builtin_audits() -> list[Audit]:
     """The audits that the files of this package declare, in the order of the report."""
     modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
-    return sorted((audit for module in modules for audit in _audits_of(module)), key=lambda audit: audit.place)
+    return _order_audits_by_declared_place(audit for module in modules for audit in _iterate_module_audits(module))
 
 
 @cache
-def declared() -> dict[str, Audit]:
+def load_all_audits() -> dict[str, Audit]:
     """All audits by name, in the order of the report; a third-party one cannot replace one of ours.
 
     The tables that only engines write are among them: they have no ``compute``. A package whose audits cannot be
     loaded is left out with a warning.
     """
-    found = {audit.name: audit for audit in own()}
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda p: p.name):
+    found = {audit.name: audit for audit in load_builtin_audits()}
+    for point in sorted(entry_points(group=AUDIT_ENTRY_POINTS), key=lambda p: p.name):
         try:
-            theirs = list(_audits_of(point.load()))
+            theirs = list(_iterate_module_audits(point.load()))
         except Exception as error:
             package = point.dist.name if point.dist else point.value
             warnings.warn(f"audits of the package {package} are left out: {error}", stacklevel=2)
             continue
         for audit in theirs:
             found.setdefault(audit.name, audit)
-    return dict(sorted(found.items(), key=lambda item: item[1].place))
+    return {audit.name: audit for audit in _order_audits_by_declared_place(found.values())}
 
 
-def computable() -> dict[str, Audit]:
-    """Those of `declared` that can be computed from claims and verdicts."""
-    return {name: audit for name, audit in declared().items() if audit.compute is not None}
+def _order_audits_by_declared_place(audits: Iterable[Audit]) -> list[Audit]:
+    """Each audit behind the one that it says it stands after, and before those that many others stand behind."""
+    by_name = {audit.name: audit for audit in audits}
+    followers: dict[str, list[Audit]] = {}
+    for audit in by_name.values():
+        followers.setdefault(audit.after if audit.after in by_name else "", []).append(audit)
+
+    def list_with_followers(audit: Audit) -> list[Audit]:
+        behind = sorted(
+            map(list_with_followers, followers.get(audit.name, [])), key=lambda one: (len(one), one[0].name)
+        )
+        return [audit, *(each for one in behind for each in one)]
+
+    # What stands after nothing: the chain of ours first, then by place and name.
+    chains = [list_with_followers(audit) for audit in followers.get("", [])]
+    chains.sort(key=lambda one: (-len(one), one[0].place or 0, one[0].name))
+    ordered = {audit.name: audit for chain in chains for audit in chain}
+    return list((ordered | by_name).values())  # those that stand after each other, too
 
 
-def declaration(name: str, rows: Sequence[Row] = ()) -> Audit:
+def make_audited_run(audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None) -> AuditedRun:
+    """A run's rows by audit as checks and sentences read them, with the columns that the audits declare."""
+    columns = {name: audit.columns for name, audit in load_all_audits().items() if name in audit_rows}
+    return AuditedRun(audit_rows, about or {}, columns)
+
+
+def find_audit_declarations(audit_rows: Mapping[str, Sequence[Row]]) -> list[Audit]:
+    """What is known of the audits of a run folder, in the order of the report, unknown ones last."""
+    places = {name: place for place, name in enumerate(load_all_audits())}
+    names = sorted(audit_rows, key=lambda name: places.get(name, len(places)))
+    return [find_audit_declaration(name, audit_rows[name]) for name in names]
+
+
+def list_computable_audits() -> dict[str, Audit]:
+    """Those of `load_all_audits` that can be computed from claims and verdicts."""
+    return {name: audit for name, audit in load_all_audits().items() if audit.compute is not None}
+
+
+def find_audit_declaration(audit_name: str, rows: Sequence[Row] = ()) -> Audit:
     """What is known of an audit whose rows are in a run folder; if it is not installed, what its rows show."""
-    return declared().get(name) or undeclared(name, rows)
+    return load_all_audits().get(audit_name) or declare_unknown_audit(audit_name, rows)
 
 
-def _audits_of(source: ModuleType | Any) -> Iterator[Audit]:
+def _iterate_module_audits(module_or_audits: ModuleType | Any) -> Iterator[Audit]:
     """The audits of a module, or what an entry point names: an audit or several."""
-    if isinstance(source, ModuleType):
-        source = (*getattr(source, "AUDITS", ()), *filter(None, [getattr(source, "AUDIT", None)]))
-    for audit in (source,) if isinstance(source, Audit) else source:
+    if isinstance(module_or_audits, ModuleType):
+        module_or_audits = (
+            *getattr(module_or_audits, "AUDITS", ()),
+            *filter(None, [getattr(module_or_audits, "AUDIT", None)]),
+        )
+    for audit in (module_or_audits,) if isinstance(module_or_audits, Audit) else module_or_audits:
         if not isinstance(audit, Audit):
             raise TypeError(f"expected an Audit, found {audit!r}")
         yield audit

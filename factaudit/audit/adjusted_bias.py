@@ -4,31 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, repeat
+from typing import Any
 
 import numpy as np
 
-from factaudit.audit.adjustment import CV, METHOD, Calibrations, calibrations
-from factaudit.audit.core.calibration import mean_of
-from factaudit.audit.core.checks import by_keys
-from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS
-from factaudit.audit.core.plot import DotPlot
-from factaudit.audit.core.recalibration import KEYS, Resampled, ends_of, resampled
-from factaudit.audit.core.rows import Row, numbers, reasons, without_interval
-from factaudit.audit.core.scores import METHODS
-from factaudit.audit.core.tallies import Tallies
-from factaudit.audit.core.words import points
-from factaudit.text.printable import count
+from factaudit.arrays.count_source import CountSource
+from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.resampled_calibration import (
+    CORRECTED_FIGURES,
+    ResampledCalibration,
+    adjusted_rate_intervals_by_calibration,
+    resample_calibrations,
+)
+from factaudit.arrays.row_table import RowTable, join_reason_columns
+from factaudit.audit.adjustment import (
+    CALIBRATION_OPTIONS,
+    CALIBRATION_SYSTEM_COLUMN,
+    MEAN_OVER_CALIBRATIONS,
+    METHOD_COLUMN,
+    EvaluatorCalibrationLabels,
+    calibrate_adjustment_on_each_system,
+    select_rows_of_means_over_calibrations,
+)
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    AuditedRun,
+    Check,
+    Column,
+    Finding,
+    ProductTableSummary,
+    pick_shared_columns,
+)
+from factaudit.audit.core.decision_limits import has_interval
+from factaudit.audit.core.finding_parts import group_finding_rows_by_keys
+from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP
+from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.result_rows import (
+    DETAIL_OPTION,
+    FEW_CLUSTERS,
+    MOST_DETAIL_ROWS,
+    Row,
+    is_detail_wanted,
+)
+from factaudit.audit.core.significance import select_rows_beyond_limit
+from factaudit.audit.core.statements import Statement, join_statements, make_statement
+from factaudit.audit.quantification_checks import select_significant_biases
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.threshold_calibration import CORRECTION_METHODS, mean_over_threshold_calibrations
+from factaudit.stats.undefined_values import none_if_undefined
+
+#: The replicates of all pairs of more systems fill gigabytes: they are computed where they are asked for (``detail``).
+MOST_DETAIL_SYSTEMS = 120
 
 
-def adjusted_bias(
-    judged: Tallies,
+def compute_adjusted_bias(
+    count_source: CountSource,
     *,
     levels: Sequence[str] = LEVELS,
-    methods: Sequence[str] = METHODS,
-    intervals: Intervals | None = None,
-) -> list[Row]:
+    methods: Sequence[str] = CORRECTION_METHODS,
+    detail: bool | None = None,
+    intervals: ClusterBootstrap | None = None,
+) -> RowTable:
     """The signed bias that is left of each system, by the calibration on each other one.
 
     A row per dataset, level, evaluator, method, calibration_system and system, and one of calibration_system
@@ -37,169 +73,286 @@ def adjusted_bias(
     labelled). With intervals ``_low`` and ``_high`` of the adjusted rate and of the bias, by a cluster bootstrap that
     calibrates again, so that the errors of the calibration and of the rate are both in it. Approximated there, and
     there alone: with more than `SCORE_BINS` distinct scores a replicate's thresholds lie between that many bins.
+
+    detail: by default no more than `MOST_DETAIL_ROWS` rows are computed, of no more than `MOST_DETAIL_SYSTEMS`
+    systems. Of more there are those of ``__cv__`` alone, without intervals, which every calibration is resampled for.
     """
-    rows: list[Row] = []
-    every = calibrations(judged, levels, methods)
-    for (_, dataset), several in groupby(every, lambda each: (each.about["level"], each.about["dataset"])):
+    every = list(calibrate_adjustment_on_each_system(count_source, levels, methods))
+    n_rows = sum(len(each.systems) ** 2 * len(each.usable_methods(methods)) for each in every)
+    widest = max((len(each.systems) for each in every), default=0)
+    in_detail = is_detail_wanted(detail, n_rows if widest <= MOST_DETAIL_SYSTEMS else MOST_DETAIL_ROWS + 1)
+    tables: list[tuple[str, RowTable]] = []
+    for (_, dataset), several in groupby(every, lambda each: (each.row_keys["level"], each.row_keys["dataset"])):
         of = list(several)
-        drawn: Iterable[Resampled | None] = repeat(None)
-        if intervals is not None:
-            drawn = resampled([each.binned for each in of], methods, dataset, intervals)
+        drawn: Iterable[ResampledCalibration | None] = repeat(None)
+        if intervals is not None and in_detail:
+            drawn = resample_calibrations([each.binned_scores for each in of], methods, dataset, intervals)
         for each, replicates in zip(of, drawn, strict=False):
-            rows += _corrected(each, methods, replicates, intervals)
-    rows.sort(key=lambda row: row["dataset"])
-    return rows
+            tables += [
+                (dataset, table)
+                for table in _build_evaluator_tables(each, methods, replicates, intervals, in_detail)
+                if len(table)
+            ]
+    tables.sort(key=lambda named: named[0])
+    found = RowTable.concatenate([table for _, table in tables])
+    return found if in_detail else found.leave_out(n_rows - len(found))
 
 
-def _corrected(
-    each: Calibrations, methods: Sequence[str], drawn: Resampled | None, intervals: Intervals | None
-) -> Iterator[Row]:
-    """The rows of one evaluator on a dataset at a level."""
-    labelled = each.found.labelled[:, 0]
-    for method in each.used(methods):
-        made = [at for at, reason in enumerate(each.why[method]) if reason is None]
-        adjusted = _adjusted(each.found.rates[method][..., 0], made)
+def _build_evaluator_tables(
+    system_calibrations: EvaluatorCalibrationLabels,
+    methods: Sequence[str],
+    replicates: ResampledCalibration | None,
+    intervals: ClusterBootstrap | None,
+    in_detail: bool,
+) -> Iterator[RowTable]:
+    """The rows of one evaluator on a dataset at a level, by method."""
+    labelled = system_calibrations.estimates.labelled_rates[:, 0]
+    for method in system_calibrations.usable_methods(methods):
+        made = [at for at, reason in enumerate(system_calibrations.refusal_reasons[method]) if reason is None]
+        adjusted = _compute_adjusted_bias_rates(system_calibrations.estimates.corrected_rates[method][..., 0], made)
         figures = np.stack([adjusted, adjusted - labelled])
-        ends = None if intervals is None else ends_of(intervals, drawn, method, made, figures)
-        for row in _rows(each, method, made, figures, ends):
-            yield each.about | row
+        if intervals is None:
+            ends, cause = None, ""
+        elif in_detail:
+            ends = adjusted_rate_intervals_by_calibration(intervals, replicates, method, made, figures)
+            cause = explain_missing_correction_interval(replicates)
+        else:
+            ends, cause = np.full((2, *figures.shape), np.nan), _NO_DETAIL_CAUSE
+        yield _build_method_table(system_calibrations, method, figures, ends, cause, in_detail)
 
 
-def _adjusted(rates: np.ndarray, made: Sequence[int]) -> np.ndarray:
+#: Why the means over calibrations have no intervals where a row for each calibration was not computed.
+_NO_DETAIL_CAUSE = "the calibrations one by one were not computed (detail)"
+
+
+def explain_missing_correction_interval(replicates: ResampledCalibration | None) -> str:
+    """Why a corrected rate or its bias has no interval: what `adjusted_rate_intervals_by_calibration` asks of the
+    replicates.
+    """
+    return FEW_CLUSTERS if replicates is None else "its replicates are all alike, or most of them undefined"
+
+
+def _compute_adjusted_bias_rates(corrected_rates: np.ndarray, calibration_positions: Sequence[int]) -> np.ndarray:
     """Each system's corrected rate by each calibration, and by the mean over those of others: (S + 1, S)."""
-    adjusted = np.full((len(rates) + 1, len(rates)), np.nan)
-    adjusted[made] = rates[made]
+    adjusted = np.full((len(corrected_rates) + 1, len(corrected_rates)), np.nan)
+    adjusted[calibration_positions] = corrected_rates[calibration_positions]
     np.fill_diagonal(adjusted[:-1], np.nan)
-    adjusted[-1] = mean_of(adjusted[:-1])
+    adjusted[-1] = mean_over_threshold_calibrations(adjusted[:-1])
     return adjusted
 
 
-def _rows(
-    each: Calibrations, method: str, made: Sequence[int], figures: np.ndarray, ends: np.ndarray | None
-) -> Iterator[Row]:
-    """The rows of each system, by each calibration and the mean; figures: the points of `ends_of`, ends: its result."""
-    names, size = each.systems, len(each.systems)
-    labelled, sizes = numbers(each.found.labelled[:, 0]), each.sizes[method][:, :2].sum(1).tolist()
-    adjusted, bias = numbers(figures)
-    limits = None if ends is None else numbers(np.moveaxis(ends, 0, -1))
-    for system, name in enumerate(names):
-        unscored, n = sizes[system]
-        unlabelled = "no label" if labelled[system] is None else ""
-        others = len(made) - (each.why[method][system] is None)
-        for at in [*(place for place in range(size) if place != system), size]:
-            why = "" if at == size else each.why[method][at] or ""
-            row: Row = {"method": method, "calibration_system": CV if at == size else names[at], "system": name}
-            row |= {"n": n, "n_unscored": unscored, "labelled_error_rate": labelled[system]}
-            row |= {"adjusted_error_rate": adjusted[at][system], "bias": bias[at][system]}
-            lacking = ""
-            if limits is not None:
-                for key, of in zip(KEYS, limits, strict=True):
-                    row[f"{key}_low"], row[f"{key}_high"] = of[at][system]
-                if row["adjusted_error_rate_low"] is None or row["bias_low"] is None:
-                    lacking = without_interval(row)
-            left = "" if others or at < size else "no calibration could be made"
-            if not left and not why and row["adjusted_error_rate"] is None:
-                left = "no claim of the system that the method can use"
-            yield row | {"reason": reasons([why, left, unlabelled, lacking])}
+def _build_method_table(
+    system_calibrations: EvaluatorCalibrationLabels,
+    method: str,
+    figures: np.ndarray,
+    interval_ends: np.ndarray | None,
+    no_interval_cause: str,
+    in_detail: bool,
+) -> RowTable:
+    """The rows of each system, by each calibration (in_detail) and by their mean.
+
+    figures, interval_ends: the points and the result of `adjusted_rate_intervals_by_calibration`.
+    """
+    names, size = system_calibrations.systems, len(system_calibrations.systems)
+    # Of each system the calibrations on the others, then the mean.
+    calibration = np.broadcast_to(np.arange(size + 1), (size, size + 1))
+    calibration = calibration[~np.eye(size, size + 1, dtype=bool)].reshape(size, size)
+    calibration = (calibration if in_detail else calibration[:, -1:]).ravel()
+    system = np.repeat(np.arange(size), len(calibration) // max(1, size))
+    unscored, n = system_calibrations.sizes[method][:, :2].sum(1).T
+    labelled = system_calibrations.estimates.labelled_rates[:, 0]
+    alone = np.zeros(len(system), dtype=np.int64)
+    found: dict[str, Any] = {key: ([value], alone) for key, value in system_calibrations.row_keys.items()}
+    found |= {
+        "method": ([method], alone),
+        "calibration_system": ([*names, MEAN_OVER_CALIBRATIONS], calibration),
+        "system": (names, system),
+        "n": n[system],
+        "n_unscored": unscored[system],
+        "n_labelled": (n + unscored)[system],
+        "labelled_error_rate": labelled[system],
+    }
+    found |= {key: of[calibration, system] for key, of in zip(CORRECTED_FIGURES, figures, strict=True)}
+    reasons = _explain_undefined_adjusted_rates(
+        system_calibrations, method, calibration, system, found["adjusted_error_rate"]
+    )
+    if interval_ends is not None:
+        lacking = np.zeros(len(system), dtype=np.int64)
+        for at, key in enumerate(CORRECTED_FIGURES):
+            found[f"{key}_low"], found[f"{key}_high"] = (ends[at][calibration, system] for ends in interval_ends)
+            lacking += (np.isnan(found[f"{key}_low"]) & ~np.isnan(found[key])) << at
+        figures_without = (CORRECTED_FIGURES[0], CORRECTED_FIGURES[1], ", ".join(CORRECTED_FIGURES))
+        reasons.append((["", *(f"no interval for {keys}: {no_interval_cause}" for keys in figures_without)], lacking))
+    return RowTable.from_columns(found | {"reason": join_reason_columns(reasons)})
+
+
+def _explain_undefined_adjusted_rates(
+    system_calibrations: EvaluatorCalibrationLabels,
+    method: str,
+    calibration: np.ndarray,
+    system: np.ndarray,
+    adjusted_rates: np.ndarray,
+) -> list[tuple[list[str], np.ndarray]]:
+    """Of each row why its figures are undefined: texts, and the place of each row's."""
+    refused = [reason or "" for reason in system_calibrations.refusal_reasons[method]]
+    identifiable = np.array([not reason for reason in refused], dtype=bool)
+    others = identifiable.sum() - identifiable
+    by_mean = calibration == len(refused)
+    none_made = by_mean & (others[system] == 0)
+    no_claim = ~none_made & np.append(identifiable, True)[calibration] & np.isnan(adjusted_rates)
+    no_label = np.isnan(system_calibrations.estimates.labelled_rates[:, 0])[system]
+    return [
+        ([*refused, ""], calibration),
+        (
+            ["", "no calibration could be made", "no claim of the system that the method can use"],
+            none_made + 2 * no_claim,
+        ),
+        (["", "no label"], no_label.astype(np.int64)),
+    ]
 
 
 # ----------------------------------------------------------------------------------------------------------- findings
 
 #: The methods in words.
-_IN_WORDS = {
+_METHOD_PHRASES = {
     "adjusted_counts": "adjusted counts",
     "zero_bias_threshold": "a zero-bias threshold",
     "bacc_threshold": "a best-BAcc threshold",
 }
 
 
-def _adjustment(audited: Audited) -> Iterator[Finding]:
-    """How many systems' error rates are still surely wrong after a calibration on another system."""
-    rows = [row for row in audited.rows("adjusted_bias") if row["calibration_system"] == CV and row["level"] == "claim"]
-    rows = [row for row in rows if row.get("bias_low") is not None]
-    for (evaluator,), mine in by_keys(rows, "evaluator"):
-        systems: dict[str, dict[tuple[str, str], Row]] = {}
+def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
+    """What a calibration on one system leaves of the other systems' bias, over all systems that can calibrate.
+
+    Averages are of |bias| after one calibration: biases by several calibrations would cancel in their mean.
+    """
+    every = audited_run.rows("adjusted_bias")
+    if isinstance(every, RowTable):
+        every = every.drop({"calibration_system": [MEAN_OVER_CALIBRATIONS]})
+    rows = [
+        row
+        for row in every
+        if row["calibration_system"] != MEAN_OVER_CALIBRATIONS
+        and row["level"] == "claim"
+        and row["bias"] is not None
+        and has_interval(row, "bias")
+    ]
+    biased = {id(row) for row in select_rows_beyond_limit(audited_run, rows, "bias", 0)}
+    # Whether there is anything to help is tested once, where error rates are audited.
+    off_before = {row["evaluator"] for rows_off in select_significant_biases(audited_run) for row in rows_off}
+    for (evaluator,), mine in group_finding_rows_by_keys(rows, "evaluator"):
+        by_method: dict[str, dict[tuple[str, str, str], Row]] = {}
         for row in mine:
-            systems.setdefault(row["method"], {})[row["dataset"], row["system"]] = row
-        before = systems.get("none", {})
-        said: list[str] = []
-        off: dict[str, int] = {}
-        shrinks: dict[str, bool] = {}
+            place = (row["dataset"], row["calibration_system"], row["system"])
+            by_method.setdefault(row["method"], {})[place] = row
+        before = by_method.get("none", {})
+        said: list[Statement] = []
+        left: dict[str, tuple[float, int]] = {}
+        helping: list[str] = []
         evidence: Row = {}
-        for method, words in _IN_WORDS.items():
-            # Compared on the systems that the method could correct.
-            pairs = [(before[key], row) for key, row in systems.get(method, {}).items() if key in before]
+        for method, words in _METHOD_PHRASES.items():
+            # Compared on the systems that the method could correct, by the calibrations that could be made.
+            pairs = [(before[key], row) for key, row in by_method.get(method, {}).items() if key in before]
             if not pairs:
                 continue
-            wrong = [sum(_sure(row) for row in side) for side in zip(*pairs, strict=True)]
+            sides = list(zip(*pairs, strict=True))
+            off_rows = [[row for row in side if id(row) in biased] for side in sides]
+            off = [len(rows) for rows in off_rows]
             means = [float(np.mean([abs(row["bias"]) for row in side])) for side in zip(*pairs, strict=True)]
-            off[method], shrinks[method] = wrong[1] - wrong[0], means[1] < means[0]
+            worst = max(sides[1], key=lambda row: abs(row["bias"]))
+            left[method] = means[1], off[1]
+            if means[1] < means[0] and off[1] <= off[0]:
+                helping.append(method)
             said.append(
-                f"with {words} {wrong[1]} of {count(len(pairs), 'system')} stay surely wrong ({wrong[0]} before; mean "
-                f"|bias| {points(means[1])} points, {points(means[0])} before)"
+                make_statement(
+                    f"With {words} the mean |bias| is {{after.bias:points}} points ({{before.bias:points}} before), at "
+                    "worst {worst.bias:points}; {off_after:count} of {after:count corrected rate} are significantly "
+                    "off ({off_before:count} before).",
+                    before=sides[0],
+                    after=sides[1],
+                    worst=worst,
+                    off_before=off_rows[0],
+                    off_after=off_rows[1],
+                )
             )
-            evidence |= {f"{method}_off": wrong[1], f"{method}_systems": len(pairs)}
-        if not said:
-            continue
-        # Fewer systems that are surely wrong are no help where intervals have but grown: the bias must shrink as well.
-        helping = [method for method in off if off[method] < 0 and shrinks[method]]
-        best = min(helping, key=lambda method: off[method], default=None)
-        advice = f"of these {_IN_WORDS[best]} leaves the least" if best else "do not count on a correction"
+            evidence |= {f"{method}_off": off[1], f"{method}_systems": len(pairs)}
+        if not said or evaluator not in off_before:
+            continue  # nothing was shown to be off: there is nothing to help
+        best = min(helping, key=lambda method: left[method][0], default=None)
+        advice = f"{_METHOD_PHRASES[best]} leaves the least" if best else "do not count on a correction"
         yield Finding(
-            "warn" if best else "fail",
+            "fail" if best is None else "warn" if left[best][1] else "ok",
             evaluator,
             None,
-            f"Calibrating {evaluator} on one system and correcting the others: {'; '.join(said)}. {advice.capitalize()}"
-            f"{'' if best else ' from one system'}.",
+            make_statement(
+                "What calibrating {evaluator} on one system does to the others: {said} "
+                f"{advice[0].upper()}{advice[1:]}{'' if best else ' from one system'}.",
+                evaluator=evaluator,
+                said=join_statements(said),
+            ),
             evidence,
         )
-
-
-def _sure(row: Row) -> bool:
-    """Whether a bias is clear of 0."""
-    return not row["bias_low"] <= 0 <= row["bias_high"]
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
 
 
-def _readable(rows: Sequence[Row]) -> tuple[list[Row], str]:
-    """The means over calibrations."""
-    means = [row for row in rows if row.get("calibration_system") == CV]
-    return (means, "Each calibration is in the CSV.") if means else (list(rows), "")
+def _summarise_left_bias(rows: RowTable) -> list[Row]:
+    """By method, over the systems: the mean over calibrations of their bias."""
+    means = rows.select({"calibration_system": [MEAN_OVER_CALIBRATIONS]})
+    bias = means.column("bias")
+    absent = np.full(len(bias), np.nan)
+    low, high = (means.column(key) if key in means.keys else absent for key in ("bias_low", "bias_high"))
+    found = []
+    for about, places in means.group_places("dataset", "level", "evaluator", "method"):
+        known = places[~np.isnan(bias[places])]
+        tested = known[~np.isnan(low[known])]
+        figures = (bias[known].mean(), bias[known].min(), bias[known].max()) if len(known) else (np.nan,) * 3
+        row = about | {"n_systems": len(known)}
+        row["n_off"] = int(((low[tested] > 0) | (high[tested] < 0)).sum()) if len(tested) else None
+        found.append(row | {key: none_if_undefined(one) for key, one in zip(_SUMMARY_FIGURES, figures, strict=True)})
+    return found
+
+
+_SUMMARY_FIGURES = ("mean_bias", "lowest_bias", "highest_bias")
+_SUMMARY_COLUMNS = {
+    **pick_shared_columns("dataset", "level", "evaluator"),
+    "method": METHOD_COLUMN,
+    "n_systems": Column("systems", "count", "those whose bias is defined: the mean over calibrations on the others"),
+    "n_off": Column("off", "count", "systems whose interval of the bias is without 0; null where none was computed"),
+    **{key: Column(key.replace("_", " "), "points", "over these systems") for key in _SUMMARY_FIGURES},
+}
 
 
 AUDIT = Audit(
     name="adjusted_bias",
-    place=121,
+    after="adjustment",
     title="What is left of each system's bias",
     question="How far is each system's error rate off, and to which side, after a calibration on another system?",
     source="VC §5, A.7",
     formula="Bias = corrected − labelled error rate; the interval has the error of the calibration and of the rate "
     "(cluster bootstrap).",
     text="The signed bias of each system, as the mean over the systems that can calibrate for it.",
+    remedy="As for `adjustment`; the systems that it makes worse are named here.",
     columns={
-        **shared("dataset", "level", "evaluator"),
-        "method": METHOD,
-        "calibration_system": Column(
-            "calibration system",
-            "text",
-            f"the system whose labels are used, or `{CV}`",
-            key=True,
-            values={CV: "mean, each in turn"},
-        ),
+        **pick_shared_columns("dataset", "level", "evaluator"),
+        "method": METHOD_COLUMN,
+        "calibration_system": CALIBRATION_SYSTEM_COLUMN,
         "system": Column("system", "text", "the system whose rate is corrected", key=True),
-        **shared("n", "n_unscored", "reason"),
+        **pick_shared_columns("n", "n_unscored", "n_labelled", "reason"),
         "labelled_error_rate": Column("labelled error rate", "percent", "of all its labels"),
-        "adjusted_error_rate": Column("corrected error rate", "percent", "after the calibration", interval=True),
-        "bias": Column("bias", "points", "corrected − labelled error rate", interval=True),
+        "adjusted_error_rate": Column(
+            "corrected error rate", "percent", "after the calibration", interval=CLUSTER_BOOTSTRAP
+        ),
+        "bias": Column("bias", "points", "corrected − labelled error rate", interval=CLUSTER_BOOTSTRAP),
     },
-    options={"levels": "`claim`, `response`", "methods": "some of " + ", ".join(f"`{method}`" for method in METHODS)},
-    compute=adjusted_bias,
+    options=CALIBRATION_OPTIONS | DETAIL_OPTION,
+    compute=compute_adjusted_bias,
+    summary=ProductTableSummary(_SUMMARY_COLUMNS, _summarise_left_bias),
     tallies=True,
-    readable=_readable,
+    readable=select_rows_of_means_over_calibrations,
     plots=(
-        DotPlot(
+        DotPlotSpec(
             what="What is left of each system's bias, by method",
             keys=("bias",),
             panels="evaluator",
@@ -211,13 +364,19 @@ AUDIT = Audit(
         Check(
             "adjustment",
             "What a calibration does to the other systems",
-            "systems whose error rates are still surely wrong after a calibration on another system",
-            _adjustment,
+            "systems whose error rates are still significantly wrong after a calibration on another system",
+            _find_adjusted_bias_left,
             {
-                f"{method}_{what}": Column(f"{method.replace('_', ' ')}: {what}", "count")
-                for method in METHODS
+                f"{method}_{what}": Column(
+                    f"{method.replace('_', ' ')}: {'rates' if what == 'systems' else what}", "count"
+                )
+                for method in CORRECTION_METHODS
                 for what in ("off", "systems")
             },
+            null="no error rate of a system is off, or all are off alike, so that a calibration on one corrects the "
+            "others",
+            controls="as of `bias`: Holm over all error rates of systems and of whole datasets of all evaluators",
+            figure="bias",
         ),
     ),
 )

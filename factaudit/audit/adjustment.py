@@ -7,41 +7,56 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from factaudit.audit.core.calibration import (
-    Estimates,
-    mean_of,
-    no_threshold,
-    observed,
-    over_others,
-    unidentifiable,
+from factaudit.arrays.calibration_claims import (
+    calibrate_error_rates_without_resampling,
+    explain_missing_threshold,
+    explain_unidentifiable_calibration,
 )
-from factaudit.audit.core.checks import names, of_datasets
-from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS
-from factaudit.audit.core.plot import DotPlot
-from factaudit.audit.core.rows import Row, number, reasons
-from factaudit.audit.core.scores import METHODS, Binned
-from factaudit.audit.core.tallies import Tallies
-from factaudit.errors import UsageError, hint
-from factaudit.text.printable import count
+from factaudit.arrays.count_source import CountSource
+from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.row_table import RowTable
+from factaudit.arrays.scored_claims import BinnedScoredClaims
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    AuditedRun,
+    Check,
+    Column,
+    Finding,
+    ProductTableSummary,
+    pick_shared_columns,
+)
+from factaudit.audit.core.finding_parts import format_first_names_and_count, format_how_many_datasets
+from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.threshold_calibration import (
+    CORRECTION_METHODS,
+    ThresholdCalibratedErrorRates,
+    calibration_bias_on_other_systems,
+    mean_over_threshold_calibrations,
+)
+from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.text.display_text import format_count, join_reasons
 
 #: The calibration_system of a row that is the mean over all calibrations.
-CV = "__cv__"
+MEAN_OVER_CALIBRATIONS = "__cv__"
 
 
-def adjustment(
-    judged: Tallies,
+def compute_adjustment_effect(
+    count_source: CountSource,
     *,
     levels: Sequence[str] = LEVELS,
-    methods: Sequence[str] = METHODS,
-    intervals: Intervals | None = None,
+    methods: Sequence[str] = CORRECTION_METHODS,
+    intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """Each system of a dataset calibrates in turn; what bias is left in the error rates of the others?
 
     A row per dataset, level, evaluator, method and calibration_system: calibration_error_rate (its labelled one) and
     calibration_errors (their number), threshold (of the threshold methods), mean_abs_bias and worst_abs_bias over the
-    n_systems others, change (= mean_abs_bias - that of method ``none``: negative where the method helps),
+    n_systems others, mean_abs_bias_before (that of method ``none``, of the same systems; in row ``__cv__`` by the same
+    calibrations), change (= mean_abs_bias - mean_abs_bias_before: negative where the method helps),
     unidentifiable (1 where the calibration system cannot give what the method needs, or the evaluator is not clear of
     chance on it; reason says why). Row ``__cv__``: the means over the n_systems calibrations that could be made, and
     the number of those that could not. n, n_unscored: labelled claims (or responses) of all systems that the method
@@ -52,128 +67,166 @@ def adjustment(
     """
     del intervals
     rows: list[Row] = []
-    for each in calibrations(judged, levels, methods):
-        found, labelled = each.found, each.found.labelled[:, 0]
-        without, _ = over_others(found.rates["none"][..., 0], labelled, each.sizes["none"][..., 1].sum(1) > 0)
-        for method in each.used(methods):
-            why, sizes = each.why[method], each.sizes[method]
+    for each in calibrate_adjustment_on_each_system(count_source, levels, methods):
+        found, labelled = each.estimates, each.estimates.labelled_rates[:, 0]
+        for method in each.usable_methods(methods):
+            why, sizes = each.refusal_reasons[method], each.sizes[method]
             refused = np.array([reason is not None for reason in why], dtype=bool)
-            mean, worst = over_others(found.rates[method][..., 0], labelled, sizes[..., 1].sum(1) > 0)
+            usable = sizes[..., 1].sum(1) > 0
+            without, _ = calibration_bias_on_other_systems(found.corrected_rates["none"][..., 0], labelled, usable)
+            mean, worst = calibration_bias_on_other_systems(found.corrected_rates[method][..., 0], labelled, usable)
             figures = {
                 "calibration_error_rate": labelled,
                 "threshold": found.thresholds[method][:, 0],
                 "mean_abs_bias": np.where(refused, np.nan, mean),
                 "worst_abs_bias": np.where(refused, np.nan, worst),
+                "mean_abs_bias_before": np.where(refused, np.nan, without),
                 "change": np.where(refused, np.nan, mean - without),
             }
-            rows += [each.about | row for row in _rows(sizes, each.systems, method, figures, why)]
+            rows += [each.row_keys | row for row in _build_adjustment_rows(sizes, each.systems, method, figures, why)]
     rows.sort(key=lambda row: row["dataset"])
     return rows
 
 
 @dataclass(frozen=True)
-class Calibrations:
+class EvaluatorCalibrationLabels:
     """What the labels of each system say of one evaluator on a dataset at a level.
 
-    found: by the claims as they are; sizes, why: per method, `Case.sizes` and `unidentifiable`; binned: what is
-    resampled.
+    estimates: by the claims as they are; sizes, refusal_reasons: per method, `Case.count_usable_claims` and
+    `explain_unidentifiable_calibration`; binned_scores: what is resampled.
     """
 
-    about: Row
+    row_keys: Row
     systems: list[str]
-    found: Estimates
+    estimates: ThresholdCalibratedErrorRates
     sizes: Mapping[str, np.ndarray]
-    why: Mapping[str, list[str | None]]
-    binned: Binned
+    refusal_reasons: Mapping[str, list[str | None]]
+    binned_scores: BinnedScoredClaims
 
-    def used(self, methods: Sequence[str]) -> list[str]:
-        """Those that can be used: without scores no thresholds."""
-        return [method for method in self.why if method in methods]
+    def usable_methods(self, methods: Sequence[str]) -> list[str]:
+        """The methods among these that can be used: an evaluator without scores has no thresholds."""
+        return [method for method in self.refusal_reasons if method in methods]
 
 
-def calibrations(judged: Tallies, levels: Sequence[str], methods: Sequence[str]) -> Iterator[Calibrations]:
-    """Per level, dataset and evaluator; made once for all audits."""
+def calibrate_adjustment_on_each_system(
+    count_source: CountSource, levels: Sequence[str], methods: Sequence[str]
+) -> Iterator[EvaluatorCalibrationLabels]:
+    """The calibrations of each level, dataset and evaluator; they are computed once for all audits."""
     for method in methods:
-        if method not in METHODS:
-            raise UsageError(f"adjustment: unknown method {method!r}{hint(method, METHODS)}")
+        if method not in CORRECTION_METHODS:
+            raise UsageError(f"adjustment: unknown method {method!r}{suggest_known_name(method, CORRECTION_METHODS)}")
     for level in dict.fromkeys(levels):
-        if ("calibrations", level) not in judged.kept:
-            judged.kept["calibrations", level] = list(_calibrations(judged, level))
-        yield from judged.kept["calibrations", level]
+        if ("calibrations", level) not in count_source.cache:
+            count_source.cache["calibrations", level] = list(_calibrate_adjustment_at_level(count_source, level))
+        yield from count_source.cache["calibrations", level]
 
 
-def _calibrations(judged: Tallies, level: str) -> Iterator[Calibrations]:
-    systems = judged.group(level, systems=True)
-    for dataset in judged.dataset_names:
+def _calibrate_adjustment_at_level(count_source: CountSource, level: str) -> Iterator[EvaluatorCalibrationLabels]:
+    systems = count_source.make_groups(level, systems=True)
+    for dataset in count_source.dataset_names:
         places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
         names = [systems.keys[at]["system"] for at in places]
-        for at, evaluator in enumerate(judged.evaluators):
-            case = judged.scored(systems, places, at)
-            used = METHODS if case.has_scores else METHODS[:2]
-            sizes = {method: case.sizes(method) for method in used}
-            why = {method: unidentifiable(case, method) for method in used}
+        for at, evaluator in enumerate(count_source.evaluators):
+            case = count_source.scored_claims(systems, places, at)
+            used = CORRECTION_METHODS if case.has_scores else CORRECTION_METHODS[:2]
+            sizes = {method: case.count_usable_claims(method) for method in used}
+            why = {method: explain_unidentifiable_calibration(case, method) for method in used}
             about: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
-            yield Calibrations(about, names, observed(case, used), sizes, why, case.binned())
+            yield EvaluatorCalibrationLabels(
+                about, names, calibrate_error_rates_without_resampling(case, used), sizes, why, case.bin_scores()
+            )
 
 
-def _rows(
-    sizes: np.ndarray, names: Sequence[str], method: str, figures: Mapping[str, np.ndarray], why: Sequence[str | None]
+def _build_adjustment_rows(
+    sizes: np.ndarray,
+    system_names: Sequence[str],
+    method: str,
+    figures: Mapping[str, np.ndarray],
+    refusal_reasons: Sequence[str | None],
 ) -> list[Row]:
     with_claims = sizes[..., 1].sum(1) > 0
     made = np.flatnonzero(~np.isnan(figures["mean_abs_bias"]))
     unusable, usable = sizes.sum((0, 1)).tolist()
     about: Row = {"method": method, "n": usable, "n_unscored": unusable}
     rows = []
-    for at, name in enumerate(names):
+    for at, name in enumerate(system_names):
         others = int(with_claims.sum() - with_claims[at])
-        row = about | {"calibration_system": name, "n_systems": others, "unidentifiable": int(why[at] is not None)}
+        row = about | {
+            "calibration_system": name,
+            "n_systems": others,
+            "unidentifiable": int(refusal_reasons[at] is not None),
+        }
         row["calibration_errors"] = int(sizes[at, 0].sum())
-        row |= {key: number(values[at]) for key, values in figures.items()}
-        reason = [why[at] or "", "" if others else "no other system", no_threshold(method)]
-        rows.append(row | {"reason": reasons(reason)})
-    row = about | {"calibration_system": CV, "n_systems": len(made)}
-    row |= {"unidentifiable": sum(reason is not None for reason in why), "calibration_errors": None}
-    row |= {key: number(mean_of(values[made])) if key in _MEANT else None for key, values in figures.items()}
-    reason = [f"{name}: {reason}" for name, reason in zip(names, why, strict=True) if reason]
-    if len(names) < 2:
-        reason.append(f"{count(len(names), 'system')}: one to calibrate on and another to correct are needed")
+        row |= {key: none_if_undefined(values[at]) for key, values in figures.items()}
+        reason = [refusal_reasons[at] or "", "" if others else "no other system", explain_missing_threshold(method)]
+        rows.append(row | {"reason": join_reasons(reason)})
+    row = about | {"calibration_system": MEAN_OVER_CALIBRATIONS, "n_systems": len(made)}
+    row |= {"unidentifiable": sum(reason is not None for reason in refusal_reasons), "calibration_errors": None}
+    row |= {
+        key: none_if_undefined(mean_over_threshold_calibrations(values[made])) if key in _AVERAGED_FIGURES else None
+        for key, values in figures.items()
+    }
+    row["worst_abs_bias"] = float(figures["worst_abs_bias"][made].max()) if len(made) else None
+    reason = [f"{name}: {reason}" for name, reason in zip(system_names, refusal_reasons, strict=True) if reason]
+    if len(system_names) < 2:
+        reason.append(
+            f"{format_count(len(system_names), 'system')}: one to calibrate on and another to correct are needed"
+        )
     reason.append("a mean over calibrations has no threshold of its own")
-    return [*rows, row | {"reason": reasons(reason)}]
+    return [*rows, row | {"reason": join_reasons(reason)}]
 
 
 #: The figures of a calibration that have a mean over calibrations.
-_MEANT = ("mean_abs_bias", "worst_abs_bias", "change")
+_AVERAGED_FIGURES = ("mean_abs_bias", "mean_abs_bias_before", "change")
 
 
 # ----------------------------------------------------------------------------------------------------------- findings
 
 #: A system with fewer labelled errors is too little to calibrate on.
-MIN_ERRORS = 10
+MIN_CALIBRATION_ERRORS = 10
 
 
-def _calibration(audited: Audited) -> Iterator[Finding]:
+def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Finding]:
     """Systems with too few labelled errors to calibrate on: the one with the fewest first (VC §5)."""
-    rows = [row for row in audited.rows("adjustment") if row.get("calibration_errors") is not None]
+    rows = [
+        row
+        for row in audited_run.rows("adjustment")
+        if row["level"] == "claim"
+        and row.get("calibration_errors") is not None  # of printed rates nobody knows it
+        and row.get("calibration_error_rate") is not None  # some of its claims are labelled
+    ]
     errors: dict[str, dict[str, int]] = {}
     for row in rows:
-        if row["level"] == "claim":
-            errors.setdefault(row["dataset"], {})[row["calibration_system"]] = row["calibration_errors"]
+        errors.setdefault(row["dataset"], {})[row["calibration_system"]] = row["calibration_errors"]
     errors = {dataset: of for dataset, of in errors.items() if len(of) > 1}
-    few = {dataset: [name for name in of if of[name] < MIN_ERRORS] for dataset, of in errors.items()}
+    few = {dataset: [name for name in of if of[name] < MIN_CALIBRATION_ERRORS] for dataset, of in errors.items()}
     bad = [dataset for dataset, systems in few.items() if systems]
     if bad:
         worst = max(bad, key=lambda dataset: len(few[dataset]) / len(errors[dataset]))
-        of = errors[worst]
+        of, by_system = errors[worst], {row["calibration_system"]: row for row in rows if row["dataset"] == worst}
         best, least = max(of, key=lambda name: of[name]), min(of, key=lambda name: of[name])
-        listed = names([f"{name} ({of[name]})" for name in sorted(few[worst], key=lambda name: of[name])])
-        more = f" Some have too few{of_datasets(bad, list(errors))}." if len(errors) > 1 else ""
-        advice = f"use {best} ({of[best]})" if best not in few[worst] else "label more first"
+        text = "{row.calibration_system} ({row.calibration_errors:number})"
+        listed = [make_statement(text, row=by_system[name]) for name in sorted(few[worst], key=lambda name: of[name])]
+        advice = make_statement("Label more first")
+        if best not in few[worst]:
+            advice = _describe_best_calibration(rows, by_system[best])
         yield Finding(
             "warn" if best not in few[worst] else "fail",
             None,
             worst,
-            f"Do not calibrate on the system with the fewest errors: {len(few[worst])} of {len(of)} systems on {worst} "
-            f"have fewer than {MIN_ERRORS} labelled errors ({listed}). There {advice}.{more}",
+            make_statement(
+                "Do not calibrate on the system with the fewest errors. On {worst}, {few:count} of {of:count} systems "
+                "have fewer than {limit:errors} labelled errors ({listed}). {advice}."
+                + " This is so{where}."
+                * (len(errors) > 1),
+                few=few[worst],
+                of=list(of),
+                worst=worst,
+                limit=MIN_CALIBRATION_ERRORS,
+                listed=format_first_names_and_count(listed),
+                advice=advice,
+                where=format_how_many_datasets(bad, list(errors)),
+            ),
             {"n_too_few": len(few[worst]), "best": best, "n_errors": of[best], "least": least},
         )
     elif errors:
@@ -181,17 +234,42 @@ def _calibration(audited: Audited) -> Iterator[Finding]:
             "ok",
             None,
             None,
-            f"Each system has at least {MIN_ERRORS} labelled errors to calibrate on, of all its labels.",
+            make_statement(
+                "Each system has at least {limit:errors} labelled errors to calibrate on, of all its labels.",
+                limit=MIN_CALIBRATION_ERRORS,
+            ),
             {"n_errors": min(min(of.values()) for of in errors.values())},
         )
+
+
+def _describe_best_calibration(rows: Sequence[Row], best: Row) -> Statement:
+    """For how many evaluators a calibration on the system with most errors helps: errors enough are no promise."""
+    by_evaluator: dict[str, list[float]] = {}
+    for row in rows:
+        if all(row[key] == best[key] for key in ("level", "dataset", "calibration_system")):
+            changes = by_evaluator.setdefault(row["evaluator"], [])
+            changes += [row["change"]] if row["method"] != "none" and row["change"] is not None else []
+    helped = [evaluator for evaluator, changes in by_evaluator.items() if min(changes, default=0.0) < 0]
+    text = "some correction by it lowers the mean |bias| of the other systems for {helped:count} of "
+    text += "{evaluators:count evaluator}"
+    if not helped:
+        text = "no correction by it lowers the mean |bias| of the other systems for any evaluator"
+    return make_statement(
+        "{best.calibration_system} has most ({best.calibration_errors:number}): " + text,
+        best=best,
+        helped=helped,
+        evaluators=list(by_evaluator),
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- the report
 
 
-def _readable(rows: Sequence[Row]) -> tuple[list[Row], str]:
+def select_rows_of_means_over_calibrations(rows: Sequence[Row]) -> tuple[list[Row], str]:
     """The means over calibrations, where there are any: they have no threshold, and no system, of their own."""
-    means = [row for row in rows if row.get("calibration_system") == CV]
+    if isinstance(rows, RowTable):
+        rows = list(rows.select({"calibration_system": [MEAN_OVER_CALIBRATIONS]}) or rows)
+    means = [row for row in rows if row.get("calibration_system") == MEAN_OVER_CALIBRATIONS]
     if not means:
         return list(rows), ""
     only_one = {"threshold"} | {key for key in rows[0] if key.startswith("calibration_error")}
@@ -200,10 +278,10 @@ def _readable(rows: Sequence[Row]) -> tuple[list[Row], str]:
 
 # --------------------------------------------------------------------------------------------------------- declaration
 
-METHOD = Column(
+METHOD_COLUMN = Column(
     "method",
     "text",
-    ", ".join(f"`{method}`" for method in METHODS),
+    ", ".join(f"`{method}`" for method in CORRECTION_METHODS),
     key=True,
     values={
         "none": "no adjustment",
@@ -212,56 +290,82 @@ METHOD = Column(
         "bacc_threshold": "threshold: best BAcc",
     },
 )
-_BIASES = "of the other systems' error rates"
+CALIBRATION_SYSTEM_COLUMN = Column(
+    "calibration system",
+    "text",
+    f"the system whose labels are used, or `{MEAN_OVER_CALIBRATIONS}`: the mean over all that could be",
+    key=True,
+    values={MEAN_OVER_CALIBRATIONS: "mean, each in turn"},
+)
+CALIBRATION_OPTIONS = {
+    "levels": "`claim`, `response`",
+    "methods": "some of " + ", ".join(f"`{method}`" for method in CORRECTION_METHODS),
+}
+_BIAS_DESCRIPTION = "of the other systems' error rates"
+
+_COLUMNS = {
+    **pick_shared_columns("dataset", "level", "evaluator"),
+    "method": METHOD_COLUMN,
+    "calibration_system": CALIBRATION_SYSTEM_COLUMN,
+    **pick_shared_columns("n", "n_unscored", "reason"),
+    "n_systems": Column(
+        "systems",
+        "count",
+        f"the other systems; in a `{MEAN_OVER_CALIBRATIONS}` row, the calibrations that could be made",
+    ),
+    "unidentifiable": Column(
+        "unidentifiable",
+        "count",
+        f"1 where the system cannot give what the method needs; in a `{MEAN_OVER_CALIBRATIONS}` row, how many cannot",
+    ),
+    "calibration_errors": Column("calibration errors", "count", "labelled errors of the calibration system"),
+    "calibration_error_rate": Column("calibration error rate", "percent", "their share of its labels"),
+    "threshold": Column(
+        "threshold", "number", "the tuned one; a prediction is 1 where the score is above it", digits=3
+    ),
+    "mean_abs_bias": Column("mean |bias|", "points", _BIAS_DESCRIPTION, signed=False, counted_in="n_systems"),
+    "worst_abs_bias": Column("worst |bias|", "points", _BIAS_DESCRIPTION, signed=False, counted_in="n_systems"),
+    "mean_abs_bias_before": Column(
+        "mean |bias| before",
+        "points",
+        "that of `none`, of the same systems and over the same calibrations",
+        signed=False,
+    ),
+    "change": Column("change", "points", "mean_abs_bias − mean_abs_bias_before: below 0 the method helps"),
+}
+
+
+def _select_means(rows: RowTable) -> list[Row]:
+    return list(rows.select({"calibration_system": [MEAN_OVER_CALIBRATIONS]}))
+
 
 AUDIT = Audit(
     name="adjustment",
-    place=120,
+    after="transfer",
     title="Correcting error rates with a few labels",
     question="Can one labelled system mend the predicted error rates of the others?",
     source="VC §5, A.7",
-    formula="Adjusted counts: p̂ = clip((p̂₀ − FNR) / (TNR − FNR), 0, 1), the error being the positive class; thresholds "
-    "are tuned on the calibration system to zero bias or to the best BAcc. |bias| is over the other systems; “each in "
-    "turn” is the mean over calibration systems.",
+    formula="Adjusted counts: corrected error rate = clip((predicted error rate − FNR) / (TNR − FNR), 0, 1), where FNR "
+    "is the share of attributable claims called errors and TNR the share of errors found; thresholds are tuned on the "
+    "calibration system to zero bias or to the best BAcc. |bias| is over the other systems; “each in turn” is the mean "
+    "over calibration systems.",
     text="One system's labels calibrate the evaluator; the others' predicted error rates are corrected (VC §5).",
-    columns={
-        **shared("dataset", "level", "evaluator"),
-        "method": METHOD,
-        "calibration_system": Column(
-            "calibration system",
-            "text",
-            f"the system whose labels are used, or `{CV}`: the mean over all that could be",
-            key=True,
-            values={CV: "mean, each in turn"},
-        ),
-        **shared("n", "n_unscored", "reason"),
-        "n_systems": Column(
-            "systems", "count", f"the other systems; in a `{CV}` row, the calibrations that could be made"
-        ),
-        "unidentifiable": Column(
-            "unidentifiable",
-            "count",
-            f"1 where the system cannot give what the method needs; in a `{CV}` row, how many cannot",
-        ),
-        "calibration_errors": Column("calibration errors", "count", "labelled errors of the calibration system"),
-        "calibration_error_rate": Column("calibration error rate", "percent", "their share of its labels"),
-        "threshold": Column(
-            "threshold", "number", "the tuned one; a prediction is 1 where the score is above it", digits=3
-        ),
-        "mean_abs_bias": Column("mean |bias|", "points", _BIASES, signed=False),
-        "worst_abs_bias": Column("worst |bias|", "points", _BIASES, signed=False),
-        "change": Column("change", "points", "mean_abs_bias − that of `none`: below 0 the method helps"),
-    },
-    options={"levels": "`claim`, `response`", "methods": "some of " + ", ".join(f"`{method}`" for method in METHODS)},
-    compute=adjustment,
+    remedy=(
+        "No method leaves less than `none`: do not correct by one system's labels; estimate each system's rate from "
+        "labels of its own (`factaudit estimate`)."
+    ),
+    columns=_COLUMNS,
+    options=CALIBRATION_OPTIONS,
+    compute=compute_adjustment_effect,
+    summary=ProductTableSummary(_COLUMNS, _select_means),
     counts="joint",
     tallies=True,
-    readable=_readable,
+    readable=select_rows_of_means_over_calibrations,
     plots=(
-        DotPlot(
+        DotPlotSpec(
             what="|Bias| of the systems that did not calibrate, by method: mean (filled) and worst (hollow)",
             keys=("mean_abs_bias",),
-            beyond="worst_abs_bias",
+            hollow_key="worst_abs_bias",
             panels="evaluator",
             series="method",
             labels={"mean_abs_bias": "|bias| (points)", "worst_abs_bias": "worst"},
@@ -271,8 +375,8 @@ AUDIT = Audit(
         Check(
             "calibration",
             "Calibration on too few errors",
-            f"systems with fewer than {MIN_ERRORS} labelled errors: too few to calibrate on",
-            _calibration,
+            f"systems with fewer than {MIN_CALIBRATION_ERRORS} labelled errors: too few to calibrate on",
+            _find_adjustment_with_few_errors,
         ),
     ),
 )

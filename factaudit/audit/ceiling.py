@@ -1,4 +1,4 @@
-"""How far annotators agree with each other: more than that no evaluator can be told to agree with them."""
+"""How far annotators agree with each other, which limits how well an evaluator can be seen to agree with them."""
 
 from __future__ import annotations
 
@@ -7,24 +7,40 @@ from dataclasses import replace
 
 import numpy as np
 
-from factaudit.audit.core.agreement import krippendorff_alpha
-from factaudit.audit.core.checks import by_keys, evidence_of, names
-from factaudit.audit.core.contrast import Contrast
-from factaudit.audit.core.decisions import limits_of, surely_above, surely_below
-from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.plot import DotPlot
-from factaudit.audit.core.rows import Row, ratio, reasons
-from factaudit.audit.core.words import percent
-from factaudit.audit.rates import rates
-from factaudit.tables import STATUSES, claim_positions
+from factaudit.arrays.evaluator_contrast import EvaluatorContrast
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    AuditedRun,
+    Check,
+    Column,
+    Finding,
+    Severity,
+    pick_shared_columns,
+)
+from factaudit.audit.core.decision_limits import has_interval, is_surely_above, read_decision_limits
+from factaudit.audit.core.finding_parts import (
+    format_first_names_and_count,
+    group_finding_rows_by_keys,
+    pick_finding_evidence,
+)
+from factaudit.audit.core.interval_methods import DISCORDANT, MOVER
+from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.significance import p_below_limit, select_significant_rows
+from factaudit.audit.core.statements import make_statement
+from factaudit.audit.rates import compute_evaluator_rates
+from factaudit.stats.agreement import krippendorff_alpha
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.undefined_values import divide_or_undefined
+from factaudit.tables import STATUSES, find_claim_positions_in_table
+from factaudit.text.display_text import join_reasons
 
-_PEOPLE = "\0people"  # no evaluator can be called that
-_ENDS = ("", "_min", "_max", "_low", "_high")
+_ANNOTATORS_AS_EVALUATOR = "\0people"  # no evaluator can be called that
+_END_SUFFIXES = ("", "_min", "_max", "_low", "_high")
 
 
-def ceiling(judged: Judged, *, intervals: Intervals | None = None) -> list[Row]:
+def compute_annotator_ceiling(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
     """BAcc of one annotator against the others, and of each evaluator against the same: a row per dataset, evaluator.
 
     Each annotator of a claim in turn is left out: the majority of the others is the label (ties have none), what the
@@ -32,62 +48,66 @@ def ceiling(judged: Judged, *, intervals: Intervals | None = None) -> list[Row]:
     evaluator's, ``room`` = ceiling - bacc, paired; n judgements of ``n_claims`` claims that two or more annotated;
     ``agree`` is the share of pairs of judgements that agree, ``alpha`` Krippendorff's.
     """
-    if judged.annotations is None:
+    if judgements.annotations is None:
         return []
-    left_out = _left_out(judged)
+    left_out = _leave_out_annotators_for_ceiling(judgements)
     confidence = None if intervals is None else intervals.confidence
-    figures = {(row["dataset"], row["evaluator"]): row for row in rates(left_out, intervals=intervals)}
-    agreed, datasets = _agreement(judged), left_out.group("claim")
-    places = [left_out.evaluators.index(evaluator) for evaluator in judged.evaluators]
-    contrasts = [Contrast.of(left_out, datasets, 0, place, confidence) for place in places]
+    figures = {
+        (row["dataset"], row["evaluator"]): row for row in compute_evaluator_rates(left_out, intervals=intervals)
+    }
+    agreed, datasets = _compute_ceiling_by_dataset(judgements), left_out.make_groups("claim")
+    places = [left_out.evaluators.index(evaluator) for evaluator in judgements.evaluators]
+    contrasts = [EvaluatorContrast.of(left_out, datasets, 0, place, confidence) for place in places]
     rows = []
-    for at, name in enumerate(left_out.datasets[1]):
-        people = figures[name, _PEOPLE]
-        shared_keys = {f"ceiling{end}": people[f"bacc{end}"] for end in _ENDS if f"bacc{end}" in people}
-        for evaluator, contrast in zip(judged.evaluators, contrasts, strict=True):
+    for at, name in enumerate(left_out.dataset_names):
+        people = figures[name, _ANNOTATORS_AS_EVALUATOR]
+        shared_keys = {f"ceiling{end}": people[f"bacc{end}"] for end in _END_SUFFIXES if f"bacc{end}" in people}
+        for evaluator, contrast in zip(judgements.evaluators, contrasts, strict=True):
             mine = figures[name, evaluator]
             row: Row = {"dataset": name, "evaluator": evaluator, **agreed[name]}
             row |= {"n": mine["n"], "n_unscored": mine["n_unscored"], **shared_keys}
-            row |= {f"bacc{end}": mine[f"bacc{end}"] for end in _ENDS if f"bacc{end}" in mine}
-            rows.append(row | contrast.row(at, "bacc", "room") | {"reason": reasons([mine["reason"] or ""])})
+            row |= {f"bacc{end}": mine[f"bacc{end}"] for end in _END_SUFFIXES if f"bacc{end}" in mine}
+            rows.append(
+                row | contrast.difference_row(at, "bacc", "room") | {"reason": join_reasons([mine["reason"] or ""])}
+            )
     return rows
 
 
-def _left_out(judged: Judged) -> Judged:
+def _leave_out_annotators_for_ceiling(judgements: Judgements) -> Judgements:
     """A row per claim and annotator whose claim others annotated too: label, what the others say; the annotators are
     the first evaluator, what each of them said its prediction."""
-    at, said, _ = _judgements(judged)
-    size = len(judged.claims)
+    at, said, _ = _list_ceiling_annotations(judgements)
+    size = len(judgements.claims)
     ones, zeros = (np.bincount(at[said == value], minlength=size) for value in (1, 0))
     balance = (ones - zeros)[at] - np.where(said == 1, 1, -1)  # of the others
     kept = ((ones + zeros)[at] > 1) & (balance != 0)
     at, said, label = at[kept], said[kept], (balance[kept] > 0).astype(np.int8)
     ok = np.full((1, len(at)), STATUSES.index("ok"), dtype=np.int8)
     return replace(
-        judged,
-        claims=judged.claims.iloc[at].reset_index(drop=True),
-        evaluators=(_PEOPLE, *judged.evaluators),
+        judgements,
+        claims=judgements.claims.iloc[at].reset_index(drop=True),
+        evaluators=(_ANNOTATORS_AS_EVALUATOR, *judgements.evaluators),
         label=label,
-        prediction=np.concatenate([said[None].astype(np.int8), judged.prediction[:, at]]),
-        score=np.concatenate([np.full((1, len(at)), np.nan), judged.score[:, at]]),
-        status=np.concatenate([ok, judged.status[:, at]]),
-        repeats=None,
+        prediction=np.concatenate([said[None].astype(np.int8), judgements.prediction[:, at]]),
+        score=np.concatenate([np.full((1, len(at)), np.nan), judgements.score[:, at]]),
+        status=np.concatenate([ok, judgements.status[:, at]]),
+        repeat_predictions=None,
         annotations=None,
     )
 
 
-def _judgements(judged: Judged) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each judgement the place of its claim, 1 or 0, and the annotator; undecided ones are none."""
-    assert judged.annotations is not None
-    table = judged.annotations.dropna(subset="label")
-    at = claim_positions(judged.claims, table["claim_id"])
+def _list_ceiling_annotations(judgements: Judgements) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The claim's row, the label (1 or 0) and the annotator of each judgement; undecided ones are left out."""
+    assert judgements.annotations is not None
+    table = judgements.annotations.dropna(subset="label")
+    at = find_claim_positions_in_table(judgements.claims, table["claim_id"])
     return at, table["label"].to_numpy(dtype=np.int64), table["annotator"].to_numpy()
 
 
-def _agreement(judged: Judged) -> dict[str, Row]:
+def _compute_ceiling_by_dataset(judgements: Judgements) -> dict[str, Row]:
     """By data set: how many claims two or more annotated, and how far these agree."""
-    at, said, annotator = _judgements(judged)
-    dataset, sets = judged.datasets
+    at, said, annotator = _list_ceiling_annotations(judgements)
+    dataset, sets = judgements.dataset_codes, judgements.dataset_names
     found = {}
     for place, name in enumerate(sets):
         mine = dataset[at] == place
@@ -95,7 +115,7 @@ def _agreement(judged: Judged) -> dict[str, Row]:
         ones, total = np.bincount(which, said[mine]).astype(np.int64), np.bincount(which)
         pairs, apart = total * (total - 1) / 2, ones * (total - ones)
         units = [[1] * int(one) + [0] * int(every - one) for one, every in zip(ones, total, strict=True)]
-        agree = 1 - ratio(apart.sum(), pairs.sum())
+        agree = 1 - divide_or_undefined(apart.sum(), pairs.sum())
         found[name] = {
             "n_claims": int((total > 1).sum()),
             "n_annotators": len(set(annotator[mine])),
@@ -108,34 +128,45 @@ def _agreement(judged: Judged) -> dict[str, Row]:
 # ----------------------------------------------------------------------------------------------------------- findings
 
 
-def _low(audited: Audited) -> Iterator[Finding]:
+def _find_low_annotator_ceiling(audited_run: AuditedRun) -> Iterator[Finding]:
     """Labels on which people agree less than is asked of an evaluator; evaluators that are beyond the ceiling."""
-    asked = limits_of(audited).min_rate
+    asked = read_decision_limits(audited_run).min_rate
     keys = ("ceiling", "ceiling_low", "ceiling_high", "agree", "alpha", "n_claims", "n_annotators")
-    for (dataset,), rows in by_keys(audited.rows("ceiling"), "dataset"):
+    every = list(audited_run.rows("ceiling"))
+    better = select_significant_rows(audited_run, every, [p_below_limit(audited_run, row, "room", 0) for row in every])
+    first = [rows[0] for _, rows in group_finding_rows_by_keys(every, "dataset")]
+    low = select_significant_rows(
+        audited_run, first, [p_below_limit(audited_run, row, "ceiling", asked) for row in first]
+    )
+    for (dataset,), rows in group_finding_rows_by_keys(every, "dataset"):
         one = rows[0]
         if one["ceiling"] is None:
             continue
-        told = f"On {dataset} one annotator agrees with the others to a BAcc of {percent(one['ceiling'])}, the ceiling"
-        beyond = [row["evaluator"] for row in rows if surely_below(row, "room", 0)]
+        told = "On {one.dataset} one annotator agrees with the others to a BAcc of {one.ceiling:percent}, the ceiling"
+        beyond = [row["evaluator"] for row in better if row["dataset"] == dataset]
         if beyond:
             agree = "agrees" if len(beyond) == 1 else "agree"
-            told += f" ({names(beyond)} surely {agree} with them more than that)"
-        if one["ceiling"] < asked:
-            sure = surely_below(one, "ceiling", asked)
+            told += f" ({{beyond}} significantly {agree} with them more than that)"
+        sure = one in low
+        if sure or (one["ceiling"] < asked and not has_interval(one, "ceiling")):
+            severity: Severity = "fail" if sure else "warn"
             told += (
-                f": {'surely ' if sure else ''}less than the {percent(asked)} that are asked of an evaluator. Beyond "
+                f": {'significantly ' if sure else ''}less than the {{asked:limit}} % that are required of an "
+                "evaluator. Beyond the ceiling a higher BAcc is no sign of a better evaluator: get labels that people "
+                "agree on."
             )
-            told += "the ceiling a higher BAcc is no sign of a better evaluator: get labels that people agree on."
-            yield Finding("fail" if sure else "warn", None, dataset, told, evidence_of(one, *keys))
-        elif surely_above(one, "ceiling", asked):
-            told += f": surely above the {percent(asked)} that are asked of an evaluator."
-            yield Finding("ok", None, dataset, told, evidence_of(one, *keys))
+        elif is_surely_above(one, "ceiling", asked):
+            severity = "ok"
+            told += ": significantly above the {asked:limit} % that are required of an evaluator."
+        else:
+            continue
+        statement = make_statement(told, one=one, asked=asked, beyond=format_first_names_and_count(beyond))
+        yield Finding(severity, None, dataset, statement, pick_finding_evidence(one, *keys))
 
 
 AUDIT = Audit(
     name="ceiling",
-    place=131,
+    after="stability",
     title="How far annotators agree: the ceiling of any evaluator",
     question="How well do annotators agree with each other, and how far is each evaluator from that?",
     source="Krippendorff 2011 (α)",
@@ -143,23 +174,27 @@ AUDIT = Audit(
     "evaluator's against the same majorities; room = ceiling − BAcc, paired.",
     text="Where annotators disagree, an evaluator can be right and be counted wrong: beyond the ceiling a higher BAcc "
     "says nothing.",
+    remedy=(
+        "A low ceiling: mend the guideline or ask more annotators before you compare evaluators; near the ceiling a "
+        "better BAcc means nothing."
+    ),
     columns={
-        **shared("dataset", "evaluator"),
+        **pick_shared_columns("dataset", "evaluator"),
         "n_claims": Column("claims", "count", "claims with two judgements or more"),
         "n_annotators": Column("annotators", "count", "people who judged claims"),
         "n": Column("n", "count", "judgements with the others' majority, scored by the evaluator"),
         "n_unscored": Column("unscored", "count", "those that it did not score"),
         "agree": Column("agree", "percent", "pairs of judgements of a claim that agree"),
         "alpha": Column("Krippendorff's α", "number", "agreement beyond chance", digits=2),
-        "ceiling": Column("ceiling", "percent", "BAcc of an annotator against the others", bounds=True, interval=True),
-        "bacc": Column("BAcc", "percent", "the evaluator's, against the same others", bounds=True, interval=True),
-        "room": Column("room", "points", "ceiling − BAcc, paired", bounds=True, interval=True),
-        **shared("reason"),
+        "ceiling": Column("ceiling", "percent", "BAcc of an annotator against the others", bounds=True, interval=MOVER),
+        "bacc": Column("BAcc", "percent", "the evaluator's, against the same others", bounds=True, interval=MOVER),
+        "room": Column("room", "points", "ceiling − BAcc, paired", bounds=True, interval=DISCORDANT),
+        **pick_shared_columns("reason"),
     },
-    compute=ceiling,
-    applies=lambda judged: judged.twice,
+    compute=compute_annotator_ceiling,
+    applies=lambda judged: judged.has_double_labels,
     plots=(
-        DotPlot(
+        DotPlotSpec(
             what="Evaluators, and the ceiling that annotators' agreement sets", keys=("bacc",), reference="ceiling"
         ),
     ),
@@ -167,8 +202,11 @@ AUDIT = Audit(
         Check(
             "ceiling",
             "How far annotators agree",
-            "an annotator's BAcc against the others is below what is asked of an evaluator",
-            _low,
+            "an annotator's BAcc against the others is below what an evaluator must reach",
+            _find_low_annotator_ceiling,
+            null="an annotator's BAcc against the others is what an evaluator must reach, on every dataset",
+            controls="Holm over all datasets",
+            figure="ceiling",
         ),
     ),
 )

@@ -16,19 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import MISSING, Judged
-from factaudit.audit.core.means import averaged, mean
-from factaudit.audit.core.rows import Row
-from factaudit.audit.core.words import percent
+from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.arrays.response_means import mean_of_defined, response_mean_with_interval
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.statements import make_statement
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
-Cited = tuple[int, ...]
+CitedDocuments = tuple[int, ...]
 #: From this share of empty outputs on, recall without them says too little of a system.
-MANY_EMPTY = 0.01
+MANY_EMPTY_SHARE = 0.01
 
 
-def citations(judged: Judged, *, intervals: Intervals | None = None) -> list[Row]:
+def compute_citation_scores(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
     """Citation recall and precision of each system: means over responses, a row per dataset, evaluator and system.
 
     ``recall`` of a response = recalled sentences / sentences; ``precision`` = precise citations / citations (0 where
@@ -38,25 +39,26 @@ def citations(judged: Judged, *, intervals: Intervals | None = None) -> list[Row
     0.
     """
     rows: list[Row] = []
-    if "cited" not in judged.claims:
+    if "cited" not in judgements.claims:
         return rows
-    silent = judged.silent
-    for at, evaluator in enumerate(judged.evaluators):
+    silent = judgements.empty_responses
+    for at, evaluator in enumerate(judgements.evaluators):
         systems: dict[tuple[Any, Any], list[Row]] = {}
-        for key, sentences in _responses(judged, at):
-            systems.setdefault(key[:2], []).append(response_row(sentences))
+        for key, sentences in _collect_judged_citations(judgements, at):
+            systems.setdefault(key[:2], []).append(compute_response_citation_scores(sentences))
         for (dataset, system), own in sorted(systems.items(), key=lambda item: [str(part) for part in item[0]]):
             empty = 0
             if len(silent):
                 same = silent["system"].isna() if system is None else silent["system"] == system
                 empty = int(((silent["dataset"] == dataset) & same).sum())
             rows.append(
-                {"dataset": dataset, "evaluator": evaluator, "system": system} | _summary(own, empty, intervals)
+                {"dataset": dataset, "evaluator": evaluator, "system": system}
+                | _summarise_citation_scores(own, empty, intervals)
             )
     return rows
 
 
-def response_row(sentences: Sequence[tuple[Mapping[Cited, int | None], int]]) -> Row:
+def compute_response_citation_scores(sentences: Sequence[tuple[Mapping[CitedDocuments, int | None], int]]) -> Row:
     """The figures of one response: of each sentence its verdicts by cited documents, and its malformed citations.
 
     A verdict is 1, 0, or None where the judgement failed; what is not among them was not asked for.
@@ -106,105 +108,111 @@ def response_row(sentences: Sequence[tuple[Mapping[Cited, int | None], int]]) ->
     return row
 
 
-def _responses(
-    judged: Judged, evaluator: int
-) -> Iterator[tuple[tuple[Any, Any, Any], list[tuple[dict[Cited, int | None], int]]]]:
-    """(dataset, system, response_id) and its sentences, as `response_row` takes them."""
-    claims = judged.claims
+def _collect_judged_citations(
+    judgements: Judgements, evaluator_position: int
+) -> Iterator[tuple[tuple[Any, Any, Any], list[tuple[dict[CitedDocuments, int | None], int]]]]:
+    """(dataset, system, response_id) and its sentences, as `compute_response_citation_scores` takes them."""
+    claims = judgements.claims
     cites = claims["cited"].notna().to_numpy()
     # Other data sets in the table hold no sentences with citations.
     about = set(claims["dataset"][cites] if cites.any() else claims["dataset"])
-    about &= set(claims["dataset"][judged.status[evaluator] >= 0])
+    about &= set(claims["dataset"][judgements.status[evaluator_position] >= 0])
     own = claims["response_id"].notna() & claims["fact_id"].notna() & claims["dataset"].isin(about)
     inside = np.flatnonzero(own.to_numpy())
     names = ["dataset", "system", "response_id", "fact_id", "cited"]
     malformed = claims["malformed"].to_numpy(dtype=object) if "malformed" in claims else np.full(len(claims), None)
     table = [claims[name].astype(object).where(claims[name].notna(), None).to_numpy()[inside] for name in names]
-    found: dict[tuple[Any, Any, Any], dict[str, tuple[dict[Cited, int | None], int]]] = {}
+    found: dict[tuple[Any, Any, Any], dict[str, tuple[dict[CitedDocuments, int | None], int]]] = {}
     for row, dataset, system, response, fact, cited in zip(inside.tolist(), *table, strict=True):
         marks = malformed[row]
         lost = len(marks.split("; ")) if isinstance(marks, str) and marks else 0
         sentence = found.setdefault((dataset, system, response), {}).setdefault(fact, ({}, lost))
         if cited is not None:
-            prediction = int(judged.prediction[evaluator, row])
+            prediction = int(judgements.prediction[evaluator_position, row])
             documents = tuple(int(number) for number in str(cited).split(","))
             sentence[0][documents] = None if prediction == MISSING else prediction
     for key in sorted(found, key=lambda one: [str(part) for part in one]):
         yield key, list(found[key].values())
 
 
-def _summary(rows: Sequence[Row], n_empty: int, intervals: Intervals | None) -> Row:
-    told: Row = {"n_responses": len(rows), "n_empty": n_empty}
+def _summarise_citation_scores(response_rows: Sequence[Row], n_empty: int, intervals: ClusterBootstrap | None) -> Row:
+    told: Row = {"n_responses": len(response_rows), "n_empty": n_empty}
     for key in ("n_sentences", "n_uncited", "n_citations", "n_malformed", "n_unscored"):
-        told[key] = sum(row[key] for row in rows)
+        told[key] = sum(row[key] for row in response_rows)
     for key in ("recall", "precision"):
-        told |= averaged(key, [row[key] for row in rows], intervals)
+        told |= response_mean_with_interval(key, [row[key] for row in response_rows], intervals)
         for end in ("min", "max"):
-            told[f"{key}_{end}"] = mean(row[f"{key}_{end}"] for row in rows)
-    lacking = sum(row["precision"] is None for row in rows)
+            told[f"{key}_{end}"] = mean_of_defined(row[f"{key}_{end}"] for row in response_rows)
+    lacking = sum(row["precision"] is None for row in response_rows)
     if lacking:  # a mean of the others would be of those that cite little
         told |= dict.fromkeys(("precision", "precision_low", "precision_high"))
-    told["recall_all"] = None if told["recall"] is None else told["recall"] * len(rows) / (len(rows) + n_empty)
+    told["recall_all"] = (
+        None if told["recall"] is None else told["recall"] * len(response_rows) / (len(response_rows) + n_empty)
+    )
     reason = f"single documents were not judged in {lacking} responses: no precision" if lacking else None
     told["reason"] = reason
     return told
 
 
-def _empty(audited: Audited) -> Iterator[Finding]:
+def _find_recall_that_leaves_out_empty_responses(audited_run: AuditedRun) -> Iterator[Finding]:
     """Recall that leaves out empty outputs."""
-    for row in audited.rows("citations"):
+    for row in audited_run.rows("citations"):
         total = row["n_responses"] + row.get("n_empty", 0)
-        if row["recall"] is None or row.get("n_empty", 0) < max(1, MANY_EMPTY * total):
+        if row["recall"] is None or row.get("n_empty", 0) < max(1, MANY_EMPTY_SHARE * total):
             continue
-        said = (
-            f"The citation recall of {row['system'] or 'the system'} ({percent(row['recall'])}) leaves out "
-            f"{row['n_empty']:,} of {total:,} responses that are empty, as ALCE does: with them it is "
-            f"{percent(row['recall_all'])}."
+        said = make_statement(
+            "The citation recall of {name} ({row.recall:percent}) leaves out {row.n_empty:number} of "
+            "{row.n_all:number} responses that are empty, as ALCE does: with them it is {row.recall_all:percent}.",
+            name=row["system"] or "the system",
+            row=row | {"n_all": total},
         )
         evidence = {key: row[key] for key in ("system", "recall", "recall_all", "n_responses", "n_empty")}
         yield Finding("warn", row["evaluator"], row["dataset"], said, evidence)
 
 
-def _applies(judged: Judged) -> bool:
-    return "cited" in judged.claims and bool(judged.claims["fact_id"].notna().any())
+def _has_cited_sentences(judgements: Judgements) -> bool:
+    return "cited" in judgements.claims and bool(judgements.claims["fact_id"].notna().any())
 
 
-_N = "sentences, those that cite nothing, and citations"
-_RECALL = "means over responses"
+_SENTENCES_DESCRIPTION = "sentences, those that cite nothing, and citations"
+_MEANS_DESCRIPTION = "means over responses"
 AUDIT = Audit(
     name="citations",
-    place=8,
+    after="popularity",
     title="Citation recall and precision",
     question="Do the cited documents support the sentences that cite them?",
     source="MF App. D; ALCE: Gao et al. 2023, §3",
     text="After ALCE. What names no document (`[7]` of five, `[0]`, `[Document 1]`) is counted as malformed.",
     formula="Recall = sentences that their cited documents together support / sentences; precision = citations that "
     "are needed or sufficient / citations; means over responses.",
+    remedy=(
+        "Many malformed citations: mend the output's form first, for they count as missing. Then read the sentences "
+        "without support."
+    ),
     columns={
-        **shared("dataset", "evaluator"),
-        "system": Column("system", "text", "the system that wrote the responses", key=True),
+        **pick_shared_columns("dataset", "evaluator", "system"),
         "n_responses": Column("responses", "count", "responses with a sentence, and those without, which are left out"),
         "n_empty": Column(
             "empty", "count", "responses with a sentence, and those without, which are left out", shown="any"
         ),
-        "n_sentences": Column("sentences", "count", _N),
-        "n_uncited": Column("uncited", "count", _N),
-        "n_citations": Column("citations", "count", _N),
+        "n_sentences": Column("sentences", "count", _SENTENCES_DESCRIPTION),
+        "n_uncited": Column("uncited", "count", _SENTENCES_DESCRIPTION),
+        "n_citations": Column("citations", "count", _SENTENCES_DESCRIPTION),
         "n_malformed": Column("malformed", "count", "citations that name no document", shown="any"),
         "n_unscored": Column("unscored", "count", "judgements without a verdict", shown="any"),
-        "recall": Column("recall", "percent", _RECALL, bounds=True, interval=True),
-        "precision": Column("precision", "percent", _RECALL, bounds=True, interval=True),
+        "recall": Column("recall", "percent", _MEANS_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
+        "precision": Column("precision", "percent", _MEANS_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
         "recall_all": Column("recall, empty as 0", "percent", "recall where empty responses count as 0", shown=False),
-        **shared("reason"),
+        **pick_shared_columns("reason"),
     },
-    compute=citations,
-    applies=_applies,
+    compute=compute_citation_scores,
+    applies=_has_cited_sentences,
     checks=(
         Check(
             "empty_outputs",
             "Recall without empty outputs",
-            f"at least {100 * MANY_EMPTY:.0f} % of the responses are empty, and left out of citation recall",
-            _empty,
+            f"at least {100 * MANY_EMPTY_SHARE:.0f} % of the responses are empty, and left out of citation recall",
+            _find_recall_that_leaves_out_empty_responses,
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""How far two evaluators find the same claims (un)attributable (VC §3.2, Figures 2, 9, 10)."""
+"""How far two evaluators find the same claims (un)attributable (VC §3.1, Figures 2, 9, 10)."""
 
 from __future__ import annotations
 
@@ -6,27 +6,31 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from factaudit.audit.core.agreement import iou_limits, is_constant, kappa_limits
-from factaudit.audit.core.checks import evidence_of, of_datasets
-from factaudit.audit.core.compared import like_pairs
-from factaudit.audit.core.decisions import surely_below
-from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.plot import Flips, HeatMap
-from factaudit.audit.core.rows import Row, number, ratio, reasons, without_interval
-from factaudit.audit.core.tallies import Tallies, says, states
-from factaudit.audit.core.tallies import pairs as pairs_of
-from factaudit.audit.core.words import percent
+from factaudit.arrays.count_source import CountSource, prediction_field, stated_prediction_field
+from factaudit.arrays.count_source import pair_count_source_evaluators as pairs_of
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.decision_limits import has_interval
+from factaudit.audit.core.evaluator_comparison import explain_no_evaluators_alike, list_evaluators_alike_by_bacc
+from factaudit.audit.core.finding_parts import format_how_many_datasets, pick_finding_evidence
+from factaudit.audit.core.interval_methods import KAPPA, WILSON
+from factaudit.audit.core.plot_specs import FlipPlotSpec, HeatMapPlotSpec
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.significance import p_below_limit, select_significant_rows
+from factaudit.audit.core.statements import make_statement
+from factaudit.stats.agreement import has_constant_rater, intersection_over_union_interval, kappa_interval
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.text.display_text import join_reasons
 
-CLASSES = {"attributable": 1, "unattributable": 0}
+PREDICTED_CLASSES = {"attributable": 1, "unattributable": 0}
 
 
-def consistency(
-    judged: Tallies,
+def compute_evaluator_consistency(
+    count_source: CountSource,
     *,
     by: Sequence[str] = ("dataset",),
     pairs: Mapping[str, str] | None = None,
-    intervals: Intervals | None = None,
+    intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """Per pair of evaluators and class: IoU of the sets of claims that they predict to be of that class.
 
@@ -38,77 +42,92 @@ def consistency(
     of both. kappa has no bounds: its extremes over missing predictions are not those of any simple completion; and no
     interval where one evaluator says the same of every claim, for it is 0 then whatever is drawn.
     """
-    groups = judged.group("claim", by)
+    groups = count_source.make_groups("claim", by)
     rows: list[Row] = []
-    for a, b in pairs_of(judged.evaluators, pairs):
+    for a, b in pairs_of(count_source.evaluators, pairs):
         # The same nine cells as for a label and a prediction, with a's prediction in the label's place.
-        counts, sure = (judged.count(groups, field(a), field(b)) for field in (says, states))
+        counts, sure = (
+            count_source.count_cells(groups, field(a), field(b))
+            for field in (prediction_field, stated_prediction_field)
+        )
         clusters = None
         if intervals is not None:
-            clusters = judged.clusters_of(groups, says(a), says(b), known=True)
-        for name, cls in CLASSES.items():
-            low, high = iou_bounds(sure, cls)
-            figures = {"iou": iou(counts, cls), "iou_min": low, "iou_max": high, "kappa": kappa(counts)}
+            clusters = count_source.count_clusters(groups, prediction_field(a), prediction_field(b), complete_only=True)
+        for name, cls in PREDICTED_CLASSES.items():
+            low, high = consistency_iou_bounds(sure, cls)
+            figures = {
+                "iou": consistency_iou(counts, cls),
+                "iou_min": low,
+                "iou_max": high,
+                "kappa": consistency_kappa(counts),
+            }
             if intervals is not None and clusters is not None:
                 table = clusters.counts.reshape(-1, 2, 2)
                 for figure, ends in (
-                    ("iou", iou_limits(clusters, table, cls, intervals.confidence)),
-                    ("kappa", kappa_limits(clusters, table, intervals.confidence)),
+                    ("iou", intersection_over_union_interval(clusters, table, cls, intervals.confidence)),
+                    ("kappa", kappa_interval(clusters, table, intervals.confidence)),
                 ):
                     figures |= {f"{figure}_low": ends[0], f"{figure}_high": ends[1]}
             for at, key in enumerate(groups.keys):
                 n = int(counts[at, :2, :2].sum())
                 row: Row = {
                     **key,
-                    "evaluator_a": judged.evaluators[a],
-                    "evaluator_b": judged.evaluators[b],
+                    "evaluator_a": count_source.evaluators[a],
+                    "evaluator_b": count_source.evaluators[b],
                     "class": name,
                     "n": n,
                     "n_unscored": int(counts[at].sum()) - n,
                 }
-                row |= {figure: number(values[at]) for figure, values in figures.items()}
-                rows.append(row | {"reason": _reason(row, counts[at])})
+                row |= {figure: none_if_undefined(values[at]) for figure, values in figures.items()}
+                rows.append(row | {"reason": _explain_consistency_row(row, counts[at])})
     order = {tuple(key.values()): at for at, key in enumerate(groups.keys)}
     return sorted(rows, key=lambda row: order[tuple(row[column] for column in groups.keys[0])])
 
 
-def iou(counts: np.ndarray, cls: int) -> np.ndarray:
-    """Intersection over union of "predicted ``cls``" by the evaluator of axis -2 and by that of axis -1."""
-    both = counts[..., cls, cls]
-    return ratio(both, both + counts[..., cls, 1 - cls] + counts[..., 1 - cls, cls])
+def consistency_iou(counts: np.ndarray, predicted_class: int) -> np.ndarray:
+    """Intersection over union of "predicted ``predicted_class``" by the evaluator of axis -2 and by that of axis -1."""
+    both = counts[..., predicted_class, predicted_class]
+    return divide_or_undefined(
+        both,
+        both + counts[..., predicted_class, 1 - predicted_class] + counts[..., 1 - predicted_class, predicted_class],
+    )
 
 
-def iou_bounds(counts: np.ndarray, cls: int) -> tuple[np.ndarray, np.ndarray]:
+def consistency_iou_bounds(counts: np.ndarray, predicted_class: int) -> tuple[np.ndarray, np.ndarray]:
     """The least and greatest IoU over all ways to score what is unscored."""
-    both = counts[..., cls, cls]
-    union = both + counts[..., cls, 1 - cls] + counts[..., 1 - cls, cls]
-    one = counts[..., cls, -1] + counts[..., -1, cls]  # in the union already, whatever the other had said
+    both = counts[..., predicted_class, predicted_class]
+    union = both + counts[..., predicted_class, 1 - predicted_class] + counts[..., 1 - predicted_class, predicted_class]
+    one = (
+        counts[..., predicted_class, -1] + counts[..., -1, predicted_class]
+    )  # in the union already, whatever the other had said
     none = counts[..., -1, -1]
-    other = counts[..., 1 - cls, -1] + counts[..., -1, 1 - cls]  # may enter the union, never the intersection
-    low = ratio(both, union + one + other + none)
-    high = ratio(both + one + none, union + one + none)
+    other = (
+        counts[..., 1 - predicted_class, -1] + counts[..., -1, 1 - predicted_class]
+    )  # may enter the union, never the intersection
+    low = divide_or_undefined(both, union + one + other + none)
+    high = divide_or_undefined(both + one + none, union + one + none)
     return low, np.where(np.isnan(high), low, high)
 
 
-def kappa(counts: np.ndarray) -> np.ndarray:
+def consistency_kappa(counts: np.ndarray) -> np.ndarray:
     """Cohen's kappa over what both scored; NaN where both always say the same one thing."""
     both = counts[..., :2, :2].astype(np.float64)
     n = both.sum((-1, -2))
     observed = both[..., 0, 0] + both[..., 1, 1]
     expected = (both.sum(-1) * both.sum(-2)).sum(-1)
-    return ratio(n * observed - expected, n * n - expected)
+    return divide_or_undefined(n * observed - expected, n * n - expected)
 
 
-def _reason(row: Row, counts: np.ndarray) -> str | None:
+def _explain_consistency_row(row: Row, counts: np.ndarray) -> str | None:
     if row["n"] == 0:
         return "no claim is scored by both"
-    constant = "kappa_low" in row and row["kappa"] is not None and is_constant(counts[:2, :2])
-    return reasons(
+    constant = "kappa_low" in row and row["kappa"] is not None and has_constant_rater(counts[:2, :2])
+    return join_reasons(
         [
             f"neither predicts a claim {row['class']}" if row["iou"] is None else "",
             "both give every claim the same prediction" if row["kappa"] is None else "",
             "no interval for kappa: one gives every claim the same prediction" if constant else "",
-            without_interval(row | {"kappa": None} if constant else row),
+            explain_missing_row_intervals(row | {"kappa": None} if constant else row, FEW_CLUSTERS),
         ]
     )
 
@@ -119,35 +138,42 @@ def _reason(row: Row, counts: np.ndarray) -> str | None:
 MIN_IOU = 0.50
 
 
-def _iou(audited: Audited) -> Iterator[Finding]:
+def _find_inconsistent_evaluators(audited_run: AuditedRun) -> Iterator[Finding]:
     """Evaluators of like BAcc (on average) that find different claims."""
-    like = {frozenset(pair) for pair in like_pairs(audited)}
+    like = {frozenset(pair) for pair in list_evaluators_alike_by_bacc(audited_run)}
     rows = [
         row
-        for row in audited.per_dataset("consistency", "iou")
+        for row in audited_run.per_dataset("consistency", "iou")
         if frozenset((row["evaluator_a"], row["evaluator_b"])) in like
     ]
-    apart = [row for row in rows if row["iou"] < MIN_IOU]
-    sure = [row for row in apart if surely_below(row, "iou", MIN_IOU)]
+    p_values = [p_below_limit(audited_run, row, "iou", MIN_IOU, is_share=True) for row in rows]
+    sure = select_significant_rows(audited_run, rows, p_values)
+    apart = sure or [row for row in rows if row["iou"] < MIN_IOU and not has_interval(row, "iou")]
     if not apart:
         return
     worst = min(sure or apart, key=lambda row: row["iou"])
     pair = f"{worst['evaluator_a']} / {worst['evaluator_b']}"
     pairs = {frozenset((row["evaluator_a"], row["evaluator_b"])) for row in sure}
-    more = f" So do {len(pairs)} of {len(like)} pairs of like BAcc, surely, on some dataset." if len(like) > 1 else ""
     datasets = list(dict.fromkeys(row["dataset"] for row in rows))
     mine = [row for row in rows if {row["evaluator_a"], row["evaluator_b"]} == {*pair.split(" / ")}]
-    where = of_datasets(list(dict.fromkeys(row["dataset"] for row in mine if row in sure)), datasets)
-    less = f", surely less than half{where}" if where else ""
+    where = format_how_many_datasets(list(dict.fromkeys(row["dataset"] for row in mine if row in sure)), datasets)
     yield Finding(
         "fail" if sure else "warn",
         pair,
         worst["dataset"],
-        f"{worst['evaluator_a']} and {worst['evaluator_b']} have like BAcc but share only {percent(worst['iou'])} of "
-        f"the claims that either finds {worst['class']} on {worst['dataset']}{less}: one cannot stand in for the "
-        "other, "
-        f"so look at claims, not only at rates.{more}",
-        evidence_of(worst, "class", "iou", "iou_low", "iou_high", "kappa", "n") | {"n_pairs": len(pairs)},
+        make_statement(
+            "{worst.evaluator_a} and {worst.evaluator_b} have like BAcc but share only {worst.iou:percent} of the "
+            "claims that either finds {worst.class} on {worst.dataset}"
+            + ", significantly less than half{where}" * bool(where)
+            + ". One cannot stand in for the other: look at claims, not only at rates."
+            + " So do {pairs:count} of {like:count} pairs of like BAcc, significantly, on some dataset."
+            * (bool(sure) and len(like) > 1),
+            worst=worst,
+            where=where,
+            pairs=sorted(map(sorted, pairs)),
+            like=sorted(map(sorted, like)),
+        ),
+        pick_finding_evidence(worst, "class", "iou", "iou_low", "iou_high", "kappa", "n") | {"n_pairs": len(pairs)},
     )
 
 
@@ -155,50 +181,54 @@ def _iou(audited: Audited) -> Iterator[Finding]:
 
 AUDIT = Audit(
     name="consistency",
-    place=30,
+    after="discrimination",
     title="Whether evaluators agree on the same claims",
     question="Do two evaluators find the same claims attributable, and unattributable?",
-    source="VC §3.2, Figs. 2, 9, 10",
+    source="VC §3.1 and A.8, Figs. 2, 9, 10",
     formula="IoU of a class = claims to which both evaluators give the class / claims to which either does; κ is "
     "Cohen's. Over claims that both have scored; labels are not needed.",
     text="Two evaluators of like balanced accuracy may call quite different claims errors (VC Fig. 2).",
+    remedy=(
+        "A low IoU at like BAcc: read the claims that one evaluator alone flags (`factaudit view`), and do not "
+        "replace one by the other within a study."
+    ),
     columns={
-        **shared("dataset", "evaluator_a", "evaluator_b"),
+        **pick_shared_columns("dataset", "evaluator_a", "evaluator_b"),
         "class": Column("class", "text", "`attributable` or `unattributable`", key=True),
-        **shared("n", "n_unscored", "reason"),
+        **pick_shared_columns("n", "n_unscored", "reason"),
         "iou": Column(
             "IoU",
             "number",
             "claims to which both give the class / claims to which either does",
             digits=2,
             bounds=True,
-            interval=True,
+            interval=WILSON,
         ),
-        "kappa": Column("Cohen's κ", "number", "Cohen's κ, the same in both rows of a pair", digits=2, interval=True),
+        "kappa": Column("Cohen's κ", "number", "Cohen's κ, the same in both rows of a pair", digits=2, interval=KAPPA),
     },
     options={
         "by": "columns of the claims",
         "pairs": "from each evaluator_a to its evaluator_b; by default every two evaluators",
     },
-    compute=consistency,
+    compute=compute_evaluator_consistency,
     tallies=True,
     without_labels=True,
     plots=(
-        HeatMap(
+        HeatMapPlotSpec(
             what="Pairwise IoU of evaluators, by predicted class",
             reading="1 means that two evaluators give the class to the same claims, 0 that they share none.",
             value="iou",
             by="class",
             prefix="predicted ",
         ),
-        Flips(
+        FlipPlotSpec(
             name="pair",
             what="IoU of a pair of evaluators across datasets, by predicted class",
             keys=("iou",),
             pair=("evaluator_a", "evaluator_b"),
             by="class",
             values={"unattributable": "predicted unattributable", "attributable": "predicted attributable"},
-            asked=True,
+            on_request_only=True,
         ),
     ),
     checks=(
@@ -207,9 +237,13 @@ AUDIT = Audit(
             "Evaluators that find different errors",
             "two evaluators of like BAcc on average, clear of chance, share less than half of the claims that either "
             "puts in a class",
-            _iou,
+            _find_inconsistent_evaluators,
             {key: Column(f"BAcc {key[-1]}", "percent") for key in ("bacc_a", "bacc_b")},
             claims="disagree",
+            null="evaluators of like BAcc share at least half of the claims that either puts in a class",
+            controls="Holm over both classes, all datasets and all pairs of like BAcc",
+            lacks=explain_no_evaluators_alike,
+            figure="iou",
         ),
     ),
 )

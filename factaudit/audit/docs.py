@@ -6,101 +6,157 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from factaudit.audit import own
-from factaudit.audit.core.declare import SHARED, Audit, Column
+from factaudit.arrays.row_table import MAX_CSV_ROWS
+from factaudit.audit import load_builtin_audits
+from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Check, Column, ProductTableSummary
 from factaudit.files import write_text
 
-_HEAD = """\
-# The audits, key by key
+_PAGE_HEAD = """\
+# The audits
 
 <!-- Made by `python -m factaudit.audit.docs docs/audits.md` from factaudit/audit/*.py: change it there. -->
 
-Every audit gives flat rows, in `results.json` under `audits` and in `tables/NAME.csv`. Rates are fractions in [0, 1]
-(the report shows percent), an undefined figure is null and `reason` says why, and nothing leaves a denominator unseen.
+An audit answers one question about evaluators. Begin with `rates`. Each section says how to read the figures, what to
+do where they are bad, and what each key holds; [the glossary](glossary.md) explains words and papers.
 
-Keys that many audits share:
+Every audit gives flat rows, in `results.json` under `audits` and in `tables/NAME.csv`. Rows that are a product (pairs
+of systems, say) lie in `tables/NAME.parquet`; `results.json` has their summary, and says under `tables` where. Rates
+are fractions in [0, 1] (the report shows percent), an undefined figure is null and `reason` says why, and nothing
+leaves a denominator unseen.
+*Bounds* and *interval* say which figures have `KEY_min` and `KEY_max`, `KEY_low` and `KEY_high`, and how these are
+made; [keys that many audits share](#keys-that-many-audits-share) stand at the end. The figures are of `factaudit demo`,
+of the invented texts of two [experiments](../experiments/README.md), quickstart and dfactscore_quickstart, and of
+simulated judges (`judge-a`, `judge-b`) where no shipped data has what an audit asks for.
+"""
+_SHARED_KEYS_HEAD = """\
+## Keys that many audits share
 
 | key | |
 |---|---|
-{shared}
-
-In the tables below, *bounds* and *interval* say which figures have the last two pairs of keys.
 """
 
-_BOUNDS = (
+_BOUNDS_DESCRIPTION = (
     "the least and the greatest value that KEY could have, whatever the missing predictions had been; equal to it "
 )
-_BOUNDS += "where none is missing. A guessed prediction counts as missing"
-_INTERVAL = (
-    "the interval (95 % by default) over clusters: documents, else responses, else claims. Shares have Wilson's, with "
-    "t, on the effective number of claims; sums of shares MOVER; paired differences one from discordant claims; AUC "
-    "and average precision one from each claim's influence; slopes a jackknife; corrected rates, and the orders that τ "
-    "is made of, a bootstrap. Their coverage is simulated in tests/validity"
+_BOUNDS_DESCRIPTION += "where none is missing. A guessed prediction counts as missing"
+_INTERVAL_DESCRIPTION = (
+    "the interval (95 % by default) over clusters: documents, else responses, else claims. Each figure says how it is "
+    "made; the coverage is simulated in tests/validity"
 )
-_ENDS = {f"KEY_{end}": Column("", what=_BOUNDS) for end in ("min", "max")}
-_ENDS |= {f"KEY_{end}": Column("", what=_INTERVAL) for end in ("low", "high")}
+_END_COLUMNS = {f"KEY_{end}": Column("", what=_BOUNDS_DESCRIPTION) for end in ("min", "max")}
+_END_COLUMNS |= {f"KEY_{end}": Column("", what=_INTERVAL_DESCRIPTION) for end in ("low", "high")}
 
-_FINDINGS = """\
+_FINDINGS_HEAD = """\
 ## Findings
 
 `findings` in `results.json`: `{id, severity, evaluator, dataset, statement, evidence}`. `fail`: the interval leaves no
 doubt; `warn`: the figure says so, its interval leaves doubt (or there is none); `ok`: looked at, and nothing found.
 Floors (`always-yes`, `always-no`, `random`) have none.
 
-| id | says |
-|---|---|
+A check that tests something states when nothing is wrong, and what its 5 % of false alarms are over;
+[statistics](statistics.md#false-alarms-of-findings) has how often each warned where nothing is wrong.
+The report lists the checks that could not run, with the reason.
+
+| id | says | nothing is wrong when | controls |
+|---|---|---|---|
 """
 
 
-def page(audits: Iterable[Audit]) -> str:
-    """The whole page, in the order of the audits."""
-    audits = list(audits)
-    parts = [_HEAD.format(shared="\n".join(_lines(SHARED | _ENDS)))]
-    parts += [_section(audit) for audit in audits]
+_WRITTEN_TABLES_HEAD = """\
+## Tables that commands write
+
+No audits: `estimate`, `score` and the experiments write these tables beside them.
+"""
+
+
+def render_audits_page(audits: Iterable[Audit], figure_folder: Path) -> str:
+    """The whole page, in the order of the audits. figure_folder: beside the page, with figures as AUDIT.png."""
+    figures = {path.stem for path in figure_folder.glob("*.png")}
+    audits = sorted(audits, key=_is_about_responses)
+    parts = [_PAGE_HEAD]
+    computed = [audit for audit in audits if audit.compute is not None]
+    parts += [_render_audit_section(audit, figure=audit.name in figures) for audit in computed]
+    parts.append(_SHARED_KEYS_HEAD + "\n".join(_render_audit_column_lines(SHARED_COLUMNS | _END_COLUMNS)) + "\n")
     checks = [check for audit in audits for check in audit.checks]
-    parts.append(_FINDINGS + "\n".join(f"| `{check.id}` | {check.says} |" for check in checks) + "\n")
+    parts.append(_FINDINGS_HEAD + "\n".join(_render_check_line(check) for check in checks) + "\n")
+    parts.append(_WRITTEN_TABLES_HEAD)
+    written = [audit for audit in audits if audit.compute is None]
+    parts += [_render_audit_section(audit, "###", figure=audit.name in figures) for audit in written]
     return "\n".join(parts)
 
 
-def _section(audit: Audit) -> str:
+def _is_about_responses(audit: Audit) -> bool:
+    """Whether an audit asks for scores of responses, or is a table that a command writes: such stand last."""
+    return audit.compute is None or audit.name.startswith(("factscore", "dfactscore", "citations"))
+
+
+def _render_check_line(check: Check) -> str:
+    texts = [check.says, check.null or "– (it counts)", check.controls or "–"]
+    return f"| `{check.id}` | {' | '.join(map(_escape_table_cell, texts))} |"
+
+
+def _render_audit_section(audit: Audit, heading: str = "##", figure: bool = False) -> str:
     source = f" ({audit.source})" if audit.source else ""
-    text = [f"## `{audit.name}`\n", f"{audit.question}{source}\n"]
+    text = [f"{heading} `{audit.name}`\n", f"{audit.question}{source}\n"]
+    if figure:
+        text.append(f"![{audit.title}](figures/{audit.name}.png)\n")
+    for title, words in (("How to read it", audit.text), ("Formula", audit.formula), ("Where it is bad", audit.remedy)):
+        if words:
+            text.append(f"**{title}.** {words}\n")
     if audit.options:
         defaults = {key: field.default for key, field in audit.options_model().model_fields.items()}
         text.append("| option | |\n|---|---|")
-        text += [f"| `{key}` | {_escape(words)}{_default(defaults[key])} |" for key, words in audit.options.items()]
+        text += [
+            f"| `{key}` | {_escape_table_cell(words)}{_format_audit_option_default(defaults[key])} |"
+            for key, words in audit.options.items()
+        ]
         text.append("")
     text.append("| key | |\n|---|---|")
-    known = [key for key, column in audit.columns.items() if SHARED.get(key) is column]
+    known = [key for key, column in audit.columns.items() if SHARED_COLUMNS.get(key) is column]
     own = {key: column for key, column in audit.columns.items() if key not in known}
     if known:
-        text.append(f"| {_names(known)} | as above |")
-    text += _lines(own)
+        text.append(f"| {_format_keys(known)} | [shared](#keys-that-many-audits-share) |")
+    text += _render_audit_column_lines(own)
+    if audit.summary is not None:
+        text.append(f"\n{_describe_product_table_summary(audit, audit.summary)}")
     return "\n".join(text) + "\n"
 
 
-def _lines(columns: Mapping[str, Column]) -> list[str]:
+def _describe_product_table_summary(audit: Audit, summary: ProductTableSummary) -> str:
+    """Where the rows of a product lie, and what results.json has of them."""
+    text = f"The rows are a product: they lie in `tables/{audit.name}.parquet` (and in the CSV where they are at most "
+    text += f"{MAX_CSV_ROWS:,}), and `Results.table` reads them. "
+    if summary.columns is audit.columns:
+        return f"{text}`results.json` has the rows of `__cv__`."
+    own = {key: column for key, column in summary.columns.items() if column is not audit.columns.get(key)}
+    about = _format_keys(key for key in summary.columns if key not in own)
+    lines = "\n".join(_render_audit_column_lines(own))
+    return f"{text}`results.json` has their summary, by {about}:\n\n| key | |\n|---|---|\n{lines}"
+
+
+def _render_audit_column_lines(columns: Mapping[str, Column]) -> list[str]:
     """A line for each column, one for neighbours with the same words."""
     lines: list[tuple[list[str], str]] = []
     for key, column in columns.items():
-        beside = ", ".join(["bounds"] * column.bounds + ["interval"] * column.interval)
-        words = _escape(column.what) + (f"; {beside}" if beside else "")
+        method = f" ({column.interval})" if isinstance(column.interval, str) else ""
+        beside = ", ".join(["bounds"] * column.bounds + [f"interval{method}"] * bool(column.interval))
+        words = _escape_table_cell(column.what) + (f"; {beside}" if beside else "")
         if lines and lines[-1][1] == words:
             lines[-1][0].append(key)
         else:
             lines.append(([key], words))
-    return [f"| {_names(keys)} | {words} |" for keys, words in lines]
+    return [f"| {_format_keys(keys)} | {words} |" for keys, words in lines]
 
 
-def _names(keys: Iterable[str]) -> str:
+def _format_keys(keys: Iterable[str]) -> str:
     return ", ".join(f"`{key}`" for key in keys)
 
 
-def _escape(text: str) -> str:
+def _escape_table_cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def _default(value: object) -> str:
+def _format_audit_option_default(value: object) -> str:
     if value is None:
         return ""
     values = value if isinstance(value, tuple | list) else [value]
@@ -108,4 +164,5 @@ def _default(value: object) -> str:
 
 
 if __name__ == "__main__":
-    write_text(Path(sys.argv[1]), page(audit for audit in own() if audit.compute is not None))
+    page = Path(sys.argv[1])
+    write_text(page, render_audits_page(load_builtin_audits(), page.parent / "figures"))

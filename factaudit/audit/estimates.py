@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
-from factaudit.audit.core.declare import Audit, Audited, Column, shared
-from factaudit.audit.core.plot import DotPlot, Forest
-from factaudit.audit.core.rows import Row
-from factaudit.audit.core.words import percent, points, with_interval
-from factaudit.text.printable import count
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
+from factaudit.audit.core.plot_specs import ForestPlotSpec
+from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.audit.core.statements import Statement, join_statements, make_statement
 
 #: In the order of the forest plot: as predicted, by labels, corrected; then those to compare with.
-SHOWN = ("raw", "pooled-threshold", "labels", "regression-ppi", "hierarchical", "ppi", "ppi++", "rogan-gladen")
-#: More systems than this have three lines each.
+SHOWN_METHODS = ("raw", "pooled-threshold", "labels", "regression-ppi", "hierarchical", "ppi", "ppi++", "rogan-gladen")
+#: With more systems than this, the report shows three methods of each.
 MANY_SYSTEMS = 10
-_FEW_METHODS = ("raw", "labels", "hierarchical")
-_METHOD = Column(
+_METHODS_FOR_MANY_SYSTEMS = ("raw", "labels", "hierarchical")
+_METHOD_COLUMN = Column(
     "method",
     "text",
     "`hierarchical` (the default to quote), `regression-ppi`, `labels`, `pooled-threshold`, `raw`; on demand `ppi`, "
@@ -23,15 +23,25 @@ _METHOD = Column(
     key=True,
     values={"raw": "as predicted", "labels": "labels only", "hierarchical": "hierarchical (corrected)"},
 )
-_SYSTEM = Column("system", "text", "the system that wrote the claims", key=True, values={"__all__": "all claims"})
-_RATE = Column("error rate", "percent", "the share of unattributable claims or responses", interval=True)
+_SYSTEM_COLUMN = Column(
+    "system", "text", "the system that wrote the claims", key=True, values={"__all__": "all claims"}
+)
+_POSTERIOR = "from the posterior"
+_ESTIMATE_INTERVAL = f"of the hierarchical rates {_POSTERIOR}, of the others by the design of the sample"
+_RATE_COLUMN = Column(
+    "error rate",
+    "percent",
+    "the share of unattributable claims or responses",
+    interval=_ESTIMATE_INTERVAL,
+    counted_in="n_labels",
+)
 
 
-def _readable(rows: Sequence[Row]) -> tuple[list[Row], str]:
+def _select_estimates_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:
     many = len({row["system"] for row in rows}) > MANY_SYSTEMS
-    methods = _FEW_METHODS if many else SHOWN
+    methods = _METHODS_FOR_MANY_SYSTEMS if many else SHOWN_METHODS
     shown = [row for row in rows if row["method"] in methods]
-    order = {name: at for at, name in enumerate(SHOWN)}
+    order = {name: at for at, name in enumerate(SHOWN_METHODS)}
     systems: dict[tuple[str, str, str], int] = {}
     for row in rows:
         systems.setdefault((row["dataset"], row["level"], row["system"]), len(systems))
@@ -39,136 +49,248 @@ def _readable(rows: Sequence[Row]) -> tuple[list[Row], str]:
     return shown, "The other methods' rates are in tables/estimates.csv." if len(shown) < len(rows) else ""
 
 
-def _sentences(rows: Sequence[Row]) -> list[str]:
-    """What is estimated, which method to quote and why, and what the labels bought: a paragraph per row."""
-    return [_sentence(row) for row in rows]
+def _select_ranks_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:
+    """The ranks of data sets whose labels order at least two systems: elsewhere any system may have any rank."""
+    lowest_high: dict[tuple[str, str], float] = {}
+    for row in rows:
+        place = row["dataset"], row["level"]
+        lowest_high[place] = min(lowest_high.get(place, math.inf), row["rank_high"] or math.inf)
+    shown = [row for row in rows if (row["rank_low"] or 0) > lowest_high[row["dataset"], row["level"]]]
+    ordered = {(row["dataset"], row["level"]) for row in shown}
+    left = sorted({row["dataset"] for row in rows if (row["dataset"], row["level"]) not in ordered})
+    note = f"The labels rank no system of {', '.join(left)} above another." if left else ""
+    return [row for row in rows if (row["dataset"], row["level"]) in ordered], note
 
 
-def _sentence(row: Row) -> str:
+def _state_estimation_methods_and_labels(row: Row) -> Statement:
+    """What is estimated, which method to quote and why, and what the labels achieve."""
     of = "these claims" if row["target"] == "corpus" else "the population that their documents come from"
-    used = f"{row['main']} leading" + (f", with {row['covariates']}" if row["covariates"] else "")
+    noun = "response" if row["level"] == "response" else "claim"
+    used = "; {row.main} leads" + ", with {row.covariates}" * bool(row["covariates"])
     told = [
-        f"{row['dataset']}, {row['level']} level: {count(row['n_labels'], 'label')} for "
-        f"{count(row['n_systems'], 'system')} and {count(row['n'], row['level'])}; rates are of {of}; {used}.",
-        f"{row['why'][0].upper()}{row['why'][1:]}.",
+        make_statement(
+            "{row.dataset}, {row.level} level: {row.n_labels:number label} for {row.n_systems:number system} and "
+            f"{{row.n:number {noun}}}; rates are of {{of}}{used}.",
+            row=row,
+            of=of,
+        ),
+        make_statement("{why}.", why=row["why"][0].upper() + row["why"][1:]),
     ]
-    if row["headroom"] is not None:
-        told.append(f"The lowest error rate is {with_interval(_HEADROOM, row, 'headroom')}.")
-    if row["resolved"] is not None:
-        told.append(f"The labels order {percent(row['resolved'])} of {count(row['n_pairs'], 'pair')} of systems.")
+    if row["headroom"] is not None and row["n_systems"] > 1:
+        text = "By the model, the lowest error rate among the systems is {row.headroom:interval}; which system has it "
+        told.append(make_statement(text + "may differ from draw to draw.", row=row))
     if row["worth"] is not None:
-        told.append(
-            f"Intervals are {points(row['width'])} points wide on average, where the labels alone give "
-            f"{points(row['width_labels'])}: the scores made each label worth {row['worth']:.1f}."
-        )
+        text = "Intervals are {row.width:points} points wide on average, and {row.width_labels:points} by the labels "
+        text += "alone: with scores, pooling of systems and the prior, {row.n_labels:number label} do what "
+        text += "{row.n_alone:number} would do alone."
+        told.append(make_statement(text, row=row | {"n_alone": round(row["n_labels"] * row["worth"])}))
+        told += _state_worth_of_shuffled_scores(row)
     if row["reason"]:
-        told.append(f"Note: {row['reason']}.")
-    return " ".join(told)
+        told.append(make_statement("Note: {row.reason}.", row=row))
+    return join_statements(told)
 
 
-def _short(row: Row) -> str:
+def _state_worth_of_shuffled_scores(row: Row) -> list[Statement]:
+    """What the model does without the scores' help: pooling of systems and prior narrow intervals, too."""
+    if row.get("worth_shuffled") is None:  # of a folder that was written before
+        return []
+    text = "With the scores shuffled, so that they tell nothing, the intervals are {row.width_shuffled:points} points "
+    text += "wide, and the labels do what {row.n_shuffled:number} would"
+    text += (
+        ": the rest is what the scores add." if row["worth"] > row["worth_shuffled"] else ": the scores add nothing."
+    )
+    return [make_statement(text, row=row | {"n_shuffled": round(row["n_labels"] * row["worth_shuffled"])})]
+
+
+def _state_estimated_error_rates(audited_run: AuditedRun, row: Row) -> Iterator[Statement]:
     """What the report's opening says of a row: the rest is in its section."""
-    of = f"{row['dataset']}, {row['level']}s: {count(row['n_labels'], 'label')} for {count(row['n_systems'], 'system')}"
+    keys = {key: row[key] for key in ("dataset", "level")}
+    head = "{row.dataset}, {row.level}s: {row.n_labels:number label} for {row.n_systems:number system}"
     if row["quote"] is None:
-        return f"{of}: {row['why']}."
-    told = [f"quote the rates of “{row['quote']}”"]
-    if row["headroom"] is not None:
-        told.append(f"the lowest is {with_interval(_HEADROOM, row, 'headroom')}")
-    if row["resolved"] is not None:
-        told.append(f"{percent(row['resolved'])} of {count(row['n_pairs'], 'pair')} of systems can be ordered")
-    if row["worth"] is not None:
-        told.append(f"the scores made each label worth {row['worth']:.1f}")
-    return f"{of}: {'; '.join(told)}."
+        yield make_statement(head + ": {row.why}.", row=row)
+        return
+    yield make_statement(head + "; report the rates of “{row.quote}”.", row=row)
+    mine = [each for each in audited_run.rows("estimates") if keys.items() <= each.items()]
+    systems = [each for each in mine if not is_total_key(each["system"]) and each["rate"] is not None]
+    reported = [each for each in systems if each["method"] == row["quote"]]
+    if len(reported) > 1:
+        least = min(reported, key=lambda each: each["rate"])
+        if sum(each["rate"] == least["rate"] for each in reported) == 1:
+            yield make_statement("{least.system} has the lowest of these rates, {least.rate:interval}.", least=least)
+    pairs = [each for each in audited_run.rows("estimate_differences") if keys.items() <= each.items()]
+    if apart := [each for each in pairs if each["order"] != "?"]:
+        text = "By the model {apart:count} of {pairs:count pair} of systems differ significantly."
+        yield make_statement(text, apart=apart, pairs=pairs)
+    elif pairs:
+        yield make_statement("By the model no pair of systems differs significantly.")
+    if row.get("worth_shuffled") is not None:
+        counts = {f"n_{key}": round(row["n_labels"] * row[key]) for key in ("worth", "worth_shuffled")}
+        text = "{row.n_labels:number label} do what {row.n_worth:number} would do alone, with the scores shuffled what "
+        yield make_statement(text + "{row.n_worth_shuffled:number} would.", row=row | counts)
+    yield from _state_estimates_distance_from_truth(audited_run, row, systems)
 
 
-def _opening(audited: Audited, best: str | None) -> str:
-    rows = audited.rows("estimate_summary")
-    told = " ".join(_short(row) for row in rows[:2])
-    more = len(rows) - 2
-    return told + (f" {count(more, 'more dataset or level', 'more datasets and levels')} below." if more > 0 else "")
+def add_labelled_error_rates(audited_run: AuditedRun, rows: Sequence[Row]) -> list[Row]:
+    """The rows with the rate by all labels of the system's claims, where all are labelled and estimates used a part."""
+    columns = ("dataset", "level", "system")
+    true_rates = {
+        tuple(row[key] for key in columns): row["labelled_error_rate"]
+        for row in audited_run.rows("quantification")
+        if row.get("n_labelled") == row["n"] + row["n_unscored"] and not row.get("n_unlabelled")
+    }
+    found = []
+    for row in rows:
+        true_rate = true_rates.get(tuple(row[key] for key in columns))
+        is_known = true_rate is not None and row["n_labels"] < row["n"]
+        found.append(row | {"labelled_error_rate": true_rate} if is_known else row)
+    return found
 
 
-_HEADROOM = Column("lowest rate", "percent", "the lowest error rate among the systems", interval=True)
-_DIFFERENCE = Column("difference", "points", "the rate of system_a minus that of system_b", interval=True)
+def _state_estimates_distance_from_truth(
+    audited_run: AuditedRun, row: Row, systems: Sequence[Row]
+) -> Iterator[Statement]:
+    """How near the estimates came, where all claims are labelled and the estimates used a part of the labels."""
+    systems = add_labelled_error_rates(audited_run, systems)
+    if not systems or any("labelled_error_rate" not in one for one in systems):
+        return
+    beside = [one | {"distance": one["rate"] - one["labelled_error_rate"]} for one in systems]
+    by_method = {
+        method: [one for one in beside if one["method"] == method] for method in (row["quote"], "labels", "raw")
+    }
+    if not all(len(ones) == row["n_systems"] for ones in by_method.values()) or row["quote"] == "labels":
+        return
+    yield make_statement(
+        "Here all labels are known: these rates are off by {quoted.distance:points} points on average, those of the "
+        "sampled labels alone by {labels.distance:points}, those that {row.main} predicts by {raw.distance:points}.",
+        row=row,
+        quoted=by_method[row["quote"]],
+        labels=by_method["labels"],
+        raw=by_method["raw"],
+    )
+    with_interval = [one for one in by_method[row["quote"]] if one.get("rate_low") is not None]
+    holding = [one for one in with_interval if one["rate_low"] <= one["rate"] - one["distance"] <= one["rate_high"]]
+    if with_interval:
+        text = "{holding:count} of {with_interval:count} intervals hold the labelled rate."
+        yield make_statement(text, holding=holding, with_interval=with_interval)
+
+
+def _format_estimates_opening(audited_run: AuditedRun, best_evaluator: str | None) -> Statement:
+    rows = audited_run.rows("estimate_summary")
+    told = [each for row in rows[:2] for each in _state_estimated_error_rates(audited_run, row)]
+    if more := rows[2:]:
+        told.append(make_statement("{more:count more dataset or level|more datasets and levels} below.", more=more))
+    return join_statements(told)
+
+
+_HEADROOM_COLUMN = Column("lowest rate", "percent", "the lowest error rate among the systems", interval=_POSTERIOR)
+_DIFFERENCE_COLUMN = Column("difference", "points", "the rate of system_a minus that of system_b", interval=_POSTERIOR)
 
 AUDITS = (
     Audit(
         name="estimates",
-        place=2,
+        after="estimate_summary",
         title="Error rates from few labels",
         question="How many errors does each system make, and how sure is that?",
         source="Gelman & Little 1997; Angelopoulos et al. 2023; VC §5",
-        text="What the main evaluator predicts, what the labels alone say, and what a model makes of both. A rate "
-        "without an interval is one of which nobody knows how far off it is.",
-        formula="Hierarchical: logit P(error) = a + β·scores + u_system over the labels, imputed for all others.",
+        text="What the main evaluator predicts, what the labels alone say, and what a model makes of both. "
+        "Rates as predicted and those of the pooled threshold have no interval: their error is not estimated.",
+        formula="Hierarchical: logit P(error) = a + β·z + u_system over the labels, imputed for all others; z: the "
+        "evaluators' standardised logit scores, β and u with normal priors.",
         columns={
-            **shared("dataset", "level"),
-            "system": _SYSTEM,
-            "method": _METHOD,
-            **shared("n"),
+            **pick_shared_columns("dataset", "level"),
+            "system": _SYSTEM_COLUMN,
+            "method": _METHOD_COLUMN,
+            **pick_shared_columns("n"),
             "n_labels": Column("labels", "count", "labels of the system's own"),
-            "rate": _RATE,
-            **shared("reason"),
+            "rate": _RATE_COLUMN,
+            **pick_shared_columns("reason"),
         },
         compute=None,
-        readable=_readable,
-        intervals="intervals, of the hierarchical rates from the posterior, of the others by the design of the sample",
-        plots=(Forest(what="Error rates", key="rate", labels=("system",), series="method", per_page=2),),
+        readable=_select_estimates_to_state,
+        add_references=add_labelled_error_rates,
+        plots=(
+            ForestPlotSpec(
+                what="Error rates",
+                reading="“As predicted” counts all claims and no label; the other methods use the labels.",
+                key="rate",
+                labels=("method",),
+                series="method",
+                groups=("dataset", "system"),
+                truth="labelled_error_rate",
+            ),
+        ),
     ),
     Audit(
         name="estimate_summary",
-        place=1,
-        title="What the labels bought",
-        question="Which estimate is to be quoted, and what did the labels buy?",
+        title="What the labels achieve",
+        question="Which estimate is to be quoted, and what do the labels achieve?",
         columns={
-            **shared("dataset", "level"),
-            "main": Column("main evaluator", "text"),
-            "covariates": Column("covariates", "text", shown=False),
+            **pick_shared_columns("dataset", "level"),
+            "main": Column("main evaluator", "text", "the evaluator that leads the sample and the model"),
+            "covariates": Column("covariates", "text", "the other evaluators whose scores it uses", shown=False),
             "target": Column("target", "text", "`corpus`: these claims; `population`: what they were drawn from"),
-            "n": Column("n", "count"),
-            "n_labels": Column("labels", "count"),
-            "n_systems": Column("systems", "count"),
-            "n_pairs": Column("pairs", "count", shown=False),
-            "headroom": _HEADROOM,
-            "resolved": Column("pairs in order", "percent", "pairs whose difference has an interval without 0"),
+            "n": Column("n", "count", "claims (or responses), those labelled, and systems"),
+            "n_labels": Column("labels", "count", "claims (or responses), those labelled, and systems"),
+            "n_systems": Column("systems", "count", "claims (or responses), those labelled, and systems"),
+            "n_pairs": Column("pairs", "count", "pairs of systems", shown=False),
+            "headroom": _HEADROOM_COLUMN,
+            "resolved": Column("pairs that differ", "percent", "pairs whose difference has an interval without 0"),
             "width": Column("width", "points", "mean width of the hierarchical intervals", signed=False),
-            "width_labels": Column("width by labels only", "points", signed=False),
+            "width_labels": Column(
+                "width by labels only", "points", "mean width of the intervals of labels alone", signed=False
+            ),
+            "width_shuffled": Column(
+                "width with shuffled scores",
+                "points",
+                "mean width of the hierarchical intervals with the scores of other claims, which tell nothing",
+                signed=False,
+            ),
             "worth": Column(
                 "worth of a label", "number", "how many times as many labels the labels alone would need", digits=1
             ),
-            "quote": Column("to quote", "text"),
-            "why": Column("why", "text", shown=False),
-            **shared("reason"),
+            "worth_shuffled": Column(
+                "worth with shuffled scores", "number", "the same with shuffled scores: pooling and prior", digits=1
+            ),
+            "quote": Column("to quote", "text", "the method whose rates to report, and the reason"),
+            "why": Column("why", "text", "the method whose rates to report, and the reason", shown=False),
+            **pick_shared_columns("reason"),
         },
         compute=None,
-        remarks=lambda rows, findings: _sentences(rows),
-        opening=_opening,
+        remarks=lambda rows, findings: [_state_estimation_methods_and_labels(row) for row in rows],
+        opening=_format_estimates_opening,
     ),
     Audit(
         name="estimate_ranks",
-        place=3,
+        after="estimates",
         title="Which system is best, and how sure is that",
         question="What is the probability that each system makes the fewest errors?",
         text="Ranks by error rate (1 is best) over the draws of the hierarchical model.",
         columns={
-            **shared("dataset", "level"),
-            "system": _SYSTEM,
-            "p_best": Column("probability of being best", "percent"),
-            "rank": Column("rank", "number", interval=True, digits=1),
+            **pick_shared_columns("dataset", "level"),
+            "system": _SYSTEM_COLUMN,
+            "p_best": Column(
+                "probability of being best", "percent", "the share of draws in which it has the lowest rate"
+            ),
+            "rank": Column(
+                "rank", "number", "its mean rank over draws (1: the lowest rate)", interval=_POSTERIOR, digits=1
+            ),
         },
         compute=None,
-        plots=(DotPlot(what="Probability of the lowest error rate", keys=("p_best",), series="system"),),
+        readable=_select_ranks_to_state,
+        plots=(ForestPlotSpec(what="Ranks by error rate (1: the lowest)", key="rank", labels=("system",)),),
     ),
     Audit(
         name="estimate_differences",
-        place=4,
+        after="estimate_ranks",
         title="Differences between systems",
         question="Which systems' error rates differ?",
+        formula="< or >: the interval of the difference lies on one side of 0. It is the model's, of this pair alone: "
+        "no correction for the number of pairs.",
         columns={
-            **shared("dataset", "level"),
-            "system_a": Column("system a", "text", key=True),
-            "system_b": Column("system b", "text", key=True),
-            "difference": _DIFFERENCE,
+            **pick_shared_columns("dataset", "level"),
+            "system_a": Column("system a", "text", "the two systems", key=True),
+            "system_b": Column("system b", "text", "the two systems", key=True),
+            "difference": _DIFFERENCE_COLUMN,
             "order": Column("order", "text", "`<` or `>` where the interval is on one side of 0, else `?`"),
         },
         compute=None,

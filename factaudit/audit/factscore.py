@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from factaudit.audit.core.declare import Audit, Column, shared
-from factaudit.audit.core.facts import Facts, Scores, applies, facts_of, scores_of
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.means import GAMMA, averaged, mean
-from factaudit.audit.core.plot import DotPlot
-from factaudit.audit.core.rows import Row, number, ratio
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.response_facts import (
+    ResponseFacts,
+    ResponseFactScores,
+    collect_response_facts,
+    has_response_facts,
+    score_response_facts,
+)
+from factaudit.arrays.response_means import DEFAULT_GAMMA, mean_of_defined, response_mean_with_interval
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
+from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.result_rows import Row
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 
 
-def factscore(judged: Judged, *, gamma: float = GAMMA, intervals: Intervals | None = None) -> list[Row]:
+def compute_factscore(
+    judgements: Judgements, *, gamma: float = DEFAULT_GAMMA, intervals: ClusterBootstrap | None = None
+) -> list[Row]:
     """FActScore of each system: a row per evaluator, dataset and system; first ``__all__`` where there are several.
 
     A fact is a claim with a ``response_id`` (rows of one ``fact_id`` are one fact, supported where one of them is). The
@@ -24,66 +34,65 @@ def factscore(judged: Judged, *, gamma: float = GAMMA, intervals: Intervals | No
     supported, and a response of which nothing was asked score 0 or 1 (n_unscored_responses); intervals resample
     responses. ``respond_ratio``: the share of responses that did not abstain and said at least one fact.
     """
-    facts = facts_of(judged)
+    facts = collect_response_facts(judgements)
     rows = []
-    for at, evaluator in enumerate(judged.evaluators):
-        scores = scores_of(facts, judged, at, gamma)
-        for key, inside in facts.systems():
+    for at, evaluator in enumerate(judgements.evaluators):
+        scores = score_response_facts(facts, judgements, at, gamma)
+        for key, inside in facts.responses_by_system():
             rows.append({"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]})
-            rows[-1] |= _row(facts, scores, inside, intervals)
+            rows[-1] |= _build_factscore_audit_row(facts, scores, inside, intervals)
     return rows
 
 
-def _row(facts: Facts, scores: Scores, inside: np.ndarray, intervals: Intervals | None) -> Row:
+def _build_factscore_audit_row(
+    facts: ResponseFacts, scores: ResponseFactScores, in_system: np.ndarray, intervals: ClusterBootstrap | None
+) -> Row:
     abstained = facts.responses["abstained"].to_numpy(dtype=bool)
-    spoke = inside & (scores.n_facts > 0)
+    spoke = in_system & (scores.n_facts > 0)
     scored = spoke & ~np.isnan(scores.figures["score"])
     n_spoke = int(spoke.sum())
     row: Row = {
-        "n_responses": int(inside.sum()),
-        "n_abstained": int((inside & abstained).sum()),
-        "n_without_facts": int((inside & ~abstained & ~spoke).sum()),
+        "n_responses": int(in_system.sum()),
+        "n_abstained": int((in_system & abstained).sum()),
+        "n_without_facts": int((in_system & ~abstained & ~spoke).sum()),
         "n_scored": int(scored.sum()),
         "n_unscored_responses": n_spoke - int(scored.sum()),
-        "respond_ratio": number(ratio(n_spoke, inside.sum())),
+        "respond_ratio": none_if_undefined(divide_or_undefined(n_spoke, in_system.sum())),
     }
     for key in ("score", "init_score"):
-        row |= averaged(key, scores.figures[key][scored].tolist(), intervals)
+        row |= response_mean_with_interval(key, scores.figures[key][scored].tolist(), intervals)
         for end in ("min", "max"):
-            row[f"{key}_{end}"] = mean(scores.figures[f"{key}_{end}"][spoke])
-    row["num_facts_per_response"] = number(ratio(scores.n_facts[spoke].sum(), n_spoke))
+            row[f"{key}_{end}"] = mean_of_defined(scores.figures[f"{key}_{end}"][spoke])
+    row["num_facts_per_response"] = none_if_undefined(divide_or_undefined(scores.n_facts[spoke].sum(), n_spoke))
     for name in ("n_facts", "n_supported", "n_unscored", "n_unparsed"):
         row[name] = int(getattr(scores, name)[spoke].sum())
     row["reason"] = None if scored.any() else "no response has a scored fact"
     return row
 
 
-_SCORE = "means over responses; `init_`: without the length penalty"
-_NOT_SCORED = "responses that abstained, hold no fact, or of which no fact was put to the evaluator"
-_COLUMNS: dict[str, Column] = {
-    **shared("dataset", "evaluator"),
-    "system": Column(
-        "system", "text", "the system that wrote the responses", key=True, values={"__all__": "all systems"}
-    ),
+_SCORE_DESCRIPTION = "means over responses; `init_`: without the length penalty"
+_NOT_SCORED_DESCRIPTION = "responses that abstained, hold no fact, or of which no fact was put to the evaluator"
+_FACTSCORE_COLUMNS: dict[str, Column] = {
+    **pick_shared_columns("dataset", "evaluator", "system"),
     "n_responses": Column("all responses", "count", "responses, and those of them that are scored", shown=False),
     "n_scored": Column("responses", "count", "responses, and those of them that are scored"),
     "n_facts": Column("facts", "count", "facts, those supported, and those without a verdict"),
     "n_supported": Column("supported", "count", "facts, those supported, and those without a verdict", shown=False),
     "n_unscored": Column("unscored", "count", "facts, those supported, and those without a verdict", shown="any"),
     "n_unparsed": Column("unparsed", "count", "facts with a reply that states no verdict", shown="any"),
-    "n_abstained": Column("abstained", "count", _NOT_SCORED, shown="any"),
-    "n_without_facts": Column("without facts", "count", _NOT_SCORED, shown="any"),
-    "n_unscored_responses": Column("not asked", "count", _NOT_SCORED, shown="any"),
-    "score": Column("FActScore", "percent", _SCORE, bounds=True, interval=True),
-    "init_score": Column("without penalty", "percent", _SCORE, bounds=True, interval=True),
+    "n_abstained": Column("abstained", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
+    "n_without_facts": Column("without facts", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
+    "n_unscored_responses": Column("not asked", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
+    "score": Column("FActScore", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
+    "init_score": Column("without penalty", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
     "respond_ratio": Column("respond ratio", "percent", "responses that said a fact, of all"),
     "num_facts_per_response": Column("facts per response", "number", "of those that said a fact", digits=1),
-    **shared("reason"),
+    **pick_shared_columns("reason"),
 }
 
 AUDIT = Audit(
     name="factscore",
-    place=0,
+    after="reproduction_text",
     title="FActScore of the systems",
     question="What share of a response's atomic facts does the knowledge source support?",
     source="Min et al. 2023, §3",
@@ -91,9 +100,13 @@ AUDIT = Audit(
     "fact count in the respond ratio only.",
     formula="Penalty × supported facts / facts, mean over responses; penalty = exp(1 − γ/n) for responses of n < γ "
     "facts. A fact without a verdict counts as not supported; the bounds let it be either.",
-    columns=_COLUMNS,
+    remedy=(
+        "A score says little without its verifier's errors: label some facts and read `rates` of them. Many unparsed "
+        "replies: ask with `parser: strict`, or another model."
+    ),
+    columns=_FACTSCORE_COLUMNS,
     options={"gamma": "γ of the length penalty; 0 turns it off"},
-    compute=factscore,
-    applies=applies,
-    plots=(DotPlot(what="FActScore of systems", keys=("score", "init_score"), groups=("system",)),),
+    compute=compute_factscore,
+    applies=has_response_facts,
+    plots=(DotPlotSpec(what="FActScore of systems", keys=("score", "init_score"), groups=("system",)),),
 )

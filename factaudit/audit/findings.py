@@ -8,52 +8,132 @@ None). ``evidence`` is a flat dict of the figures in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from factaudit.audit import declared
-from factaudit.audit.core.declare import Audited, Check
-from factaudit.audit.core.rows import Row
+from factaudit.arrays.row_table import RowTable
+from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check
+from factaudit.audit.core.result_rows import Row
 
 
-def findings(audits: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None) -> list[Row]:
+def collect_findings(audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None) -> list[Row]:
     """The findings of all checks whose audits are there, in the order of the audits.
 
-    audits: rows by audit name, as in ``results.json``. about: its ``about``, for an evaluator without any row is still
-    told about, of a floor (``always-yes``, say) nothing is said, and intervals need clusters.
+    audit_rows: rows by audit name, as in ``results.json``. about: its ``about``, with the evaluators (one without any
+    row gets a finding, floors such as ``always-yes`` get none) and the number of clusters.
     """
-    everything = Audited(audits, about or {})
-    floors = everything.floors
-    candidates = Audited(
-        {name: [row for row in rows if not floors & _evaluators(row)] for name, rows in audits.items()},
-        everything.about,
-    )
+    return run_checks(audit_rows, about)[0]
+
+
+def run_checks(
+    audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None
+) -> tuple[list[Row], dict[str, int]]:
+    """As `collect_findings`; and how many tests each check made, by its id."""
+    candidates = _make_run_without_floors(audit_rows, about)
     found: list[Row] = []
-    for check in checks():
-        found += _once([{"id": check.id, **asdict(each)} for each in check.run(candidates)])
+    n_tests: dict[str, int] = {}
+    for check in list_checks():
+        candidates.test_counts.clear()
+        found += _drop_repeated_response_findings([{"id": check.id, **asdict(each)} for each in check.run(candidates)])
+        n_tests[check.id] = sum(candidates.test_counts)
+    return found, {name: n for name, n in n_tests.items() if n}
+
+
+def _make_run_without_floors(audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None) -> AuditedRun:
+    floors = AuditedRun(audit_rows, about or {}).floors
+    return make_audited_run({name: _drop_evaluator_rows(rows, floors) for name, rows in audit_rows.items()}, about)
+
+
+@dataclass(frozen=True)
+class CheckOutcome:
+    """A check of an audit of the run, and for whom it could not run, with the reason; "" where it ran for all."""
+
+    check: Check
+    audit_name: str
+    not_run: str = ""
+
+
+def list_check_outcomes(
+    audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None
+) -> list[CheckOutcome]:
+    """The checks of all audits of the run, in their order, with what could not be checked and why.
+
+    A check could run on a row that has its figure, with an interval where the audit makes one.
+    """
+    candidates = _make_run_without_floors(audit_rows, about)
+    found = []
+    for name, audit in load_all_audits().items():
+        if name not in audit_rows:
+            continue
+        rows = list(candidates.rows(name))
+        for check in audit.checks:
+            why = _explain_evaluators_not_checked(audit, check, rows) or (
+                check.lacks(candidates) if check.lacks else ""
+            )
+            found.append(CheckOutcome(check, name, why))
     return found
 
 
-def checks() -> list[Check]:
+def _explain_evaluators_not_checked(audit: Audit, check: Check, rows: Sequence[Row]) -> str:
+    """Whom of a run's evaluators (or whether anything at all) a check could not look at, with the reasons."""
+    if not rows:
+        return "its audit has no rows"
+    if not check.figure:
+        return ""
+    column = audit.columns[check.figure]
+
+    def can_be_checked(row: Row) -> bool:
+        if row.get(check.figure) is None:
+            return False
+        return not column.interval or row.get(f"{check.figure}_low") is not None
+
+    missed: dict[str, list[str]] = {}
+    of_all = list(dict.fromkeys(name for row in rows for name in sorted(_list_row_evaluators(row))))
+    for name in of_all or [""]:
+        mine = [row for row in rows if not name or name in _list_row_evaluators(row)]
+        if not any(map(can_be_checked, mine)):
+            missed.setdefault(_find_first_reason(mine, check.figure), []).append(name)
+    if len(missed) == 1 and len(next(iter(missed.values()))) == max(len(of_all), 1):
+        return next(iter(missed))
+    return "; ".join(f"not for {', '.join(names)}: {reason}" for reason, names in missed.items())
+
+
+def _find_first_reason(rows: Sequence[Row], figure: str) -> str:
+    if all(f"{figure}_low" not in row for row in rows) and any(row.get(figure) is not None for row in rows):
+        return "no interval was computed"
+    return next((str(row["reason"]) for row in rows if row.get("reason")), "it is not defined on these claims")
+
+
+def list_checks() -> list[Check]:
     """All checks, in the order of the audits."""
-    return [check for audit in declared().values() for check in audit.checks]
+    return [check for audit in load_all_audits().values() for check in audit.checks]
 
 
-def _once(found: list[Row]) -> list[Row]:
+def _drop_repeated_response_findings(findings: list[Row]) -> list[Row]:
     """Without what a check says of responses where it says the same of claims (a data set of whole responses)."""
 
     def of_level(finding: Row, level: str) -> tuple[Any, ...]:
         figures = {**finding["evidence"], "level": level}
         return finding["evaluator"], finding["dataset"], tuple(sorted(figures.items(), key=str))
 
-    of_claims = {of_level(each, "claim") for each in found if each["evidence"].get("level") == "claim"}
+    of_claims = {of_level(each, "claim") for each in findings if each["evidence"].get("level") == "claim"}
     return [
         each
-        for each in found
+        for each in findings
         if each["evidence"].get("level") != "response" or of_level(each, "claim") not in of_claims
     ]
 
 
-def _evaluators(row: Row) -> set[str]:
-    return {row[key] for key in ("evaluator", "evaluator_a", "evaluator_b") if key in row}
+def _list_row_evaluators(row: Row) -> set[str]:
+    return {row[key] for key in _EVALUATOR_KEYS if key in row}
+
+
+_EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b")
+
+
+def _drop_evaluator_rows(rows: Sequence[Row], evaluators: Set[str]) -> Sequence[Row]:
+    if isinstance(rows, RowTable):
+        return rows.drop(dict.fromkeys(_EVALUATOR_KEYS, evaluators))
+    return [row for row in rows if not evaluators & _list_row_evaluators(row)]

@@ -7,56 +7,71 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from factaudit.audit.core.checks import beyond, by_evaluator, evidence_of
-from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.groups import group_by
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.plot import DotPlot
-from factaudit.audit.core.rows import ALL, Row, number, ratio, reasons, without_interval
-from factaudit.audit.core.shares import by_cluster, shares
-from factaudit.audit.core.words import percent
+from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.decision_limits import has_interval
+from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, pick_finding_evidence
+from factaudit.audit.core.interval_methods import WILSON
+from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.significance import p_below_limit, select_significant_rows
+from factaudit.audit.core.statements import make_statement
 from factaudit.errors import UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
+from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.text.display_text import join_reasons
 
 #: Column of a claims table: on an unattributable claim the claim_id of the attributable one that it was made of.
-PAIR_OF = "pair_of"
+PAIR_COLUMN = "pair_of"
 #: An evaluator should tell more than this share of twins apart; a coin does a quarter, always-yes none.
 MIN_TOLD_APART = 0.5
-_FIGURES = ("told_apart", "same", "ranked")
+_PAIR_FIGURES = ("told_apart", "same", "ranked")
 
 
-def pairs(judged: Judged, *, kinds: str = "error_type", intervals: Intervals | None = None) -> list[Row]:
+def compute_minimal_pair_shares(
+    judgements: Judgements, *, kinds: str = "error_type", intervals: ClusterBootstrap | None = None
+) -> list[Row]:
     """Shares of pairs (an attributable claim and its unattributable twin): a row per dataset, kind of error, evaluator.
 
     told_apart: the one predicted 1 and the other 0 (bounds let what is unscored be right, or wrong). same: both
     predicted alike. ranked: the attributable one scored strictly higher, of pairs with two scores. ``kinds``: a column
-    of the twin; `ALL` is all kinds together. A pair is of the twin's dataset; clusters are documents.
+    of the twin; `ALL_TOGETHER` is all kinds together. A pair is of the twin's dataset; clusters are documents.
     """
-    twins, originals = _pairs(judged.claims)
-    groups = group_by(judged.claims, ("dataset",))
-    named = judged.claims[kinds].to_numpy(dtype=object)[twins] if kinds in judged.claims else np.full(len(twins), None)
+    twins, originals = _find_claims_with_changed_twins(judgements.claims)
+    groups = group_claims_by_columns(judgements.claims, ("dataset",))
+    named = (
+        judgements.claims[kinds].to_numpy(dtype=object)[twins]
+        if kinds in judgements.claims
+        else np.full(len(twins), None)
+    )
     known = sorted({str(kind) for kind in named if not pd.isna(kind)})
     rows: list[Row] = []
     for at, group in enumerate(groups.keys):
         mine = groups.codes[twins] == at
-        for kind in [ALL, *known] if len(known) > 1 else [ALL]:
-            chosen = mine if kind == ALL else mine & np.array([str(one) == kind for one in named], dtype=bool)
+        for kind in [ALL_TOGETHER, *known] if len(known) > 1 else [ALL_TOGETHER]:
+            chosen = mine if kind == ALL_TOGETHER else mine & np.array([str(one) == kind for one in named], dtype=bool)
             if chosen.any():
                 rows += [
-                    _row({**group, "error_type": kind}, judged, place, twins[chosen], originals[chosen], intervals)
-                    for place in range(len(judged.evaluators))
+                    _build_minimal_pair_row(
+                        {**group, "error_type": kind}, judgements, place, twins[chosen], originals[chosen], intervals
+                    )
+                    for place in range(len(judgements.evaluators))
                 ]
     return rows
 
 
-def _pairs(claims: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def _find_claims_with_changed_twins(claims: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the twins, and those of the claims that they were made of; twins of unknown claims are left out."""
-    if PAIR_OF not in claims:
-        raise UsageError(f"audit 'pairs': the claims have no column {PAIR_OF!r}, the claim_id that a claim was made of")
+    if PAIR_COLUMN not in claims:
+        raise UsageError(
+            f"audit 'pairs': the claims have no column {PAIR_COLUMN!r}, the claim_id that a claim was made of"
+        )
     place = {claim_id: row for row, claim_id in enumerate(claims["claim_id"])}
     found = [
         (row, place[original])
-        for row, original in enumerate(claims[PAIR_OF])
+        for row, original in enumerate(claims[PAIR_COLUMN])
         if not pd.isna(original) and original in place
     ]
     rows = np.array(found, dtype=np.int64).reshape(-1, 2)
@@ -65,94 +80,140 @@ def _pairs(claims: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return rows[:, 0], rows[:, 1]
 
 
-def _row(
-    keys: Row, judged: Judged, at: int, twins: np.ndarray, originals: np.ndarray, intervals: Intervals | None
+def _build_minimal_pair_row(
+    keys: Row,
+    judgements: Judgements,
+    evaluator_position: int,
+    twins: np.ndarray,
+    originals: np.ndarray,
+    intervals: ClusterBootstrap | None,
 ) -> Row:
-    changed, kept = judged.prediction[at, twins], judged.prediction[at, originals]
-    scores = judged.score[at, twins], judged.score[at, originals]
+    changed, kept = (
+        judgements.prediction[evaluator_position, twins],
+        judgements.prediction[evaluator_position, originals],
+    )
+    scores = judgements.score[evaluator_position, twins], judgements.score[evaluator_position, originals]
     scored = (changed >= 0) & (kept >= 0)
     right = (changed == 0) & (kept == 1)
     possible = (changed != 1) & (kept != 0)
     both = ~np.isnan(scores[0]) & ~np.isnan(scores[1])
     hits = {"told_apart": (right, scored), "same": (changed == kept, scored), "ranked": (scores[1] > scores[0], both)}
     n = int(scored.sum())
-    row: Row = {**keys, "evaluator": judged.evaluators[at], "n": n, "n_unscored": len(twins) - n}
+    row: Row = {**keys, "evaluator": judgements.evaluators[evaluator_position], "n": n, "n_unscored": len(twins) - n}
     for key, (hit, of) in hits.items():
-        row |= _share(key, judged, twins, hit, of, intervals)
-    row["told_apart_min"] = number(ratio(right.sum(), len(twins)))
-    row["told_apart_max"] = number(ratio((right | (possible & ~scored)).sum(), len(twins)))
+        row |= _compute_minimal_pair_share(key, judgements, twins, hit, of, intervals)
+    row["told_apart_min"] = none_if_undefined(divide_or_undefined(right.sum(), len(twins)))
+    row["told_apart_max"] = none_if_undefined(divide_or_undefined((right | (possible & ~scored)).sum(), len(twins)))
     why = ["" if n else "no pair has two predictions", "" if both.any() else "no scores: pairs cannot be ranked"]
-    return row | {"reason": reasons([*why, without_interval(row)])}
+    return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, FEW_CLUSTERS)])}
 
 
-def _share(
-    key: str, judged: Judged, twins: np.ndarray, hit: np.ndarray, of: np.ndarray, intervals: Intervals | None
+def _compute_minimal_pair_share(
+    figure: str,
+    judgements: Judgements,
+    twins: np.ndarray,
+    is_hit: np.ndarray,
+    is_counted: np.ndarray,
+    intervals: ClusterBootstrap | None,
 ) -> Row:
     """A share of pairs with its interval: a pair stands at its twin's row."""
-    ends = (f"{key}_low", f"{key}_high") if intervals is not None else ()
-    if not of.any():
-        return dict.fromkeys((key, *ends))
-    codes = np.full(len(judged.claims), -1, dtype=np.int64)
-    codes[twins[of]] = hit[of]
-    clusters = by_cluster(judged.clusters, np.zeros(len(codes), dtype=np.int64), 1, codes, 2)
-    found = shares(clusters, clusters.counts[:, [1]], clusters.counts.sum(1, keepdims=True))
-    row: Row = {key: number(found.point[0, 0])}
+    ends = (f"{figure}_low", f"{figure}_high") if intervals is not None else ()
+    if not is_counted.any():
+        return dict.fromkeys((figure, *ends))
+    codes = np.full(len(judgements.claims), -1, dtype=np.int64)
+    codes[twins[is_counted]] = is_hit[is_counted]
+    clusters = count_codes_by_cluster(judgements.cluster_codes, np.zeros(len(codes), dtype=np.int64), 1, codes, 2)
+    found = estimate_clustered_proportions(clusters, clusters.counts[:, [1]], clusters.counts.sum(1, keepdims=True))
+    row: Row = {figure: none_if_undefined(found.point[0, 0])}
     if intervals is not None:
-        row |= {end: number(limit[0, 0]) for end, limit in zip(ends, found.limits(intervals.confidence), strict=True)}
+        row |= {
+            end: none_if_undefined(limit[0, 0])
+            for end, limit in zip(ends, found.wilson_intervals(intervals.confidence), strict=True)
+        }
     return row
 
 
-def _alike(audited: Audited) -> Iterator[Finding]:
+def _find_changed_claims_judged_like_originals(audited_run: AuditedRun) -> Iterator[Finding]:
     """Evaluators that give a claim and its changed twin the same verdict."""
-    rows = [row for row in audited.rows("pairs") if row["told_apart"] is not None]
-    for evaluator, mine in by_evaluator(row for row in rows if row["error_type"] == ALL):
-        worst = min(mine, key=lambda row: row["told_apart"])
-        if worst["told_apart"] > MIN_TOLD_APART:
+    rows = [row for row in audited_run.rows("pairs") if row["told_apart"] is not None]
+    whole = [row for row in rows if row["error_type"] == ALL_TOGETHER]
+    p_values = [p_below_limit(audited_run, row, "told_apart", MIN_TOLD_APART, is_share=True) for row in whole]
+    missed = select_significant_rows(audited_run, whole, p_values)
+    for evaluator, mine in group_finding_rows_by_evaluator(whole):
+        untested = [row for row in mine if row["told_apart"] <= MIN_TOLD_APART and not has_interval(row, "told_apart")]
+        sure = [row for row in missed if row["evaluator"] == evaluator]
+        if not sure and not untested:
             continue
+        worst = min(sure or untested, key=lambda row: row["told_apart"])
         kinds = [
-            (row["told_apart"], row["error_type"])
+            row
             for row in rows
-            if (row["evaluator"], row["dataset"]) == (evaluator, worst["dataset"]) and row["error_type"] != ALL
+            if (row["evaluator"], row["dataset"]) == (evaluator, worst["dataset"]) and row["error_type"] != ALL_TOGETHER
         ]
-        hardest = min(kinds, default=None)
-        least = f", least where the change is a {hardest[1]} ({percent(hardest[0])})" if hardest else ""
+        hardest = min(kinds, key=lambda row: row["told_apart"], default=None)
+        least = ", least where the change is a {hardest.error_type} ({hardest.told_apart:percent})" * bool(hardest)
         yield Finding(
-            beyond(worst, "told_apart", MIN_TOLD_APART, below=True),
+            "fail" if sure else "warn",
             evaluator,
             worst["dataset"],
-            f"On {worst['dataset']}, {evaluator} tells {percent(worst['told_apart'])} of the claims from their changed "
-            f"twins{least}: what it passes need not be what the document says.",
-            evidence_of(worst, "told_apart", "told_apart_low", "told_apart_high", "same", "ranked", "n"),
+            make_statement(
+                "On {worst.dataset}, {worst.evaluator} tells {worst.told_apart:percent} of the claims from their "
+                f"changed twins{least}: what it passes need not be what the document says.",
+                worst=worst,
+                hardest=hardest or {},
+            ),
+            pick_finding_evidence(worst, "told_apart", "told_apart_low", "told_apart_high", "same", "ranked", "n"),
         )
 
 
 AUDIT = Audit(
     name="pairs",
-    place=125,
-    title="Whether a claim is told from its changed twin",
+    after="adjusted_bias",
+    title="Whether a claim and its changed twin are judged rightly",
     question="Does an evaluator tell a claim from a twin in which one thing was changed?",
     source="Ma et al. 2023, BUMP, §4",
     formula="Told apart = pairs with prediction 1 for the attributable claim and 0 for its twin / pairs with two "
     "predictions; ranked = pairs where the attributable claim has the higher score / pairs with two scores.",
     text="All else in a pair is the same, so that neither topic nor length nor style can help.",
+    remedy="Read the kinds of change that it misses, and do not use it to find errors of these kinds.",
     columns={
-        **shared("dataset"),
+        **pick_shared_columns("dataset"),
         "error_type": Column(
-            "kind of error", "text", "what was changed (`error_type` of the claims)", key=True, values={ALL: "all"}
+            "kind of error",
+            "text",
+            "what was changed (`error_type` of the claims)",
+            key=True,
+            values={ALL_TOGETHER: "all"},
         ),
-        **shared("evaluator"),
+        **pick_shared_columns("evaluator"),
         "n": Column("n", "count", "pairs with two predictions"),
         "n_unscored": Column("unscored", "count", "pairs with fewer"),
         "told_apart": Column(
-            "told apart", "percent", "share of pairs judged rightly, both", bounds=True, interval=True
+            "both right", "percent", "share of pairs judged rightly, both", bounds=True, interval=WILSON
         ),
-        "same": Column("same verdict", "percent", "share of pairs with the same verdict", interval=True),
-        "ranked": Column("ranked", "percent", "share of pairs with the right one higher", interval=True),
-        **shared("reason"),
+        "same": Column("same verdict", "percent", "share of pairs with the same verdict", interval=WILSON),
+        "ranked": Column("ranked", "percent", "share of pairs with the right one higher", interval=WILSON),
+        **pick_shared_columns("reason"),
     },
     options={"kinds": "the column of the claims that has the kinds of error"},
-    compute=pairs,
-    applies=lambda judged: PAIR_OF in judged.claims and bool(judged.claims[PAIR_OF].notna().any()),
-    plots=(DotPlot(what="Pairs of a claim and its changed twin that are told apart", keys=_FIGURES),),
-    checks=(Check("pairs", "Claims not told from their changed twins", "at most half of the pairs", _alike),),
+    compute=compute_minimal_pair_shares,
+    applies=lambda judged: PAIR_COLUMN in judged.claims and bool(judged.claims[PAIR_COLUMN].notna().any()),
+    plots=(
+        DotPlotSpec(
+            what="Pairs of a claim and its changed twin that are judged rightly",
+            keys=_PAIR_FIGURES,
+            groups=("dataset", "error_type"),
+        ),
+    ),
+    checks=(
+        Check(
+            "pairs",
+            "Claims taken for their changed twins",
+            "significantly fewer than half of the pairs",
+            _find_changed_claims_judged_like_originals,
+            null="at least half of the pairs are judged rightly on every dataset",
+            controls="Holm over all datasets of all evaluators",
+            figure="told_apart",
+        ),
+    ),
 )

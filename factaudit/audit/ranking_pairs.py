@@ -2,78 +2,207 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, get_args
 
 import numpy as np
 
-from factaudit.audit.core import counts as nine
-from factaudit.audit.core.declare import Audit, Column, shared
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS
-from factaudit.audit.core.orders import Correction, compare, labelled_errors, power_of_pairs, predicted_errors
-from factaudit.audit.core.plot import CrossTable
-from factaudit.audit.core.rows import Row, number, ratio, reasons
-from factaudit.audit.core.tallies import Tallies
-from factaudit.audit.quantification import COLUMNS as QUANTIFICATION_COLUMNS
-from factaudit.audit.ranking import PAIR_OPTIONS, POINTS, SYMBOLS, cases
+from factaudit.arrays import confusion_counts
+from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field, stated_prediction_field
+from factaudit.arrays.judgements import LEVELS
+from factaudit.arrays.resampled_counts import resample_counts
+from factaudit.arrays.row_table import RowTable, join_reason_columns
+from factaudit.arrays.system_rankings import (
+    ERROR_NUMBERS_BY_CELL,
+    SystemErrorRates,
+    SystemPairTest,
+    compute_system_rankings,
+    count_labelled_errors,
+    count_predicted_errors,
+    labelled_and_predicted_system_rates,
+    system_ranking_power,
+)
+from factaudit.audit.core.audit_declaration import Audit, Column, ProductTableSummary, pick_shared_columns
+from factaudit.audit.core.plot_specs import CrossTablePlotSpec
+from factaudit.audit.core.result_rows import DETAIL_OPTION, Row, is_detail_wanted
+from factaudit.audit.quantification import QUANTIFICATION_COLUMNS as QUANTIFICATION_COLUMNS
+from factaudit.errors import UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_proportions import ClusterCounts
+from factaudit.stats.multiplicity import MultiplicityCorrection
+from factaudit.stats.undefined_values import divide_or_undefined
+
+#: An order as its symbol: system_a's error rate is significantly lower than system_b's, neither, higher.
+ORDER_SYMBOLS = {-1: "<", 0: "=", 1: ">"}
 
 
-def ranking_pairs(
-    judged: Tallies,
+#: The true differences between two error rates that `compute_ranking_agreement` asks the data to show, in points.
+DETECTABLE_POINTS = (5, 10)
+
+
+@dataclass(frozen=True)
+class RankingCase:
+    """The systems of one dataset at one level, as one evaluator sees them.
+
+    counts, certain (without guesses): (S, 3, 3); drawn: (B, of these the used, 4), the numbers of
+    `ERROR_NUMBERS_BY_CELL`; used: bool (S,), those with labels, enough of them errors, and with scored claims among the
+    labelled.
+    """
+
+    dataset: str
+    level: str
+    evaluator: str
+    systems: list[str]
+    counts: np.ndarray
+    certain_counts: np.ndarray
+    resampled_counts: np.ndarray | None
+    is_used: np.ndarray
+    #: Make the systems' counts cluster by cluster (`CountSource.count_clusters_jointly`); without guesses.
+    count_joint_clusters: Callable[[], ClusterCounts]
+    count_certain_clusters: Callable[[], ClusterCounts]
+
+    def estimate_error_rates(self, is_used: np.ndarray) -> SystemErrorRates:
+        """The error rates of the systems that are used, for a test that knows clusters."""
+        return labelled_and_predicted_system_rates(self.count_joint_clusters(), len(self.systems), is_used)
+
+    def count_used_certain_clusters(self) -> ClusterCounts:
+        """The counts of the systems that are used, cluster by cluster, without guesses."""
+        clusters = self.count_certain_clusters()
+        counts = clusters.counts.reshape(len(clusters.group), len(self.systems), 9)[:, self.is_used]
+        return replace(clusters, counts=counts.reshape(len(counts), -1))
+
+
+def check_system_pair_test(test: str) -> None:
+    """Raise `UsageError` for an unknown test."""
+    if test not in get_args(SystemPairTest):
+        raise UsageError(f"ranking: expected test {' or '.join(get_args(SystemPairTest))}, found {test!r}")
+
+
+def iterate_ranking_cases(
+    count_source: CountSource, levels: Sequence[str], min_errors: int, intervals: ClusterBootstrap | None
+) -> Iterator[RankingCase]:
+    for level in dict.fromkeys(levels):
+        systems = count_source.make_groups(level, systems=True)
+        places: dict[str, list[int]] = {dataset: [] for dataset in count_source.dataset_names}
+        for place, key in enumerate(systems.keys):
+            places[key["dataset"]].append(place)
+        asked = [(LABEL_FIELD, prediction_field(at)) for at in range(len(count_source.evaluators))]
+        counted = [
+            [
+                count_source.count_cells(systems, LABEL_FIELD, field(at))
+                for field in (prediction_field, stated_prediction_field)
+            ]
+            for at in range(len(asked))
+        ]
+        resampled = (
+            iter(())
+            if intervals is None
+            else resample_counts(intervals, count_source, systems, *asked, cell_values=ERROR_NUMBERS_BY_CELL)
+        )
+        for dataset, inside in places.items():
+            names = [systems.keys[place]["system"] for place in inside]
+            _, drawn = next(resampled, (dataset, None)) if inside else (dataset, None)
+            for at, evaluator in enumerate(count_source.evaluators):
+                of, sure = (each[inside] for each in counted[at])
+                used = (of[:, :2, :2].sum((1, 2)) > 0) & (of[:, 0].sum(1) >= min_errors)
+                some = None if drawn is None else drawn[at][:, used]
+                jointly = partial(count_source.count_clusters_jointly, systems, inside, LABEL_FIELD)
+                both = partial(jointly, prediction_field(at)), partial(jointly, stated_prediction_field(at))
+                yield RankingCase(dataset, level, evaluator, names, of, sure, some, used, *both)
+
+
+RANKING_PAIR_OPTIONS = {
+    "levels": "`claim`, `response`",
+    "alpha": "of the tests",
+    "test": "of two systems: `clustered` (Student's t on the numbers of claims that clusters leave, Fisher's exact "
+    "test where few), or `z`, VC's, which takes claims for independent",
+    "correction": "`holm` for the pairs of a dataset, level and evaluator, or `none`; `test: z` and `correction: none` "
+    "give VC's ordering error",
+}
+
+
+def compute_ranking_pairs(
+    count_source: CountSource,
     *,
     levels: Sequence[str] = LEVELS,
     alpha: float = 0.05,
-    correction: Correction = "none",
-    intervals: Intervals | None = None,
-) -> list[Row]:
-    """The order of each pair of systems by a two-proportion z-test, by the labels and by the predictions.
+    test: SystemPairTest = "clustered",
+    correction: MultiplicityCorrection = "holm",
+    detail: bool | None = None,
+    intervals: ClusterBootstrap | None = None,
+) -> RowTable:
+    """The order of each pair of systems by a test of two proportions, by the labels and by the predictions.
 
     A row per dataset, level, pair and evaluator: labelled_order and predicted_order (``<``: system_a has the lower
     error rate; ``=``: no difference at ``alpha``), p_labelled and p_predicted (Holm: adjusted for the pairs of the
     dataset, level and evaluator), error (the orders differ), major_error (both significant, and opposite), n_a, n_b
     (labels), the four error rates, power_5 and power_10 (see `power`). system_a is the one with the lower labelled
     rate. What the labels say is over all of them, scored or not. Nothing to put an interval on.
+
+    detail: by default there are no rows where they would be more than `MOST_DETAIL_ROWS`.
     """
-    rows: list[Row] = []
-    for case in cases(judged, levels, 0, None):
-        labelled, predicted = labelled_errors(case.counts), predicted_errors(case.counts)
-        orders = compare(case.counts, alpha, correction)
-        powers = {points: power_of_pairs(case.counts, points / 100, alpha) for points in POINTS}
-        rates = {"labelled_error_rate": ratio(*labelled), "predicted_error_rate": ratio(*predicted)}
-        unscored = nine.sizes(case.counts, case.certain)["n_unscored"]
-        for at, (first, second) in enumerate(zip(*np.triu_indices(len(case.systems), 1), strict=True)):
-            turned = rates["labelled_error_rate"][first] > rates["labelled_error_rate"][second]
-            a, b = (second, first) if turned else (first, second)
-            row: Row = {"dataset": case.dataset, "level": case.level}
-            row |= {"system_a": case.systems[a], "system_b": case.systems[b], "evaluator": case.evaluator}
-            row |= {"n_a": int(labelled[1][a]), "n_b": int(labelled[1][b])}
-            row |= {"n_unscored": int(unscored[a] + unscored[b])}
-            for key, values in rates.items():
-                row |= {f"{key}_a": number(values[a]), f"{key}_b": number(values[b])}
-            row |= {f"p_{kind}": number(orders[f"p_{kind}"][at]) for kind in ("labelled", "predicted")}
-            true, said = (orders[f"{kind}_order"][at] * (-1 if turned else 1) for kind in ("labelled", "predicted"))
-            known = not np.isnan(true * said)
-            row |= {
-                "labelled_order": None if np.isnan(true) else SYMBOLS[int(true)],
-                "predicted_order": None if np.isnan(said) else SYMBOLS[int(said)],
-                "error": bool(true != said) if known else None,
-                "major_error": bool(true * said == -1) if known else None,
-            }
-            row |= {f"power_{points}": number(values[at]) for points, values in powers.items()}
-            why = [
-                f"no labelled {case.level}{scored}: {', '.join(without)}"
-                for scored, n in (("", labelled[1]), (" is scored", predicted[1]))
-                if (without := [case.systems[s] for s in (a, b) if not n[s]])
-            ]
-            rows.append(row | {"reason": reasons(why)})
-    rows.sort(key=lambda row: row["dataset"])
-    return rows
+    check_system_pair_test(test)
+    cases = list(iterate_ranking_cases(count_source, levels, 0, None))
+    n_rows = sum(len(case.systems) * (len(case.systems) - 1) // 2 for case in cases)
+    if not is_detail_wanted(detail, n_rows):
+        return RowTable.concatenate([]).leave_out(n_rows)
+    cases.sort(key=lambda case: case.dataset)
+    tables = [_build_system_pair_table(case, alpha, test, correction) for case in cases if len(case.systems) > 1]
+    return RowTable.concatenate(tables)
 
 
-_PAIR = "the pair, the one with the lower labelled error rate first"
+def _build_system_pair_table(
+    case: RankingCase, alpha: float, test: SystemPairTest, correction: MultiplicityCorrection
+) -> RowTable:
+    """The pairs of systems of one dataset at one level, as one evaluator sees them."""
+    labelled, predicted = count_labelled_errors(case.counts), count_predicted_errors(case.counts)
+    every = np.ones(len(case.systems), dtype=bool)
+    how = correction, case.estimate_error_rates(every) if test == "clustered" else None
+    orders = compute_system_rankings(case.counts, alpha, *how)
+    rates = {
+        "labelled_error_rate": divide_or_undefined(*labelled),
+        "predicted_error_rate": divide_or_undefined(*predicted),
+    }
+    unscored = confusion_counts.count_scored_confusion_cells(case.counts, case.certain_counts)["n_unscored"]
+    first, second = np.triu_indices(len(case.systems), 1)
+    turned = rates["labelled_error_rate"][first] > rates["labelled_error_rate"][second]
+    sides = {"a": np.where(turned, second, first), "b": np.where(turned, first, second)}
+    same = np.zeros(len(first), dtype=np.int64)
+    found: dict[str, Any] = {"dataset": ([case.dataset], same), "level": ([case.level], same)}
+    found |= {f"system_{side}": (case.systems, of) for side, of in sides.items()}
+    found["evaluator"] = ([case.evaluator], same)
+    found |= {f"n_{side}": labelled[1][of].astype(np.int64) for side, of in sides.items()}
+    found["n_unscored"] = (unscored[first] + unscored[second]).astype(np.int64)
+    found |= {f"{key}_{side}": values[of] for key, values in rates.items() for side, of in sides.items()}
+    true, said = (orders[f"{kind}_order"] * np.where(turned, -1, 1) for kind in ("labelled", "predicted"))
+    known = ~np.isnan(true * said)
+    found |= {f"p_{kind}": orders[f"p_{kind}"] for kind in ("labelled", "predicted")}
+    for kind, order in (("labelled", true), ("predicted", said)):
+        places = np.where(np.isnan(order), 3, np.nan_to_num(order) + 1).astype(np.int64)
+        found[f"{kind}_order"] = ([*ORDER_SYMBOLS.values(), None], places)
+    found["error"] = np.where(known, true != said, None)
+    found["major_error"] = np.where(known, true * said == -1, None)
+    for points in DETECTABLE_POINTS:
+        found[f"power_{points}"] = system_ranking_power(case.counts, points / 100, alpha, *how)
+    reasons = []
+    for scored, n in (("", labelled[1]), (" is scored", predicted[1])):
+        lacking = {side: n[of] == 0 for side, of in sides.items()}
+        for_pair = np.zeros(len(first), dtype=np.int64)
+        texts = [""]
+        for at in np.flatnonzero(lacking["a"] | lacking["b"]):
+            without = [case.systems[of[at]] for side, of in sides.items() if lacking[side][at]]
+            for_pair[at] = len(texts)
+            texts.append(f"no labelled {case.level}{scored}: {', '.join(without)}")
+        reasons.append((texts, for_pair))
+    return RowTable.from_columns(found | {"reason": join_reason_columns(reasons)})
 
 
-def _columns() -> Mapping[str, Column]:
+_PAIR_DESCRIPTION = "the pair, the one with the lower labelled error rate first"
+
+
+def _build_ranking_pair_columns() -> Mapping[str, Column]:
     rates = {
         f"{rate}_{side}": Column(
             f"{QUANTIFICATION_COLUMNS[rate].heading} {side}", "percent", "the four error rates", shown=True
@@ -83,11 +212,11 @@ def _columns() -> Mapping[str, Column]:
     }
     order = "`<`: a has significantly fewer errors; `=`: no significant difference; `>`"
     wrong = "whether the orders differ; whether both are significant and opposite"
-    tests = "p-values of the two-proportion z-tests (pooled, two-sided)"
+    tests = "p-values of the tests of two proportions (two-sided; corrected for pairs where `correction` says so)"
     return {
-        **shared("dataset", "level", "evaluator"),
-        **{f"system_{side}": Column(f"system {side}", "text", _PAIR, key=True) for side in "ab"},
-        **shared("n_unscored", "reason"),
+        **pick_shared_columns("dataset", "level", "evaluator"),
+        **{f"system_{side}": Column(f"system {side}", "text", _PAIR_DESCRIPTION, key=True) for side in "ab"},
+        **pick_shared_columns("n_unscored", "reason"),
         **{f"n_{side}": Column(f"n {side}", "count", "the labelled claims of each") for side in "ab"},
         **rates,
         **{f"{kind}_order": Column(f"{kind} order", "text", order) for kind in ("labelled", "predicted")},
@@ -100,29 +229,54 @@ def _columns() -> Mapping[str, Column]:
                 "percent",
                 "how probably the labels would show a true difference of 5, of 10 points",
             )
-            for points in POINTS
+            for points in DETECTABLE_POINTS
         },
     }
 
 
+def _count_system_pairs_by_evaluator(rows: RowTable) -> list[Row]:
+    """How many pairs there are by dataset, level and evaluator, and of how many the orders differ."""
+    wrong = {f"n_{key}": rows.column(key) for key in ("error", "major_error")}
+    return [
+        about
+        | {"n_pairs": len(places), "n_undefined": sum(value is None for value in wrong["n_error"][places])}
+        | {key: sum(value is True for value in values[places]) for key, values in wrong.items()}
+        for about, places in rows.group_places("dataset", "level", "evaluator")
+    ]
+
+
+_SUMMARY_COLUMNS = {
+    **pick_shared_columns("dataset", "level", "evaluator"),
+    "n_pairs": Column("pairs", "count", "pairs of systems"),
+    "n_undefined": Column("undefined", "count", "those of which an order is undefined"),
+    "n_error": Column("errors", "count", "those whose orders differ"),
+    "n_major_error": Column("major errors", "count", "those of which both orders are significant, and opposite"),
+}
+
 AUDIT = Audit(
     name="ranking_pairs",
-    place=70,
+    after="ranking",
     title="The pairs of systems one by one",
     question="In what order does an evaluator put two systems, and how sure is it?",
     source="VC §3.5",
     formula="< means that the first system has significantly fewer errors than the second, = that the test cannot "
     "tell.",
     text="Where the orders of the section above come from.",
-    columns=_columns(),
-    options=PAIR_OPTIONS,
-    compute=ranking_pairs,
+    remedy=(
+        "A pair that the labels do not order has no right order here: say so, or label more claims of the two systems."
+    ),
+    columns=_build_ranking_pair_columns(),
+    options=RANKING_PAIR_OPTIONS | DETAIL_OPTION,
+    compute=compute_ranking_pairs,
+    summary=ProductTableSummary(_SUMMARY_COLUMNS, _count_system_pairs_by_evaluator),
     tallies=True,
     counts="margins",
     plots=(
-        CrossTable(
+        CrossTablePlotSpec(
             what="Labelled against predicted order of system pairs, counted over datasets",
-            reading="Off the diagonal the order is wrong; in the two far corners it is reversed.",
+            reading="The first system has the lower labelled rate: the labels put no pair in the line >. Off the "
+            "diagonal the two orders differ. A pair is reversed only where both are significant and opposite: in the "
+            "far corner of the line <.",
             rows="labelled_order",
             columns="predicted_order",
             values=("<", "=", ">"),

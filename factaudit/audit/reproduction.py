@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from factaudit.audit.core.declare import Audit, Column, shared
-from factaudit.audit.core.plot import Grid
-from factaudit.audit.core.rows import Row
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.plot_specs import GridPlotSpec
+from factaudit.audit.core.result_rows import Row
 
-_TABLE = Column("table", "count", "the paper's number", key=True, values={})
-_UNITS = "in the units of the paper: rates in per cent, τ and r as they are, pairs as numbers"
+_CELL_DESCRIPTION = "the cell: names as the paper prints them, and the figure"
+_TABLE_COLUMN = Column("table", "count", "the paper's number", key=True, values={})
+_UNITS_DESCRIPTION = "in the units of the paper: rates in per cent, τ and r as they are, pairs as numbers"
 
 
-def _missed(rows: Sequence[Row]) -> tuple[list[Row], str]:
+def _select_reproduction_disagreements(rows: Sequence[Row]) -> tuple[list[Row], str]:
     """The cells that do not agree."""
     compared = [row for row in rows if row["within_rounding"] is not None]
     missed = [row for row in compared if not row["within_rounding"]]
     note = (
-        f"The {len(missed)} of {len(compared):,} comparisons that do not agree; tables/reproduction.csv has all cells"
+        f"A cell that is computed in two ways is compared twice. The {len(missed)} of {len(compared):,} comparisons "
+        "that do not agree; tables/reproduction.csv has all cells"
     )
     inputs = sum(row["within_rounding"] is None for row in rows)
     return missed, f"{note}, and the {inputs:,} that were inputs or cannot be recomputed."
@@ -26,7 +28,7 @@ def _missed(rows: Sequence[Row]) -> tuple[list[Row], str]:
 AUDITS = (
     Audit(
         name="reproduction_agreement",
-        place=1,
+        after="estimate_differences",
         title="How far the paper's tables agree with ours",
         question="How many of a paper's printed figures come out again?",
         source="Tables 1 and 3 to 31 of VC",
@@ -34,16 +36,16 @@ AUDITS = (
         text="Each printed figure that can be computed from other printed figures, by the audits that compute it on "
         "claims. What goes into a computation is not compared.",
         columns={
-            "table": _TABLE,
-            "evaluator": Column("evaluator", "text", key=True),
-            "n": Column("compared", "count"),
-            "n_agree": Column("agree", "count"),
+            "table": _TABLE_COLUMN,
+            "evaluator": Column("evaluator", "text", "as the paper prints it", key=True),
+            "n": Column("compared", "count", "cells that were compared, and those that agree"),
+            "n_agree": Column("agree", "count", "cells that were compared, and those that agree"),
             "share": Column("agree", "percent", "n_agree / n"),
             "cells": Column("of", "text", "n_agree/n, as a text", shown=False),
         },
         compute=None,
         plots=(
-            Grid(
+            GridPlotSpec(
                 what="Printed cells that agree with ours, of those compared, by table and evaluator",
                 rows="table",
                 columns="evaluator",
@@ -54,38 +56,38 @@ AUDITS = (
     ),
     Audit(
         name="reproduction",
-        place=2,
+        after="reproduction_agreement",
         title="Printed figures that do not agree",
         question="Which of a paper's printed figures come out otherwise, and why?",
         source="Tables 1 and 3 to 31 of VC",
         columns={
-            "table": _TABLE,
-            **shared("dataset", "level"),
-            "system": Column("system", "text", key=True),
-            "evaluator": Column("evaluator", "text", key=True),
-            "quantity": Column("quantity", "text", key=True),
-            "published": Column("published", what=_UNITS),
-            "recomputed": Column("recomputed", what=_UNITS),
+            "table": _TABLE_COLUMN,
+            **pick_shared_columns("dataset", "level"),
+            "system": Column("system", "text", _CELL_DESCRIPTION, key=True),
+            "evaluator": Column("evaluator", "text", _CELL_DESCRIPTION, key=True),
+            "quantity": Column("quantity", "text", _CELL_DESCRIPTION, key=True),
+            "published": Column("published", what=_UNITS_DESCRIPTION),
+            "recomputed": Column("recomputed", what=_UNITS_DESCRIPTION),
             "within_rounding": Column(
                 "agrees", "count", "1, 0, or null where nothing was recomputed: an input, or no inputs", shown=False
             ),
             "note": Column("note", "text", "from what it was recomputed, by which rule; of a miss, why"),
         },
         compute=None,
-        readable=_missed,
+        readable=_select_reproduction_disagreements,
     ),
     Audit(
         name="reproduction_text",
-        place=3,
+        after="reproduction",
         title="What the paper's text says, and its tables",
         question="Which figures of a paper's running text do not agree with its own tables?",
         source="VC §3 to §5, App. A",
         columns={
-            "where": Column("where", "text", key=True),
-            "printed": Column("in the text", digits=1),
-            "found": Column("in the tables", digits=2),
+            "where": Column("where", "text", "the section, figure or page of the sentence", key=True),
+            "printed": Column("in the text", what="the figure in the running text, and by the tables", digits=1),
+            "found": Column("in the tables", what="the figure in the running text, and by the tables", digits=2),
             "agrees": Column("agrees", "count", "1 or 0"),
-            "sentence": Column("sentence", "text", shown=False),
+            "sentence": Column("sentence", "text", "the sentence", shown=False),
         },
         compute=None,
         remarks=lambda rows, findings: [row["sentence"] for row in rows if not row["agrees"]],

@@ -6,132 +6,193 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from factaudit.audit.core import counts as nine
-from factaudit.audit.core.checks import beyond, by_evaluator, evidence_of
-from factaudit.audit.core.declare import Answer, Audit, Audited, Check, Column, Decision, Finding, shared
-from factaudit.audit.core.groups import Groups, group_by
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.plot import DotPlot
-from factaudit.audit.core.rows import Row, number, ratio, reasons, without_interval
-from factaudit.audit.core.shares import by_cluster, shares
-from factaudit.audit.core.words import percent
+from factaudit.arrays import confusion_counts
+from factaudit.arrays.claim_groups import ClaimGroups, group_claims_by_columns
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    AuditedRun,
+    Check,
+    Column,
+    Finding,
+    Permission,
+    Severity,
+    TaskDecisionAnswer,
+    TaskDecisionColumn,
+    pick_shared_columns,
+)
+from factaudit.audit.core.decision_limits import has_interval
+from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, pick_finding_evidence
+from factaudit.audit.core.interval_methods import KAPPA, WILSON
+from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.significance import p_above_limit, select_significant_rows
+from factaudit.audit.core.statements import make_statement
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
+from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.text.display_text import join_reasons
 
-MAX_FLIPS = 0.05  # an evaluator is unstable where more than this share of its verdicts changes
-RATES = {"tpr": "TPR", "tnr": "TNR", "bacc": "BAcc", "ppr": "PPR"}
+MAX_FLIP_RATE = 0.05  # an evaluator is unstable where more than this share of its verdicts changes
+SPREAD_RATES = {"tpr": "TPR", "tnr": "TNR", "bacc": "BAcc", "ppr": "PPR"}
 
 
-def stability(judged: Judged, *, by: Sequence[str] = ("dataset",), intervals: Intervals | None = None) -> list[Row]:
+def compute_verdict_stability(
+    judgements: Judgements, *, by: Sequence[str] = ("dataset",), intervals: ClusterBootstrap | None = None
+) -> list[Row]:
     """How often two verdicts of one evaluator on one claim differ, and how far its rates lie apart over its repeats.
 
     A row per group of ``by`` and evaluator that was asked more than once. flip_rate is over the pairs of verdicts on a
     claim; its bounds let the pairs that lack one agree, or differ. Spreads are over few repeats: without interval.
     """
-    groups = group_by(judged.claims, by)
-    asked = judged.prediction[None] if judged.repeats is None else judged.repeats
+    groups = group_claims_by_columns(judgements.claims, by)
+    asked = judgements.prediction[None] if judgements.repeat_predictions is None else judgements.repeat_predictions
     rows: list[tuple[int, Row]] = []
-    for at, evaluator in enumerate(judged.evaluators):
+    for at, evaluator in enumerate(judgements.evaluators):
         said = asked[(asked[:, at] >= 0).any(1), at]
         if len(said) > 1:
-            rows += enumerate(_rows(judged, groups, evaluator, said, intervals))
+            rows += enumerate(_build_stability_rows(judgements, groups, evaluator, said, intervals))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
-def _rows(judged: Judged, groups: Groups, name: str, said: np.ndarray, intervals: Intervals | None) -> Iterator[Row]:
-    """A row per group; ``said``: int8 (R, n), the predictions of the repeats of the evaluator ``name``."""
-    size, n_kinds = len(groups.keys), (len(said) + 1) ** 2
+def _build_stability_rows(
+    judgements: Judgements,
+    groups: ClaimGroups,
+    evaluator: str,
+    repeated_predictions: np.ndarray,
+    intervals: ClusterBootstrap | None,
+) -> Iterator[Row]:
+    """A row per group; ``repeated_predictions``: int8 (R, n), the predictions of the repeats of the evaluator
+    ``evaluator``.
+    """
+    size, n_kinds = len(groups.keys), (len(repeated_predictions) + 1) ** 2
     # A claim's kind: how many of its verdicts are 1, of how many.
-    kinds = (said >= 0).sum(0) * (len(said) + 1) + (said == 1).sum(0)
-    verdicts, ones = np.divmod(np.arange(n_kinds), len(said) + 1)
+    kinds = (repeated_predictions >= 0).sum(0) * (len(repeated_predictions) + 1) + (repeated_predictions == 1).sum(0)
+    verdicts, ones = np.divmod(np.arange(n_kinds), len(repeated_predictions) + 1)
     pairs, flips, twice = verdicts * (verdicts - 1) // 2, ones * (verdicts - ones), verdicts > 1
     terms = np.stack([pairs, flips, ones * twice, verdicts * twice, twice], axis=1)
-    clusters = by_cluster(judged.clusters, groups.codes, size, kinds, n_kinds)
+    clusters = count_codes_by_cluster(judgements.cluster_codes, groups.codes, size, kinds, n_kinds)
     sums = clusters.counts @ terms
-    total, share = clusters.total(sums), shares(clusters, sums[:, [1]], sums[:, [0]])
+    total, share = clusters.sum_by_group(sums), estimate_clustered_proportions(clusters, sums[:, [1]], sums[:, [0]])
     every = np.bincount(groups.codes, minlength=size) * pairs.max()
-    figures = {"flip_rate": share.point[:, 0], "flip_rate_min": ratio(total[:, 1], every)}
+    figures = {"flip_rate": share.point[:, 0], "flip_rate_min": divide_or_undefined(total[:, 1], every)}
     figures |= {
-        "flip_rate_max": ratio(total[:, 1] + every - total[:, 0], every),
-        "kappa": _kappa(total, share.point[:, 0]),
+        "flip_rate_max": divide_or_undefined(total[:, 1] + every - total[:, 0], every),
+        "kappa": _kappa_between_repeats(total, share.point[:, 0]),
     }
     if intervals is not None:
-        low, high = (ends[:, 0] for ends in share.limits(intervals.confidence))
-        kappa = {"kappa_low": _kappa(total, high), "kappa_high": _kappa(total, low)}
+        low, high = (ends[:, 0] for ends in share.wilson_intervals(intervals.confidence))
+        kappa = {"kappa_low": _kappa_between_repeats(total, high), "kappa_high": _kappa_between_repeats(total, low)}
         figures |= kappa | {"flip_rate_low": low, "flip_rate_high": high}
-    rates = [nine.rates(c, nine.unlabelled(c)) for c in (nine.count(groups.codes, size, judged.label, r) for r in said)]
-    figures |= {f"{rate}_spread": np.ptp([one[rate] for one in rates], axis=0) for rate in RATES}
+    rates = [
+        confusion_counts.confusion_rates(c, confusion_counts.is_group_unlabelled(c))
+        for c in (
+            confusion_counts.count_confusion_cells(groups.codes, size, judgements.label, r)
+            for r in repeated_predictions
+        )
+    ]
+    figures |= {f"{rate}_spread": np.ptp([one[rate] for one in rates], axis=0) for rate in SPREAD_RATES}
     for place, group in enumerate(groups.keys):
         n, claims = int(total[place, 4]), int((groups.codes == place).sum())
-        row: Row = {**group, "evaluator": name, "n": n, "n_unscored": claims - n, "n_repeats": len(said)}
-        row |= {key: number(values[place]) for key, values in figures.items()}
+        row: Row = {
+            **group,
+            "evaluator": evaluator,
+            "n": n,
+            "n_unscored": claims - n,
+            "n_repeats": len(repeated_predictions),
+        }
+        row |= {key: none_if_undefined(values[place]) for key, values in figures.items()}
         same = "all verdicts are the same" if n else "no claim has two verdicts"
-        lacking = ", ".join(rate for rate in RATES if row[f"{rate}_spread"] is None)
+        lacking = ", ".join(rate for rate in SPREAD_RATES if row[f"{rate}_spread"] is None)
         why = [same if row["kappa"] is None else "", lacking and f"not defined in every repeat: {lacking}"]
-        yield row | {"reason": reasons([*why, without_interval(row)])}
+        yield row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, FEW_CLUSTERS)])}
 
 
-def _kappa(total: np.ndarray, flips: np.ndarray) -> np.ndarray:
-    """What flips leave of the agreement beyond chance; its interval is that of the flips, p as it is."""
-    return 1 - ratio(flips, 2 * (p := ratio(total[:, 2], total[:, 3])) * (1 - p))
+def _kappa_between_repeats(totals: np.ndarray, flip_rates: np.ndarray) -> np.ndarray:
+    """Agreement beyond chance, 1 - flip rate / (2 p (1 - p)). Its interval is the flip rate's, p held fixed."""
+    return 1 - divide_or_undefined(flip_rates, 2 * (p := divide_or_undefined(totals[:, 2], totals[:, 3])) * (1 - p))
 
 
-def _unstable(audited: Audited) -> Iterator[Finding]:
-    for evaluator, rows in by_evaluator(audited.per_dataset("stability", "flip_rate")):
-        worst = max(rows, key=lambda row: row["flip_rate"])
-        said = f"Asked again, {evaluator} changes {percent(worst['flip_rate'])} of its verdicts on {worst['dataset']}"
+def _find_unstable_verdicts(audited_run: AuditedRun) -> Iterator[Finding]:
+    every = list(audited_run.per_dataset("stability", "flip_rate"))
+    p_values = [p_above_limit(audited_run, row, "flip_rate", MAX_FLIP_RATE, is_share=True) for row in every]
+    unstable = select_significant_rows(audited_run, every, p_values)
+    for evaluator, rows in group_finding_rows_by_evaluator(every):
+        sure = [row for row in unstable if row["evaluator"] == evaluator]
+        worst = max(sure or rows, key=lambda row: row["flip_rate"])
+        said = "Asked again, {worst.evaluator} changes {worst.flip_rate:percent} of its verdicts on {worst.dataset}"
         most = max(worst["flip_rate_max"], worst.get("flip_rate_high") or 1)
-        advice, severity = ", and no more elsewhere", beyond(worst, "flip_rate", MAX_FLIPS)
-        if worst["flip_rate"] > MAX_FLIPS:
+        most = max([most, *(max(row["flip_rate_max"], row.get("flip_rate_high") or 1) for row in rows)])
+        severity: Severity
+        advice, severity = ", and no more elsewhere", "fail" if sure else "warn"
+        if sure or (worst["flip_rate"] > MAX_FLIP_RATE and not has_interval(worst, "flip_rate")):
             advice = ": no figure of it is surer than that; ask several times and take the majority"
-        elif most > MAX_FLIPS:
-            advice = (
-                f"; more than {percent(MAX_FLIPS)} is not ruled out, so repeat more claims before you call it stable"
-            )
+        elif most > MAX_FLIP_RATE:  # these repeats cannot tell
+            continue
         else:
             severity = "ok"
         keys = ("flip_rate", "flip_rate_low", "flip_rate_high", "kappa", "bacc_spread", "n", "n_repeats")
-        yield Finding(severity, evaluator, worst["dataset"], f"{said}{advice}.", evidence_of(worst, *keys))
+        statement = make_statement(f"{said}{advice}.", worst=worst)
+        yield Finding(severity, evaluator, worst["dataset"], statement, pick_finding_evidence(worst, *keys))
 
 
-def _steady(audited: Audited, evaluator: str) -> Answer | None:
+def _decide_on_verdict_stability(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAnswer | None:
     """May what was measured once be read as what the evaluator says?"""
-    rows = [row for row in audited.per_dataset("stability", "flip_rate") if row["evaluator"] == evaluator]
+    rows = [row for row in audited_run.per_dataset("stability", "flip_rate") if row["evaluator"] == evaluator]
     if not rows:
         return None
     worst = max(rows, key=lambda row: row["flip_rate"])
     low, most = worst.get("flip_rate_low"), max(worst["flip_rate_max"], worst.get("flip_rate_high") or 1)
-    figure = f"{percent(worst['flip_rate'])} change"
-    place = f"on {worst['dataset']}, {percent(worst['flip_rate'])} of its verdicts change when it is asked again"
-    if low is not None and low > MAX_FLIPS:
-        return Answer("no", figure, f"{place}: everything measured with it has that much chance in it.")
-    if most <= MAX_FLIPS:
-        return Answer("yes", figure, f"{place}, and no more elsewhere.")
-    return Answer("cannot tell", figure, f"{place}; more than {percent(MAX_FLIPS)} is not ruled out.")
+    figure = make_statement("{worst.flip_rate:percent} change", worst=worst)
+    place = "On {worst.dataset}, {worst.flip_rate:percent} of its verdicts change when it is asked again"
+    may: Permission = "cannot tell"
+    why = "; more than {limit:limit} % is not ruled out."
+    if low is not None and low > MAX_FLIP_RATE:
+        may, why = "no", ": everything measured with it has that much chance in it."
+    elif most <= MAX_FLIP_RATE:
+        may, why = "yes", ", and no more elsewhere."
+    return TaskDecisionAnswer(may, figure, make_statement(place + why, worst=worst, limit=MAX_FLIP_RATE))
 
 
-_SPREAD = "highest − lowest over the repeats; it grows with their number"
+_SPREAD_DESCRIPTION = "highest − lowest over the repeats; it grows with their number"
 AUDIT = Audit(
     name="stability",
-    place=130,
+    after="pairs",
     title="Whether an evaluator agrees with itself",
     question="Does an evaluator say the same when it is asked again?",
     formula="Flip rate = pairs of verdicts on one claim that differ / all such pairs; κ = 1 − flip rate / (2p(1 − p)), "
     "p being the share of verdicts that are 1 (Fleiss); spread = highest − lowest value over the repeats.",
     text="What changes from one repeat to the next is chance, and no interval over claims has it.",
+    remedy=(
+        "Take differences below the spread for chance; ask at temperature 0, or several times and take the majority."
+    ),
     columns={
-        **shared("dataset", "evaluator"),
+        **pick_shared_columns("dataset", "evaluator"),
         "n": Column("n", "count", "claims with two verdicts or more"),
         "n_unscored": Column("unscored", "count", "claims with fewer"),
         "n_repeats": Column("repeats", "count", "how often the evaluator was asked"),
-        "flip_rate": Column("flip rate", "percent", "share of pairs that differ", bounds=True, interval=True),
-        "kappa": Column("κ with itself", "number", "agreement of the repeats beyond chance", digits=2, interval=True),
-        **{f"{r}_spread": Column(f"{name} spread", "points", _SPREAD, signed=False) for r, name in RATES.items()},
-        **shared("reason"),
+        "flip_rate": Column("flip rate", "percent", "share of pairs that differ", bounds=True, interval=WILSON),
+        "kappa": Column("κ with itself", "number", "agreement of the repeats beyond chance", digits=2, interval=KAPPA),
+        **{
+            f"{r}_spread": Column(f"{name} spread", "points", _SPREAD_DESCRIPTION, signed=False)
+            for r, name in SPREAD_RATES.items()
+        },
+        **pick_shared_columns("reason"),
     },
     options={"by": "columns of the claims"},
-    compute=stability,
-    applies=lambda judged: judged.repeats is not None,
-    decides=(Decision("answer the same again", _steady),),
-    plots=(DotPlot(what="Verdicts that change, and rates over repeats", keys=("flip_rate", "bacc_spread")),),
-    checks=(Check("stability", "Verdicts that change when asked again", "over 5 % of verdicts change", _unstable),),
+    compute=compute_verdict_stability,
+    applies=lambda judged: judged.repeat_predictions is not None,
+    decides=(TaskDecisionColumn("answer the same again", _decide_on_verdict_stability),),
+    plots=(DotPlotSpec(what="Verdicts that change, and rates over repeats", keys=("flip_rate", "bacc_spread")),),
+    checks=(
+        Check(
+            "stability",
+            "Verdicts that change when asked again",
+            "significantly over 5 % of verdicts change",
+            _find_unstable_verdicts,
+            null="at most 5 % of the verdicts change, on every dataset",
+            controls="Holm over all datasets of all evaluators",
+            figure="flip_rate",
+        ),
+    ),
 )

@@ -4,31 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from factaudit.audit.core.checks import by_evaluator, evidence_of, of_datasets
-from factaudit.audit.core.declare import Audit, Audited, Check, Column, Finding, shared
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import LEVELS
-from factaudit.audit.core.rows import Row
-from factaudit.audit.core.shares import Clusters, shares
-from factaudit.audit.core.tallies import LABEL, Tallies, says
-from factaudit.audit.core.transfer import homogeneity
-from factaudit.audit.core.words import percent, points
-from factaudit.text.printable import count
+import numpy as np
+
+from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field
+from factaudit.arrays.judgements import LEVELS
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.finding_parts import (
+    format_how_many_datasets,
+    group_finding_rows_by_evaluator,
+    pick_finding_evidence,
+)
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.significance import select_significant_rows
+from factaudit.audit.core.statements import make_statement
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+from factaudit.stats.homogeneity_test import rao_scott_homogeneity_test
+from factaudit.text.display_text import format_count
 
 #: Each rate with the label of its class.
-_CLASSES = {"tpr": 1, "tnr": 0}
+_RATE_LABELS = {"tpr": 1, "tnr": 0}
 #: The difference between systems that the power is told for, in points.
-POINTS = 10
+POWER_POINTS = 10
 
 
-def transfer(
-    judged: Tallies, *, levels: Sequence[str] = LEVELS, alpha: float = 0.05, intervals: Intervals | None = None
+def compute_rate_transfer(
+    count_source: CountSource,
+    *,
+    levels: Sequence[str] = LEVELS,
+    alpha: float = 0.05,
+    intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """Are an evaluator's TPR and TNR the same on all systems of a dataset?
 
     A row per dataset, level, evaluator and rate (``tpr``, ``tnr``): n_systems (with scored claims of the class), n,
     n_unscored, lowest and highest (of the systems' rates), p (of the test that all are equal, over clusters:
-    `factaudit.audit.core.transfer`), power_10 (how probably it finds that one system is 10 points off the others),
+    `factaudit.stats.homogeneity_test`), power_10 (how probably it finds that one system is 10 points off the others),
     missable (the largest such difference that it would have missed more than once in five times), and transfers:
     ``no`` where the test rejects, ``yes`` where it does not and would have found 10 points with a power of 80 %, else
     ``cannot tell``: a test without power licenses nothing.
@@ -36,59 +47,76 @@ def transfer(
     del intervals  # a test has none
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
-        systems = judged.group(level, systems=True)
-        for at, evaluator in enumerate(judged.evaluators):
-            for dataset in judged.dataset_names:
+        systems = count_source.make_groups(level, systems=True)
+        for at, evaluator in enumerate(count_source.evaluators):
+            for dataset in count_source.dataset_names:
                 places = [place for place, key in enumerate(systems.keys) if key["dataset"] == dataset]
-                clusters = judged.together(systems, places, LABEL, says(at))
-                for rate, label in _CLASSES.items():
+                clusters = count_source.count_clusters_jointly(systems, places, LABEL_FIELD, prediction_field(at))
+                for rate, label in _RATE_LABELS.items():
                     row: Row = {"dataset": dataset, "level": level, "evaluator": evaluator, "rate": rate}
-                    rows.append(row | _tested(clusters, label, len(places), alpha))
+                    rows.append(row | _build_transfer_row(clusters, label, len(places), alpha))
     rows.sort(key=lambda row: row["dataset"])
     return rows
 
 
-def _tested(clusters: Clusters, label: int, n_systems: int, alpha: float) -> Row:
+def _build_transfer_row(clusters: ClusterCounts, label: int, n_systems: int, alpha: float) -> Row:
     counts = clusters.counts.reshape(len(clusters.group), n_systems, 3, 3)[:, :, label]
-    found = shares(clusters, counts[..., label], counts[..., :2].sum(-1))
-    total = clusters.total(counts)[0]
+    found = estimate_clustered_proportions(clusters, counts[..., label], counts[..., :2].sum(-1))
+    total = clusters.sum_by_group(counts)[0]
     scored = total[:, :2].sum(-1)
     row: Row = {"n_systems": int((scored > 0).sum()), "n": int(scored.sum()), "n_unscored": int(total[:, 2].sum())}
     defined = found.point[0][scored > 0].tolist()
     row |= {"lowest": min(defined, default=None), "highest": max(defined, default=None)}
-    test = homogeneity(found, 0, alpha)
+    test = rao_scott_homogeneity_test(found, 0, alpha)
     if test is None:
-        why = f"{count(row['n_systems'], 'system')} with claims of this class in several clusters: nothing to compare"
-        return row | {"p": None, f"power_{POINTS}": None, "missable": None, "transfers": "cannot tell", "reason": why}
-    powerful = test.missable <= POINTS / 100
+        systems = format_count(row["n_systems"], "system")
+        why = f"{systems} with claims of this class in several clusters: nothing to compare"
+        if row["n_systems"] > 1 and np.all(found.n_clusters[0][scored > 0] > 1):
+            why = "the evaluator errs alike on all systems in every cluster: nothing says how a difference varies"
+        return row | {
+            "p": None,
+            f"power_{POWER_POINTS}": None,
+            "missable": None,
+            "transfers": "cannot tell",
+            "reason": why,
+        }
+    powerful = test.missable_difference <= POWER_POINTS / 100
     verdict = "no" if test.p < alpha else "yes" if powerful else "cannot tell"
-    row |= {"p": test.p, f"power_{POINTS}": test.power(POINTS / 100), "missable": test.missable, "transfers": verdict}
+    row |= {
+        "p": test.p,
+        f"power_{POWER_POINTS}": test.power(POWER_POINTS / 100),
+        "missable": test.missable_difference,
+        "transfers": verdict,
+    }
     return row | {"reason": None}
 
 
 # ----------------------------------------------------------------------------------------------------------- findings
 
 
-def _no_transfer(audited: Audited) -> Iterator[Finding]:
+def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
     """What one system's labels say that does not hold for the others, or is not known to."""
-    rows = [row for row in audited.rows("transfer") if row["level"] == "claim" and row["p"] is not None]
-    for evaluator, mine in by_evaluator(rows):
-        rejected = [row for row in mine if row["transfers"] == "no"]
+    rows = [row for row in audited_run.rows("transfer") if row["level"] == "claim" and row["p"] is not None]
+    unlike = select_significant_rows(audited_run, rows, [row["p"] for row in rows])
+    for evaluator, mine in group_finding_rows_by_evaluator(rows):
+        rejected = [row for row in unlike if row["evaluator"] == evaluator]
         blind = [row for row in mine if row["transfers"] == "cannot tell"]
         if rejected:
             worst = max(rejected, key=lambda row: row["highest"] - row["lowest"])
             some, every = (list(dict.fromkeys(row["dataset"] for row in each)) for each in (rejected, mine))
-            where = of_datasets(some, every)
+            where = format_how_many_datasets(some, every)
             yield Finding(
                 "fail",
                 evaluator,
                 worst["dataset"],
-                f"{evaluator} does not judge all systems alike{where}: its {worst['rate'].upper()} on "
-                f"{worst['dataset']} "
-                f"goes from {percent(worst['lowest'])} to {percent(worst['highest'])} over systems. One system's "
-                "labels "
-                "do not correct the others.",
-                evidence_of(worst, "rate", "lowest", "highest", "p", "n_systems"),
+                make_statement(
+                    f"{{worst.evaluator}} does not judge all systems alike{{where}}: its {worst['rate'].upper()} on "
+                    "{worst.dataset} goes from {worst.lowest:percent} to {worst.highest:percent} over systems. One "
+                    "system's labels do not correct the others.",
+                    worst=worst,
+                    where=where,
+                ),
+                pick_finding_evidence(worst, "rate", "lowest", "highest", "p", "n_systems"),
             )
         elif blind:
             worst = max(blind, key=lambda row: row["missable"])
@@ -96,21 +124,23 @@ def _no_transfer(audited: Audited) -> Iterator[Finding]:
                 "warn",
                 evaluator,
                 worst["dataset"],
-                f"Whether {evaluator} judges all systems alike is not known: the test would miss a "
-                f"{worst['rate'].upper()} {points(worst['missable'])} points off on {worst['dataset']}. A correction "
-                "by "
-                "one system rests on it.",
-                evidence_of(worst, "rate", "p", f"power_{POINTS}", "missable", "n"),
+                make_statement(
+                    "Whether {worst.evaluator} judges all systems alike is not known: the test would miss a "
+                    f"{worst['rate'].upper()} {{worst.missable:points}} points off on {{worst.dataset}}. A correction "
+                    "by one system rests on it.",
+                    worst=worst,
+                ),
+                pick_finding_evidence(worst, "rate", "p", f"power_{POWER_POINTS}", "missable", "n"),
             )
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
 
-_RANGE = "the systems' lowest and highest rate"
+_RANGE_DESCRIPTION = "the systems' lowest and highest rate"
 
 AUDIT = Audit(
     name="transfer",
-    place=110,
+    after="chunking_rates",
     title="Whether an evaluator judges all systems alike",
     question="Are TPR and TNR the same on all systems, as a correction by one system's labels supposes?",
     source="VC §5; Rao & Scott 1984",
@@ -118,16 +148,22 @@ AUDIT = Audit(
     "system from the others that the test would have missed more than once in five times.",
     text="A correction by one system's labels holds for the others as far as the evaluator judges them alike. Not to "
     "reject that says nothing where the test had no power.",
+    remedy=(
+        "Systems differ: label some claims of each (`factaudit sample`) in place of a correction by one system's "
+        "labels."
+    ),
     columns={
-        **shared("dataset", "level", "evaluator"),
+        **pick_shared_columns("dataset", "level", "evaluator"),
         "rate": Column("rate", "text", "`tpr` or `tnr`", key=True, values={"tpr": "TPR", "tnr": "TNR"}),
-        **shared("n", "n_unscored", "reason"),
+        **pick_shared_columns("n", "n_unscored", "reason"),
         "n_systems": Column("systems", "count", "systems with scored claims of the class"),
-        "lowest": Column("lowest", "percent", _RANGE),
-        "highest": Column("highest", "percent", _RANGE),
+        "lowest": Column("lowest", "percent", _RANGE_DESCRIPTION),
+        "highest": Column("highest", "percent", _RANGE_DESCRIPTION),
         "p": Column("p", "p", "of the test that all systems share one rate"),
-        f"power_{POINTS}": Column(
-            f"power for {POINTS} points", "percent", f"how probably it finds one system {POINTS} points off the others"
+        f"power_{POWER_POINTS}": Column(
+            f"power for {POWER_POINTS} points",
+            "percent",
+            f"how probably it finds one system {POWER_POINTS} points off the others",
         ),
         "missable": Column(
             "missable",
@@ -136,18 +172,23 @@ AUDIT = Audit(
             signed=False,
         ),
         "transfers": Column(
-            "transfers", "text", f"`yes` (not rejected, and {POINTS} points would have shown), `no`, or `cannot tell`"
+            "transfers",
+            "text",
+            f"`yes` (not rejected, and {POWER_POINTS} points would have shown), `no`, or `cannot tell`",
         ),
     },
     options={"levels": "`claim`, `response`", "alpha": "of the test (0.05)"},
-    compute=transfer,
+    compute=compute_rate_transfer,
     tallies=True,
     checks=(
         Check(
             "transfer",
             "Rates that differ between systems",
             "TPR or TNR differs between systems, or the test could not have told",
-            _no_transfer,
+            _find_untransferable_rates,
+            null="TPR and TNR are the same on all systems (that the test has no power is a caveat, and no alarm)",
+            controls="Holm over both rates and all datasets of all evaluators",
+            figure="p",
         ),
     ),
 )

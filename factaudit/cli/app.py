@@ -1,7 +1,7 @@
 """The command ``factaudit``. Exit codes: 0 done, 1 the work failed, 2 wrong usage; tracebacks only with ``--debug``.
 
-A *family* is a module beside this one with a tuple ``COMMANDS``; a new one needs a line in `FAMILIES`. Families import
-what they work with inside their verbs, so that ``factaudit --help`` reads nothing but the command line.
+A *family* is a module beside this one with a tuple ``COMMANDS``; a new command needs its place in `_SECTIONS`. Families
+import what they work with inside their verbs, so that ``factaudit --help`` reads nothing but the command line.
 """
 
 from __future__ import annotations
@@ -17,48 +17,62 @@ from typing import Any
 import click
 
 from factaudit.cli import (
-    ambigbio,
     audit,
     cache,
     convert,
     diff,
-    engines,
     estimate,
     export,
+    factscore,
     inspect,
     judge,
     knowledge,
     listing,
     run,
     start,
+    triage,
     view,
 )
-from factaudit.cli.options import Group
-from factaudit.cli.terminal import say, say_traceback, tame_warnings
+from factaudit.cli.options import CommandGroup
+from factaudit.cli.terminal import EXIT_CODE_KEY, escape_control_characters_in_warnings, print_line, print_traceback
 from factaudit.errors import FactauditError, UsageError
+from factaudit.python_errors import COMMAND_LINE_KEY
 from factaudit.version import __version__
 
-#: In the order of the help.
-FAMILIES = (
-    start,
-    run,
-    inspect,
-    judge,
-    audit,
-    estimate,
-    view,
-    export,
-    diff,
-    convert,
-    engines,
-    knowledge,
-    ambigbio,
-    cache,
-    listing,
+#: The headings of the help, and what stands under them, in its order.
+_SECTIONS = {
+    "Audit": (start, inspect, judge, audit, run, view, diff),
+    "Label": (estimate, triage),
+    "Share": (export, convert, listing),
+    "Metrics": (factscore, knowledge, cache),
+}
+#: What verbs were called before.
+_FORMER_NAMES = {
+    "adjust": "estimate --calibrate",
+    "ambigbio": "knowledge build --ambigbio",
+    "ambigbio collect": "knowledge build --ambigbio --collect",
+    "ambigbio generate": "knowledge build --ambigbio",
+    "cache export": "cache --export",
+    "cache info": "cache",
+    "cache prune": "cache --prune",
+    "cost": "run YAML --dry-run` or, of files, `factaudit judge CLAIMS --evaluator NAME --dry-run",
+    "dscore": "score --people",
+    "knowledge ambigbio": "knowledge build --ambigbio",
+    "knowledge info": "inspect SOURCE.db",
+    "knowledge lookup": "inspect SOURCE.db --page TITLE",
+    "leaderboard": "export RUN... --to leaderboard",
+    "plan": "sample --plan",
+    "report": "export RUN --to report",
+    "schema": "init --schema",
+    "validate": "inspect --strict",
+}
+
+
+@click.group(
+    cls=CommandGroup,
+    former_names=_FORMER_NAMES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
-
-
-@click.group(cls=Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, prog_name="factaudit")
 @click.option("--debug", is_flag=True, help="Show tracebacks.")
 def cli(debug: bool) -> None:
@@ -70,35 +84,35 @@ def cli(debug: bool) -> None:
       factaudit init answers.csv judges.csv
       factaudit audit claims.jsonl verdicts.parquet --out runs/mine
     """
+    escape_control_characters_in_warnings()
+    click.get_current_context().meta[COMMAND_LINE_KEY] = True
 
 
-for _family in FAMILIES:
-    for _command in _family.COMMANDS:
-        cli.add_command(_command)
+for _heading, _families in _SECTIONS.items():
+    cli.add_section(_heading, [command for family in _families for command in family.COMMANDS])
 
 
-def _terminated(number: int, frame: Any) -> None:
-    from factaudit.llm.stopping import Interrupted
+def _raise_interrupted_on_signal(signal_number: int, frame: Any) -> None:
+    from factaudit.llm.stop_signals import SignalInterrupt
 
-    raise Interrupted(number)
+    raise SignalInterrupt(signal_number)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The console script. Never returns: exits with 0, 1 or 2, or 130 or 143 after a signal."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
-    tame_warnings()
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminated)
+        signal.signal(signal.SIGTERM, _raise_interrupted_on_signal)
     try:
         # Without standalone mode click returns the code of --help and --version, and what a command returns: None.
         sys.exit(cli.main(arguments, prog_name="factaudit", standalone_mode=False) or 0)
     except click.ClickException as error:
         message = StringIO()
         error.show(message)
-        say(message.getvalue().rstrip(), error=True)
+        print_line(message.getvalue().rstrip(), error=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt) as error:
-        say("\nstopped; what was done is kept: run the same command again to go on", error=True)
+        print_line("\nstopped; what was done is kept: run the same command again to go on", error=True)
         # As a shell tells which signal ended a command; click wraps what it catches.
         sys.exit(128 + getattr(error.__cause__ or error, "number", signal.SIGINT))
     except BrokenPipeError:
@@ -107,13 +121,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except Exception as error:
         if "--debug" in arguments:
-            say_traceback()
+            print_traceback()
         else:
-            say(f"factaudit: {_message(error)}", error=True)
-        sys.exit(2 if isinstance(error, UsageError) else 1)
+            print_line(f"factaudit: {_format_cli_error(error)}", error=True)
+        sys.exit(getattr(error, EXIT_CODE_KEY, 2 if isinstance(error, UsageError) else 1))
 
 
-def _message(error: Exception) -> str:
+def _format_cli_error(error: Exception) -> str:
     if isinstance(error, FactauditError):
         return str(error)
     if isinstance(error, OSError):

@@ -1,35 +1,44 @@
-"""Audits without a YAML: ``audit``, and ``adjust`` for the error rates that one labelled system corrects."""
+"""Audits without a YAML: ``audit``."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.options import PATH, PNG, REPLICATES, RUN_FOLDER, example, mapping_options
-from factaudit.cli.show import RUN, show_adjusted, show_results
-from factaudit.cli.terminal import say
-from factaudit.cli.verb import Verb, answer
+from factaudit.cli.json_output import JsonOutputCommand
+from factaudit.cli.options import (
+    PNG_OPTION,
+    REPLICATES_TYPE,
+    RUN_FOLDER_OPTION,
+    add_mapping_options,
+    format_help_example,
+)
+from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_results
+from factaudit.cli.terminal import print_line
+from factaudit.files import resolve_path
 
 if TYPE_CHECKING:
-    from factaudit.intake.mapping import Mapping
+    from factaudit.intake.column_mapping import ColumnMapping
 
 
 @click.command(
-    cls=Verb,
-    gives=RUN,
+    "audit",
+    cls=JsonOutputCommand,
+    json_keys=RUN_JSON_KEYS,
     short_help="Audit verdicts against labelled claims.",
-    epilog=example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
+    epilog=format_help_example("factaudit audit claims.parquet gpt-4o.parquet minicheck.csv --out runs/mine"),
 )
 @click.argument("files", nargs=-1, required=True, metavar="CLAIMS|COUNTS|TABLES [VERDICTS|ANNOTATIONS]...")
-@RUN_FOLDER
-@mapping_options
-@click.option("--title", default="Evaluators compared", show_default=True)
+@RUN_FOLDER_OPTION
+@add_mapping_options
+@click.option("--title", default="Evaluators compared", show_default=True, help="The report's heading.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the bootstrap.")
 @click.option(
     "--replicates",
-    type=REPLICATES,
+    type=REPLICATES_TYPE,
     default=2000,
     show_default=True,
     help="Bootstrap replicates; 0 for no intervals.",
@@ -55,11 +64,11 @@ if TYPE_CHECKING:
     help="Of several annotators: majority, any_unattributable, all_attributable or a name. The first makes the labels, "
     "all are shown beside each other.",
 )
-@PNG
-def audit(
+@PNG_OPTION
+def audit_command(
     files: tuple[str, ...],
     out: Path,
-    mapping: Mapping,
+    mapping: ColumnMapping,
     title: str,
     seed: int,
     replicates: int,
@@ -67,6 +76,7 @@ def audit(
     limits: tuple[str, ...],
     label_rules: tuple[str, ...],
     png: bool,
+    labels: Sequence[Path],
 ) -> None:
     """Audit verdicts against labelled claims: every audit, all figures and the report, without a YAML.
 
@@ -78,79 +88,36 @@ def audit(
     """
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
-    from factaudit.intake.anyfile import read_any
-    from factaudit.tables.counts import is_counts
-    from factaudit.unchanged import add_pngs
+    from factaudit.input_tables import is_counts_file
+    from factaudit.run_reuse import add_png_figures
 
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates, "where": where}
-    given["decisions"] = dict(_limit(text) for text in limits)
-    paths = [str(Path(name).resolve()) for name in files]
-    if len(files) == 1 and "://" in files[0]:
+    given["decisions"] = dict(_parse_decision_limit_option(text) for text in limits)
+    paths = [str(resolve_path(name)) for name in [*files, *map(str, labels)]]
+    if len(paths) == 1 and "://" in files[0]:
         given["tables"] = files[0]
-    elif len(files) == 1 and is_counts(read_any(Path(files[0]))):
+    elif len(paths) == 1 and is_counts_file(Path(files[0]), mapping):
         given["counts"] = paths[0]
     else:
         given["claims"], given["verdicts"] = paths[:1], paths[1:]
         given["mapping"] = mapping.model_dump(exclude_defaults=True, mode="json")
         given["label_rules"] = list(label_rules)
     experiment = Experiment(**given)
-    results = run_experiment(experiment, out, say=say)
+    results = run_experiment(experiment, out, say=print_line)
     if png:
-        add_pngs(out)
-    show_results(results, out)
+        add_png_figures(out)
+    display_run_results(results, out)
 
 
-def _limit(text: str) -> tuple[str, float]:
+def _parse_decision_limit_option(limit_text: str) -> tuple[str, float]:
     """``max_bias=0.03``."""
-    from factaudit.audit.core.decisions import Limits
+    from factaudit.audit.core.decision_limits import DecisionLimits
 
-    name, _, value = text.partition("=")
+    name, _, value = limit_text.partition("=")
     try:
-        return name, Limits.of({name: float(value)}).given()[name]
+        return name, DecisionLimits.parse({name: float(value)}).as_dict()[name]
     except ValueError:
-        raise click.BadParameter(f"expected NAME=SHARE, found {text!r}", param_hint="--limit") from None
+        raise click.BadParameter(f"expected NAME=SHARE, found {limit_text!r}", param_hint="--limit") from None
 
 
-@click.command(
-    cls=Verb,
-    gives={
-        "rows": "array: per dataset, evaluator, method and system: threshold, n, predicted_error_rate,"
-        " adjusted_error_rate with _low and _high, labelled_error_rate, reason where there is none",
-        "out": "string or null: the file of the rows",
-    },
-    short_help="Correct error rates from one labelled system.",
-    epilog=example("factaudit adjust claims.parquet verdicts.parquet --calibrate gpt-4"),
-)
-@click.argument("claims", type=PATH)
-@click.argument("verdicts", type=PATH, nargs=-1, required=True)
-@click.option("--calibrate", required=True, metavar="SYSTEM", help="The system whose labels are used.")
-@click.option("--evaluator", help="Only this one.  [default: all]")
-@click.option("--level", type=click.Choice(["claim", "response"]), default="claim", show_default=True)
-@click.option("--out", type=PATH, help="Also write the rows as a table: .csv, .jsonl or .parquet.")
-def adjust(
-    claims: Path, verdicts: tuple[Path, ...], calibrate: str, evaluator: str | None, level: str, out: Path | None
-) -> None:
-    """Calibrate on one labelled system: the tuned thresholds, and the corrected error rates of the other systems."""
-    import pandas as pd
-
-    from factaudit.audit.core.adjust import adjust as adjust_rates
-    from factaudit.audit.core.intervals import Intervals
-    from factaudit.files import spare
-    from factaudit.tables import read_claims, read_verdicts, records, suffix, write_table
-
-    if out is not None:
-        suffix(out)  # a wrong name is said before the work, not after
-    spare([claims, *verdicts], out)
-    table = read_claims(claims)
-    rows = pd.DataFrame(
-        adjust_rates(
-            table, read_verdicts(*verdicts, claims=table), evaluator, calibrate, levels=(level,), intervals=Intervals()
-        )
-    )
-    if out is not None:
-        write_table(rows, out)
-    show_adjusted(rows)
-    answer({"rows": records(rows), "out": out})
-
-
-COMMANDS = (audit, adjust)
+COMMANDS = (audit_command,)

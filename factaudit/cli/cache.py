@@ -1,4 +1,4 @@
-"""The replies that were paid for: ``cache info``, ``cache export``, ``cache prune``."""
+"""The replies that were paid for: ``cache``, ``cache --export``, ``cache --prune``."""
 
 from __future__ import annotations
 
@@ -6,81 +6,93 @@ from pathlib import Path
 
 import click
 
-from factaudit.cli.options import PATH, Group, example
-from factaudit.cli.terminal import say
-from factaudit.cli.verb import answer
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.options import PATH_TYPE, ModalCommand, format_help_example
+from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 
-_FILE = click.option("--file", "file", type=PATH, help="The cache.  [default: $FACTAUDIT_CACHE or .cache/factaudit]")
+_CACHE_FILE_OPTION = click.option(
+    "--file", "file", type=PATH_TYPE, help="The cache.  [default: $FACTAUDIT_CACHE or .cache/factaudit/llm.sqlite]"
+)
 
 
-@click.group(short_help="Look after the replies that were paid for.", cls=Group)
-def cache() -> None:
-    """The replies that language models have given: kept in one SQLite file, never bought twice."""
-
-
-@cache.command(
-    "info",
-    gives={
+@click.command(
+    "cache",
+    cls=ModalCommand,
+    json_keys={
         "path": "string: the cache",
         "bytes": "integer: its size",
         "replies": "integer: in all",
         "open_batches": "integer: batches that were submitted and not yet read",
-        "models": "array: model, revision, replies, prompt_tokens, completion_tokens, oldest and newest (ISO dates)",
+        "models": "array: model, revision, server, replies, prompt_tokens, completion_tokens, oldest, newest",
     },
-    short_help="What the cache holds.",
-    epilog=example("factaudit cache info"),
+    short_help="Look after the replies that were paid for.",
+    epilog=format_help_example("factaudit cache"),
 )
-@_FILE
-def cache_info(file: Path | None) -> None:
-    """How many replies of which models the cache holds."""
+@_CACHE_FILE_OPTION
+def cache_command(file: Path | None) -> None:
+    """How many replies of which models the cache holds: one SQLite file, so that none is bought twice."""
     import yaml
 
-    from factaudit.llm import cache as store
+    from factaudit.llm import reply_cache as store
 
-    found = store.info(file or store.default_path())
-    say(yaml.safe_dump(found, sort_keys=False, allow_unicode=True).rstrip())
-    answer(found)
+    found = store.summarise_cache(file or store.default_cache_path())
+    print_line(yaml.safe_dump(found, sort_keys=False, allow_unicode=True).rstrip())
+    print_json_output(found)
 
 
-@cache.command(
-    "export",
-    gives={"out": "string: the file", "replies": "integer: how many it has"},
+@click.command(
+    "cache --export",
+    cls=JsonOutputCommand,
+    json_keys={"out": "string: the file", "replies": "integer: how many it has"},
     short_help="Write every reply as a line of JSON.",
-    epilog=example("factaudit cache export replies.jsonl"),
+    epilog=format_help_example("factaudit cache --export replies.jsonl"),
 )
-@click.argument("out", type=PATH)
-@_FILE
-def cache_export(out: Path, file: Path | None) -> None:
+@click.argument("out", type=PATH_TYPE)
+@_CACHE_FILE_OPTION
+def cache_export_command(out: Path, file: Path | None) -> None:
     """Write every reply as a line of JSON."""
-    from factaudit.files import spare
-    from factaudit.llm import cache as store
+    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.llm import reply_cache as store
 
-    file = file or store.default_path()
-    spare([file], out)
-    replies = store.export(file, out)
-    say(f"{out}: {replies:,} replies")
-    answer({"out": out, "replies": replies})
+    file = file or store.default_cache_path()
+    check_outputs_spare_inputs([file], out)
+    replies = store.export_cached_replies(file, out)
+    print_line(f"{out}: {replies:,} replies")
+    print_json_output({"out": out, "replies": replies})
 
 
-@cache.command(
-    "prune",
-    gives={"deleted": "integer: replies"},
+@click.command(
+    "cache --prune",
+    cls=JsonOutputCommand,
+    json_keys={"deleted": "integer: replies, or files"},
     short_help="Delete replies.",
-    epilog=example("factaudit cache prune --older-than 90 --model gpt-4o-mini"),
+    epilog=format_help_example("factaudit cache --prune --older-than 90 --model gpt-4o-mini"),
 )
 @click.option("--older-than", type=float, metavar="DAYS", help="Only replies older than so many days.")
 @click.option("--model", help="Only replies of this model.")
-@_FILE
-def cache_prune(older_than: float | None, model: str | None, file: Path | None) -> None:
-    """Delete replies, and give the space back."""
-    from factaudit.llm import cache as store
+@click.option("--published", is_flag=True, help="Delete the published data that was fetched, in place of replies.")
+@_CACHE_FILE_OPTION
+def cache_prune_command(older_than: float | None, model: str | None, published: bool, file: Path | None) -> None:
+    """Delete replies, or the published data that was fetched, and give the space back."""
+    if published:
+        from factaudit.publications.fetching import delete_fetched_files
+
+        if older_than is not None or model is not None:
+            raise UsageError("--published goes alone: --older-than and --model are of replies")
+        deleted = delete_fetched_files()
+        print_line(f"{deleted:,} published files deleted")
+        print_json_output({"deleted": deleted})
+        return
+    from factaudit.llm import reply_cache as store
 
     if older_than is None and model is None:
         raise UsageError("say which replies to delete: --older-than DAYS, --model NAME, or both")
-    removed = store.prune(file or store.default_path(), older_than=older_than, model=model)
-    say(f"{removed:,} replies deleted")
-    answer({"deleted": removed})
+    removed = store.prune_cached_replies(file or store.default_cache_path(), older_than=older_than, model=model)
+    print_line(f"{removed:,} replies deleted")
+    print_json_output({"deleted": removed})
 
 
-COMMANDS = (cache,)
+cache_command.add_mode("--export", cache_export_command)
+cache_command.add_mode("--prune", cache_prune_command)
+COMMANDS = (cache_command,)

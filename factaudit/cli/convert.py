@@ -7,72 +7,109 @@ from pathlib import Path
 
 import click
 
-from factaudit.cli.options import PATH, example
-from factaudit.cli.terminal import say
-from factaudit.cli.verb import Verb, answer
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.options import OFFLINE_OPTION, PATH_TYPE, format_help_example
+from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 
 
 @click.command(
-    cls=Verb,
-    gives={
+    "convert",
+    cls=JsonOutputCommand,
+    json_keys={
         "claims": "string: the file",
         "n_claims": "integer",
         "verdicts": "string or null: the file",
         "n_verdicts": "integer or null: of the source, written or not",
         "annotations": "string or null: the file",
         "n_annotations": "integer or null: of the source, written or not",
+        "n_left_out": "integer: rows and files that could not be read",
+        "problems": "string or null: the file that lists them",
         "notes": "array: rows left out and why, how a join went",
     },
     short_help="Turn a published data set into claims.",
-    epilog=example("factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet"),
+    epilog=format_help_example("factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet"),
 )
 @click.argument("format", metavar="FORMAT")
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--out", type=PATH, required=True, help="Claims: .parquet, .jsonl[.gz] or .csv[.gz].")
-@click.option("--verdicts", type=PATH, help="Verdicts, where the format has them.")
-@click.option("--annotations", type=PATH, help="What each annotator said, where the format has it.")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.option("--out", type=PATH_TYPE, required=True, help="Claims: .parquet, .jsonl[.gz] or .csv[.gz].")
+@click.option("--verdicts", type=PATH_TYPE, help="Verdicts, where the format has them.")
+@click.option("--annotations", type=PATH_TYPE, help="What each annotator said, where the format has it.")
+@click.option("--problems", type=PATH_TYPE, help="What could not be read: file, row, column and reason.")
 @click.option("--join", multiple=True, metavar="FORMAT:PATH", help="aggrefact only: recover system and response_id.")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
-def convert(
+@OFFLINE_OPTION
+def convert_command(
     format: str,
     sources: Sequence[str],
     out: Path,
     verdicts: Path | None,
     annotations: Path | None,
+    problems: Path | None,
     join: Sequence[str],
     options: Sequence[str],
 ) -> None:
-    """Turn a published data set into claims (and verdicts). `factaudit list formats` shows the formats."""
-    from factaudit.datasets import convert as convert_sources
-    from factaudit.files import spare
-    from factaudit.tables import suffix, write_table
-    from factaudit.yamlfile import parse_settings
+    """Turn a published data set into claims (and verdicts). `factaudit list formats` shows the formats.
 
-    for path in (out, verdicts, annotations):
+    A SOURCE is a file, a folder or published data (`published:NAME`, see `factaudit list data`). Without any, what is
+    published in the format is fetched.
+    """
+    import pandas as pd
+
+    from factaudit.datasets import convert as convert_sources
+    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.tables import parse_table_suffix, write_table
+    from factaudit.tables.unreadable_rows import MAX_SHOWN_REASONS
+    from factaudit.text.display_text import format_count
+    from factaudit.yaml_file import parse_yaml_set_options
+
+    for path in (out, verdicts, annotations, problems):
         if path is not None:
-            suffix(path)
-    spare([*sources, *(one.partition(":")[2] for one in join)], out, verdicts, annotations)
-    given = parse_settings(options, "--option")
+            parse_table_suffix(path)
+    check_outputs_spare_inputs(
+        [*sources, *(one.partition(":")[2] for one in join)], out, verdicts, annotations, problems
+    )
+    # A format's option is text unless it is a list: `attributable=yes` is no truth value, `dataset=007` no number.
+    texts = {key: text for key, _, text in (pair.partition("=") for pair in options)}
+    given = {
+        key: value if isinstance(value, list | dict) else texts[key]
+        for key, value in parse_yaml_set_options(options, "--option").items()
+    }
     if join:
         given["join"] = list(join)
-    converted = convert_sources(format, sources, **given)
+    converted = convert_sources(format, sources or None, report_line=print_line, **given)
     for note in converted.notes:
-        say(note)
+        print_line(note)
+    if problems is not None:
+        columns = ["file", "row", "column", "reason"]
+        write_table(pd.DataFrame(converted.left_out, columns=columns), problems)
+        print_line(f"{problems}: {format_count(len(converted.left_out), 'problem')}")
+    elif len(converted.left_out) > MAX_SHOWN_REASONS:
+        print_line("all reasons: name a file for them with --problems")
     write_table(converted.claims, out)
-    say(f"{out}: {len(converted.claims):,} claims")
+    print_line(f"{out}: {len(converted.claims):,} claims")
     counts: dict[str, int | None] = {"n_claims": len(converted.claims)}
     for what, path, option in (("verdicts", verdicts, "--verdicts"), ("annotations", annotations, "--annotations")):
         table = getattr(converted, what)
         if path is None and table is not None:
-            say(f"the source has {what} too: name a file for them with {option}")
+            print_line(f"the source has {what} too: name a file for them with {option}")
         elif path is not None and table is None:
             raise UsageError(f"the format {format!r} brings no {what}")
         elif path is not None:
             write_table(table, path)
-            say(f"{path}: {len(table):,} {what}")
+            print_line(f"{path}: {len(table):,} {what}")
         counts[f"n_{what}"] = None if table is None else len(table)
-    answer({"claims": out, "verdicts": verdicts, "annotations": annotations, "notes": converted.notes, **counts})
+    print_json_output(
+        {
+            "claims": out,
+            "verdicts": verdicts,
+            "annotations": annotations,
+            "n_left_out": len(converted.left_out),
+            "problems": problems,
+            "notes": converted.notes,
+            **counts,
+        }
+    )
 
 
-COMMANDS = (convert,)
+COMMANDS = (convert_command,)

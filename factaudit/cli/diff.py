@@ -2,88 +2,266 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.options import PATH, REPLICATES, example
-from factaudit.cli.terminal import say
-from factaudit.cli.verb import Verb, answer
+from factaudit.cli.json_output import JsonOutputCommand, is_answer_format, print_json_output
+from factaudit.cli.options import PATH_TYPE, REPLICATES_TYPE, add_mapping_options, format_help_example
+from factaudit.cli.terminal import exit_with_two_on_errors, format_terminal_text, print_line
 
 if TYPE_CHECKING:
-    from factaudit.rundiff import RunDiff
+    from factaudit.intake.column_mapping import ColumnMapping
+    from factaudit.run_diff import RunDiff
+    from factaudit.run_gate import GateVerdict
 
 
 @click.command(
-    cls=Verb,
-    gives={
+    "diff",
+    cls=JsonOutputCommand,
+    json_keys={
         "before": "string: a run folder",
         "after": "string: a run folder",
         "n_claims": "integer: in both",
         "only_before": "integer: claims",
         "only_after": "integer: claims",
-        "changes": "array: per evaluator and dataset (__macro__: the mean): n, flips, to_right, to_wrong, and per"
-        " figure its change, _before and _after; of bacc and bias also _low and _high",
-        "systems": "array: where an evaluator's order of systems changed",
-        "findings": "array: those that are new and those that are gone",
+        "changes": "array: per evaluator and dataset (__macro__: the mean): evaluator_before, n, n_both (judged in"
+        " both), n_flips, flips (their share of n_both), lost and gained (judged before only, after only), to_right,"
+        " to_wrong, and per figure its change, _low, _high, _before and _after; abs_bias: of |bias|",
+        "systems": "array: where an evaluator's order of systems changed; pairs: those with another significant order",
+        "findings": "array: those that changed; change: new, gone, worse, milder, or moved to another data set",
         "costs": "object: US dollars before and after, null where unknown",
-        "failing": "array: the conditions of --fail-on that hold, as sentences; the exit code is 1 where there is one",
+        "pairs": "array: the evaluators compared: before, after, by (name, option or left over)",
+        "only_evaluators_before": "array: evaluators without a partner",
+        "only_evaluators_after": "array: evaluators without a partner",
+        "findings_not_compared": "integer: findings of an audit or evaluator that one run has not",
+        "n_labels_changed": "integer: claims whose label differs; the label before is used",
+        "n_repeats": "object: how often each run asked, before and after; rates are means over it",
+        "examples": "array: claims that changed: evaluator, claim_id, dataset, claim, label, before, after",
+        "verdict": "string: fail, cannot tell, warn or pass; without conditions worse, better, changed (another figure"
+        " than BAcc), no significant change or cannot tell",
+        "failing": "array: the conditions of --fail-on that hold for sure, as sentences; the exit code is 1 where there"
+        " is one",
+        "warnings": "array: the conditions of --warn-on that hold, and those of --fail-on that hold, but not for sure",
+        "undecided": "array: the conditions of --fail-on that cannot be checked; the exit code is 2 where there is one",
     },
+    formats={"github": "a summary in Markdown for a pull request."},
     short_help="Say what changed between two runs.",
-    epilog=example("factaudit diff runs/judge-v1 runs/judge-v2 --fail-on 'bacc<-0.02' --fail-on 'flips>0.1'"),
+    epilog=format_help_example(
+        "factaudit diff runs/judge-v1 runs/judge-v2 --fail-on 'bacc<-0.02' --warn-on 'flips>0.1'"
+    ),
 )
-@click.argument("before", type=PATH)
-@click.argument("after", type=PATH)
-@click.option("--fail-on", "conditions", multiple=True, metavar="FIGURE<NUMBER", help="Exit 1 where a change is so.")
-@click.option("--out", type=PATH, help="Also write it: a page (.html), or all rows as JSON.")
-@click.option("--replicates", type=REPLICATES, default=2000, show_default=True, help="Of the bootstrap.")
-def diff(before: Path, after: Path, conditions: Sequence[str], out: Path | None, replicates: int) -> None:
-    """Compare two run folders on the claims that both have: verdicts, rates, order of systems, findings, costs.
+@click.argument("before", type=PATH_TYPE)
+@click.argument("after", type=PATH_TYPE)
+@click.option(
+    "--fail-on",
+    "fail_on",
+    multiple=True,
+    metavar="FIGURE<NUMBER",
+    help="Exit 1 where the interval of a change is so: where it is so for sure.",
+)
+@click.option("--warn-on", "warn_on", multiple=True, metavar="FIGURE<NUMBER", help="Warn where a change is so.")
+@click.option(
+    "--pair",
+    "pairs",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="An evaluator's name before and after, where it changed.",
+)
+@click.option("--out", type=PATH_TYPE, help="Also write it: a page (.html), or all rows as JSON.")
+@click.option("--link", metavar="URL", help="Of the whole report, for --format github.  [default: the workflow's run]")
+@click.option("--replicates", type=REPLICATES_TYPE, expose_value=False, hidden=True)  # intervals need none any more
+@add_mapping_options
+def diff_command(
+    before: Path,
+    after: Path,
+    fail_on: Sequence[str],
+    warn_on: Sequence[str],
+    pairs: Sequence[str],
+    out: Path | None,
+    link: str | None,
+    mapping: ColumnMapping,
+) -> None:
+    """Compare two runs on the claims that both have: verdicts, rates, order of systems, findings, costs.
 
-    Changes are after − before; an interval is of the paired difference. With --fail-on (bacc, tpr, tnr, ppr, bias,
-    unscored: their change; flips: the share of changed predictions) the exit code is 1 where an evaluator's figure over
-    all datasets is so: a check for CI when a judge is updated.
+    A run is a folder, or a file of judged claims, which is audited first.
+
+    Evaluators are paired by name, then by --pair; where one is left on either side, these two are compared, and a line
+    says so. Changes are after − before, over all datasets; an interval is of the paired difference. With --fail-on
+    (bacc, tpr, tnr, ppr, unscored: their change; bias: that of its size; flips: the share of changed predictions among
+    the claims judged in both) the exit code is 1 where the whole interval of an evaluator's figure is so: a check for
+    CI when a judge is updated. It is 2 where nothing can be compared, or a condition cannot be checked.
     """
     from dataclasses import asdict
 
-    from factaudit.errors import FactauditError
-    from factaudit.files import spare
-    from factaudit.rundiff import compare_runs, write_diff
+    from factaudit.errors import FactauditError, UsageError
+    from factaudit.run_diff import write_run_diff
+    from factaudit.run_diff_markdown import render_run_diff_markdown
 
-    spare([before, after], out)
-    found = compare_runs(before, after, replicates=replicates)
-    failing = found.failing(conditions)  # a misspelt condition is said before anything is written
-    if out is not None:
-        write_diff(found, out, failing)
-    _show(found)
-    answer({**asdict(found), "failing": failing})
-    if failing:
-        raise FactauditError("; ".join(failing))
-
-
-def _show(found: RunDiff) -> None:
-    say(f"claims    {found.n_claims:,} in both; {found.only_before:,} only before, {found.only_after:,} only after")
-    for row in found.changes:
-        place = "all datasets" if row["dataset"] == "__macro__" else row["dataset"]
-        if row["dataset"] == "__macro__" or row["flips"]:
-            told = [f"{row['flips']:.1%} of {row['n']:,} predictions changed"]
-            told += [f"{row['to_right']:,} to right, {row['to_wrong']:,} to wrong"] if row["flips"] else []
-            told += [_points(row, key) for key in ("bacc", "tpr", "tnr", "bias") if row.get(key)]
-            say(f"{row['evaluator']}, {place}: {'; '.join(told)}")
-    for row in found.systems:
-        say(f"{row['evaluator']}, {row['dataset']}: systems {' < '.join(row['before'])} → {' < '.join(row['after'])}")
-    for row in found.findings:
-        say(f"{'new' if row['change'] == 'new' else 'gone':<9} [{row['severity']}] {row['statement']}")
-    if None not in found.costs.values():
-        say(f"cost      ${found.costs['before']:,.2f} → ${found.costs['after']:,.2f}")
+    with exit_with_two_on_errors():
+        found = _compare_runs_or_files(before, after, pairs, out, mapping)
+        verdict = found.judge(fail_on, warn_on)  # a misspelt condition is said before anything is written
+        if out is not None:
+            write_run_diff(found, out, verdict)
+        _display_verdict(verdict)
+        _display_run_diff(found)
+        about = {"verdict": verdict.word, "failing": verdict.failing, "warnings": verdict.warnings}
+        print_json_output({**asdict(found), **about, "undecided": verdict.undecided})
+        if is_answer_format("github"):
+            text = render_run_diff_markdown(found, verdict, link or _find_workflow_run_address())
+            click.echo(format_terminal_text(text), nl=False)
+    if verdict.failing:
+        raise FactauditError("; ".join(verdict.failing))
+    if verdict.undecided:
+        raise UsageError(f"--fail-on cannot be checked: {'; '.join(verdict.undecided)}")
 
 
-def _points(row: dict[str, Any], key: str) -> str:
-    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    interval = "" if low is None or high is None else f" ({100 * low:+.1f} to {100 * high:+.1f})"
-    return f"{key.upper() if key != 'bias' else 'bias'} {100 * row[key]:+.1f} points{interval}"
+def _compare_runs_or_files(
+    before: Path, after: Path, pairs: Sequence[str], out: Path | None, mapping: ColumnMapping
+) -> RunDiff:
+    from dataclasses import replace
+    from tempfile import TemporaryDirectory
+
+    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.run_diff import diff_runs
+
+    check_outputs_spare_inputs([before, after], out)
+    with TemporaryDirectory() as folder:
+        runs = [
+            _audit_judged_file(path, Path(folder) / side, mapping) if path.is_file() else path
+            for path, side in ((before, "before"), (after, "after"))
+        ]
+        return replace(diff_runs(*runs, pairs=pairs), before=str(before), after=str(after))
 
 
-COMMANDS = (diff,)
+def _find_workflow_run_address() -> str | None:
+    """The page of the GitHub workflow's run that this is part of."""
+    server, repository, run = (
+        os.environ.get(name) for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
+    )
+    return f"{server}/{repository}/actions/runs/{run}" if server and repository and run else None
+
+
+def _audit_judged_file(path: Path, folder: Path, mapping: ColumnMapping) -> Path:
+    """A run folder of a file of claims and verdicts, with the audits that are compared."""
+    from factaudit.experiment import Experiment
+    from factaudit.experiment import run as run_experiment
+
+    experiment = Experiment(
+        claims=[str(path.resolve())], mapping=mapping.model_dump(exclude_defaults=True, mode="json")
+    )
+    # The first line of the output is the verdict.
+    run_experiment(experiment, folder, say=lambda line: print_line(line, error=True))
+    return folder
+
+
+def _display_verdict(verdict: GateVerdict) -> None:
+    """The first lines: the verdict, and what it rests on."""
+    first, *others = verdict.sentences or [""]
+    print_line(f"{verdict.word.upper()}{': ' if first else ''}{first}")
+    for line in others:
+        print_line(f"          {line}")
+
+
+def _display_run_diff(run_diff: RunDiff) -> None:
+    print_line(
+        f"claims    {run_diff.n_claims:,} in both; {run_diff.only_before:,} only before, "
+        f"{run_diff.only_after:,} only after"
+    )
+    if run_diff.n_labels_changed:
+        print_line(f"labels    {run_diff.n_labels_changed:,} differ; the labels before are used for both runs")
+    if max(run_diff.n_repeats.values(), default=1) > 1:
+        told = "{before} before, {after} after".format(**run_diff.n_repeats)
+        print_line(f"repeats   {told}; rates are means over them, counts are of the first")
+    for pair in run_diff.pairs:
+        if pair["by"] == "left over":
+            print_line(f"pair      {pair['before']} → {pair['after']}: the only ones left, compared as one evaluator")
+        elif pair["before"] != pair["after"]:
+            print_line(f"pair      {pair['before']} → {pair['after']}")
+    for names, side in ((run_diff.only_evaluators_before, "before"), (run_diff.only_evaluators_after, "after")):
+        if names:
+            print_line(f"alone     {', '.join(names)}: only {side}, not compared (--pair OLD=NEW names a pair)")
+    is_single = len({row["dataset"] for row in run_diff.changes}) == 2
+    for row in run_diff.changes:
+        is_mean = row["dataset"] == "__macro__"
+        place = "all datasets" if is_mean else row["dataset"]
+        if is_mean or (not is_single and (row["n_flips"] or row["lost"] or row["gained"])):
+            print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_verdict_change_phrases(row))}")
+    for row in run_diff.systems:
+        _display_reordered_systems(row)
+    for row in run_diff.findings:
+        print_line(f"{row['change']:<9} [{_format_severity(row)}] {row['statement']}")
+    if run_diff.findings_not_compared:
+        print_line(f"findings  {run_diff.findings_not_compared} are of an audit or evaluator that one run has not")
+    if None not in run_diff.costs.values():
+        print_line(f"cost      ${run_diff.costs['before']:,.2f} → ${run_diff.costs['after']:,.2f}")
+
+
+def _list_verdict_change_phrases(row: dict[str, Any]) -> list[str]:
+    from factaudit.run_gate import format_points
+
+    if row["n_both"]:
+        told = [f"{row['n_flips']:,} of {row['n_both']:,} predictions changed"]
+        told[0] += f" ({row['flips']:.1%})" if row["n_flips"] else ""
+    else:
+        told = ["no claim is judged in both runs"]
+    told += [f"{row[key]:,} {words}" for key, words in _CHANGE_KINDS.items() if row[key]]
+    told += [_format_change_in_points(row, key) for key in ("bacc", "tpr", "tnr") if row.get(key)]
+    if row.get("bias") and row["bias_before"] is not None:
+        told.append(
+            f"bias {format_points(row['bias_before'])} → {format_points(row['bias_after'])}: "
+            f"{format_points(row['bias'])} points"
+            f"{_format_change_interval(row, 'bias')}"
+        )
+    return told
+
+
+#: The kinds of change of single verdicts, in words.
+_CHANGE_KINDS = {
+    "to_right": "became right",
+    "to_wrong": "became wrong",
+    "lost": "lost their verdict",
+    "gained": "were not judged before",
+}
+
+
+def _display_reordered_systems(row: dict[str, Any]) -> None:
+    """Pairs of systems whose significant order changed; else that the order of the rates alone is another one."""
+    words = {"<": "has significantly fewer predicted errors than", ">": "has significantly more predicted errors than"}
+    for pair in row["pairs"]:
+        a, b = pair["system_a"], pair["system_b"]
+        before, after = (
+            "no significant difference" if pair[side] == "=" else f"{a} {words[pair[side]]} {b}"
+            for side in ("before", "after")
+        )
+        print_line(f"{row['evaluator']}, {row['dataset']}: {a}, {b}: {before} → {after}")
+    if not row["pairs"]:
+        print_line(
+            f"{row['evaluator']}, {row['dataset']}: systems by predicted error rate {', '.join(row['before'])} → "
+            f"{', '.join(row['after'])}; no pair's significant order changed"
+        )
+
+
+def _format_severity(finding: dict[str, Any]) -> str:
+    before = finding.get("severity_before", finding["severity"])
+    return finding["severity"] if before == finding["severity"] else f"{before} → {finding['severity']}"
+
+
+def _format_change_interval(change_row: dict[str, Any], figure: str) -> str:
+    from factaudit.run_gate import format_points
+
+    low, high = change_row[f"{figure}_low"], change_row[f"{figure}_high"]
+    return "" if low is None or high is None else f" ({format_points(low)} to {format_points(high)})"
+
+
+def _format_change_in_points(change_row: dict[str, Any], figure: str) -> str:
+    from factaudit.run_gate import format_points
+
+    words = {"bacc": "BAcc"}.get(figure, figure.upper())
+    return f"{words} {format_points(change_row[figure])} points{_format_change_interval(change_row, figure)}"
+
+
+COMMANDS = (diff_command,)

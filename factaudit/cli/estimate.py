@@ -1,55 +1,80 @@
-"""Error rates from few labels: ``plan`` how many, ``sample`` which, ``labels`` together, ``estimate`` the rates."""
+"""Error rates from few labels: ``sample`` which (``--plan``: how many), ``labels`` together, ``estimate`` the rates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from factaudit.cli.labels import labels
-from factaudit.cli.options import PATH, RULE, RUN_FOLDER, SEED, example
-from factaudit.cli.show import RUN, answer_run, show_estimates, show_plan, show_sample
-from factaudit.cli.terminal import say
-from factaudit.cli.verb import Verb, answer
+from factaudit.cli.correction import estimate_calibrate_command
+from factaudit.cli.json_output import print_json_output
+from factaudit.cli.label_plan import (
+    CLAIMS_ARGUMENT,
+    COVARIATES_OPTION,
+    MAIN_EVALUATOR_OPTION,
+    STRATA_OPTION,
+    VERDICTS_ARGUMENT,
+    parse_covariates_option,
+    read_judged_claims,
+    sample_plan_command,
+)
+from factaudit.cli.labels import labels_command
+from factaudit.cli.options import (
+    LABEL_RULE_OPTION,
+    LEVEL_OPTION,
+    PATH_TYPE,
+    RUN_FOLDER_OPTION,
+    SEED_OPTION,
+    ModalCommand,
+    add_mapping_options,
+    format_help_example,
+)
+from factaudit.cli.result_display import (
+    RUN_JSON_KEYS,
+    display_drawn_sample,
+    display_estimated_rates,
+    display_run_json,
+)
+from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
+from factaudit.files import resolve_path
 
-_CLAIMS = click.argument("claims", type=PATH)
-_VERDICTS = click.argument("verdicts", type=PATH, nargs=-1, required=True)
-_LABELS = click.option("--labels", type=PATH, multiple=True, help="Annotations.  [default: the claims' own labels]")
-_MAIN = click.option("--main", help="The evaluator that leads.  [default: the first of the verdicts]")
-_COVARIATES = click.option(
-    "--covariate", "covariates", multiple=True, help="Another evaluator to use; 'none' for none.  [default: all]"
-)
-_STRATA = click.option(
-    "--strata", multiple=True, metavar="COLUMN", help="Columns of the claims that rates may differ by."
-)
-_LEVEL = click.option("--level", type=click.Choice(["claim", "response"]), default="claim", show_default=True)
+if TYPE_CHECKING:
+    from factaudit.intake.column_mapping import ColumnMapping
 
 
 @click.command(
-    cls=Verb,
-    gives={
-        **RUN,
+    "estimate",
+    cls=ModalCommand,
+    json_keys={
+        **RUN_JSON_KEYS,
         "summary": "array: per dataset and level: which method to quote and why, how sure the order of systems is",
         "estimates": "array: per dataset, level, system and method: rate, rate_low, rate_high, n_labels, reason",
     },
     short_help="Estimate systems' error rates from few labels.",
-    epilog=example(
+    epilog=format_help_example(
         "factaudit estimate claims.parquet verdicts.parquet --labels mine.csv --sample sample.parquet --out runs/rates"
     ),
 )
-@_CLAIMS
-@_VERDICTS
-@RUN_FOLDER
-@_LABELS
-@click.option("--sample", type=PATH, help="The file that the labels were drawn by.")
-@_MAIN
-@_COVARIATES
-@_STRATA
-@RULE
+@CLAIMS_ARGUMENT
+@VERDICTS_ARGUMENT
+@RUN_FOLDER_OPTION
+@add_mapping_options
+@click.option("--sample", type=PATH_TYPE, help="The file that the labels were drawn by.")
+@MAIN_EVALUATOR_OPTION
+@COVARIATES_OPTION
+@STRATA_OPTION
+@LABEL_RULE_OPTION
 @click.option("--method", "methods", multiple=True, help="Only these; ppi, ppi++ and rogan-gladen are on demand.")
-@click.option("--level", "levels", multiple=True, type=click.Choice(["claim", "response"]), help="[default: both]")
+@click.option(
+    "--level",
+    "levels",
+    multiple=True,
+    type=click.Choice(["claim", "response"]),
+    help="What rates are of.  [default: both]",
+)
 @click.option(
     "--target",
     type=click.Choice(["corpus", "population"]),
@@ -59,10 +84,14 @@ _LEVEL = click.option("--level", type=click.Choice(["claim", "response"]), defau
 )
 @click.option("--transfer", is_flag=True, help="Rates also for systems without labels, with the test of whether to.")
 @click.option(
-    "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="How often the intervals hold the truth.",
 )
-@SEED
-def estimate(
+@SEED_OPTION
+def estimate_command(
     claims: Path,
     verdicts: tuple[Path, ...],
     out: Path,
@@ -78,168 +107,90 @@ def estimate(
     transfer: bool,
     confidence: float,
     seed: int,
+    mapping: ColumnMapping,
 ) -> None:
     """Estimate each system's error rate from few labels and the scores of evaluators on all claims.
 
-    Four ways side by side, with intervals; which one to quote is said. The cost of an experiment is told by
-    `factaudit cost`.
+    Five ways side by side, three of them with intervals; the report says which to quote. `factaudit run YAML --dry-run`
+    says what the calls of an experiment cost.
     """
-    from factaudit.estimate.settings import EstimateSettings
+    from factaudit.estimate.estimate_settings import EstimateSettings
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
 
     if claims.suffix in (".yaml", ".yml"):
-        raise UsageError(f"{claims}: `factaudit cost` says what an experiment will cost; this estimates error rates")
+        raise UsageError(
+            f"{claims}: `factaudit run {claims} --dry-run` says what it will cost; this estimates error rates"
+        )
     given = {
-        "labels": [str(path.resolve()) for path in labels],
-        "sample": None if sample is None else str(sample.resolve()),
+        "labels": [str(resolve_path(path)) for path in labels],
+        "sample": None if sample is None else str(resolve_path(sample)),
         "rule": rule,
         "main": main,
-        "covariates": _covariates(covariates),
+        "covariates": parse_covariates_option(covariates),
         "target": target,
         "transfer": transfer,
     }
     chosen = {"methods": list(methods), "levels": list(levels), "strata": list(strata)}
     experiment = Experiment(
         title="Error rates from few labels",
-        claims=[str(claims.resolve())],
-        verdicts=[str(path.resolve()) for path in verdicts],
+        claims=[str(resolve_path(claims))],
+        verdicts=[str(resolve_path(path)) for path in verdicts],
+        mapping=mapping.model_dump(exclude_defaults=True, mode="json"),
         audits=[],
         seed=seed,
         confidence=confidence,
         estimate=EstimateSettings.model_validate({**given, **{key: value for key, value in chosen.items() if value}}),
     )
-    results = run_experiment(experiment, out, say=say)
-    show_estimates(results.audits)
-    answer_run(results, out, summary=results.audits["estimate_summary"], estimates=results.audits["estimates"])
+    results = run_experiment(experiment, out, say=print_line)
+    display_estimated_rates(results.audits)
+    display_run_json(results, out, summary=results.audits["estimate_summary"], estimates=results.audits["estimates"])
 
 
 @click.command(
-    cls=Verb,
-    gives={
-        "rows": "array: per dataset, method, system (__mean__: of all) and n_labels: width with _low and _high",
-        "labels_for_width": "array: per dataset and method: the n_labels of the wanted width, with _low and _high; null"
-        " where it takes more than planned for",
-        "out": "string or null: the file of the rows",
-        "figure": "string or null: the file of the figure",
-    },
-    short_help="Say how many labels an interval takes.",
-    epilog=example(
-        "factaudit plan claims.parquet verdicts.parquet --labels pilot.csv --sample pilot.parquet --width 0.1"
-    ),
-)
-@_CLAIMS
-@_VERDICTS
-@_LABELS
-@click.option("--sample", type=PATH, help="The file that the pilot's labels were drawn by.")
-@click.option("--tpr", type=click.FloatRange(0, 1), help="Without a pilot: the main evaluator's TPR ...")
-@click.option("--tnr", type=click.FloatRange(0, 1), help="... and its TNR.")
-@_MAIN
-@_COVARIATES
-@_STRATA
-@RULE
-@_LEVEL
-@click.option("--width", type=click.FloatRange(0, 1, min_open=True), default=0.1, show_default=True, help="To aim at.")
-@click.option("--seconds-per-label", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True)
-@click.option(
-    "--budget", "budgets", type=click.IntRange(1), multiple=True, help="Labels to plan for.  [default: 50 to 800]"
-)
-@click.option("--out", type=PATH, help="Write the rows there: .csv, .jsonl or .parquet; a figure beside it.")
-@SEED
-def plan(
-    claims: Path,
-    verdicts: tuple[Path, ...],
-    labels: Sequence[Path],
-    sample: Path | None,
-    tpr: float | None,
-    tnr: float | None,
-    main: str | None,
-    covariates: Sequence[str],
-    strata: Sequence[str],
-    rule: str,
-    level: str,
-    width: float,
-    seconds_per_label: float,
-    budgets: Sequence[int],
-    out: Path | None,
-    seed: int,
-) -> None:
-    """Say how wide the intervals will be by the number of labels: from a pilot's labels, or from stated TPR and TNR."""
-    import pandas as pd
-
-    from factaudit.estimate.plan import BUDGETS, Stated, plan_rates, planned_labels
-    from factaudit.estimate.sample import read_sample
-    from factaudit.files import atomic, spare
-    from factaudit.tables import read_claims, read_verdicts, suffix, write_table
-    from factaudit.tables.annotations import read_annotations
-
-    if (tpr is None) != (tnr is None):
-        raise UsageError("expected both --tpr and --tnr, or neither")
-    figure = None if out is None else out.with_suffix(".svg")
-    if out is not None:
-        suffix(out)
-    spare([claims, *verdicts, *labels, *([sample] if sample else [])], out, figure)
-    table = read_claims(claims)
-    rows = plan_rates(
-        table,
-        read_verdicts(*verdicts, claims=table),
-        annotations=read_annotations(*labels, claims=table) if labels else None,
-        sample=None if sample is None else read_sample(sample),
-        stated=None if tpr is None or tnr is None else Stated(tpr, tnr),
-        rule=rule,
-        main=main,
-        covariates=_covariates(covariates),
-        strata=strata,
-        level=level,
-        budgets=sorted(budgets) or BUDGETS,
-        seconds_per_label=seconds_per_label,
-        seed=seed,
-    )
-    if out is not None and figure is not None:
-        from factaudit.report.plots.plan import draw_plan
-
-        write_table(pd.DataFrame(rows), out)
-        with atomic(figure) as temporary:
-            draw_plan(rows, width).savefig(temporary)
-        say(f"{out}, {figure}")
-    show_plan(rows, width, seconds_per_label, piloted=tpr is None)
-    answer({"rows": rows, "labels_for_width": planned_labels(rows, width), "out": out, "figure": figure})
-
-
-@click.command(
-    cls=Verb,
-    gives={
+    "sample",
+    cls=ModalCommand,
+    json_keys={
         "out": "string: the sample",
         "pages": "array: pages to label on",
         "drawn": "object: per dataset, the claims (or responses) to label now",
         "remaining": "integer: labels of the budget that the next phase draws",
     },
     short_help="Draw the claims to label.",
-    epilog=example(
+    epilog=format_help_example(
         "factaudit sample claims.parquet verdicts.parquet --budget 200 --out sample.parquet --page label.html"
     ),
 )
-@_CLAIMS
-@_VERDICTS
-@click.option("--out", type=PATH, required=True, help="The sample: .parquet.")
+@CLAIMS_ARGUMENT
+@VERDICTS_ARGUMENT
+@click.option("--out", type=PATH_TYPE, required=True, help="The sample: .parquet.")
 @click.option("--budget", type=click.IntRange(1), help="Labels in all, over all datasets.")
-@click.option("--then", type=PATH, metavar="SAMPLE", help="Draw the next phase of this sample, by the labels so far.")
+@click.option(
+    "--then", type=PATH_TYPE, metavar="SAMPLE", help="Draw the next phase of this sample, by the labels so far."
+)
 @click.option("--more", type=click.IntRange(1), help="With --then: so many labels on top of its budget.")
-@_LABELS
-@RULE
-@_MAIN
-@_COVARIATES
-@_STRATA
-@_LEVEL
+@add_mapping_options
+@LABEL_RULE_OPTION
+@MAIN_EVALUATOR_OPTION
+@COVARIATES_OPTION
+@STRATA_OPTION
+@LEVEL_OPTION
 @click.option("--one-phase", is_flag=True, help="Draw the whole budget now.")
 @click.option(
     "--same-documents", is_flag=True, help="The same documents for all systems: sharper differences, blunter rates."
 )
-@click.option("--annotators", type=click.IntRange(1, 99), default=1, show_default=True)
+@click.option("--at-random", is_flag=True, help="Every claim of a dataset with the same chance: what `triage` wants.")
+@click.option(
+    "--annotators",
+    type=click.IntRange(1, 99),
+    default=1,
+    show_default=True,
+    help="People who label; each gets a part, and a page of their own.",
+)
 @click.option("--overlap", default="0%", show_default=True, metavar="SHARE", help="Labelled by all: 20% or 0.2.")
-@click.option("--page", type=PATH, help="Also write the page to label on: .html, one for each annotator.")
-@SEED
-def sample(
+@click.option("--page", type=PATH_TYPE, help="Also write the page to label on: .html, one for each annotator.")
+@SEED_OPTION
+def sample_command(
     claims: Path,
     verdicts: tuple[Path, ...],
     out: Path,
@@ -254,72 +205,76 @@ def sample(
     level: str,
     one_phase: bool,
     same_documents: bool,
+    at_random: bool,
     annotators: int,
     overlap: str,
     page: Path | None,
     seed: int,
+    mapping: ColumnMapping,
 ) -> None:
-    """Draw the claims that labels tell most of, and keep in the file how: `estimate` needs to know.
+    """Draw the claims that labels tell most of, and keep in the file how: `factaudit estimate` needs to know.
 
-    From 100 labels and 8 a system on a sample has two phases: label the first, then draw the second with
+    From 100 labels a dataset and 8 a system on a sample has two phases: label the first, then draw the second with
     --then SAMPLE --labels LABELS.
     """
-    from factaudit.estimate.run import chosen_evaluators, labelled
-    from factaudit.estimate.sample import draw_again, draw_sample, read_sample
-    from factaudit.files import spare
-    from factaudit.tables import read_claims, read_verdicts
-    from factaudit.tables.annotations import read_annotations
+    from factaudit.estimate.label_sample import draw_label_sample, draw_next_sample_phase, read_sample
+    from factaudit.estimate.rate_estimation import choose_estimation_covariates, join_claims_for_estimation
+    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.tables.schema import is_text_placeholder
 
     if (budget is None) == (then is None):
         raise UsageError("expected --budget for a new sample, or --then for the next phase of one")
+    if at_random and same_documents:
+        raise UsageError("expected --at-random or --same-documents, not both")
     if more is not None and then is None:
         raise UsageError("--more extends a sample: name it with --then")
-    spare([claims, *verdicts, *labels, *([then] if then else [])], out, page)
-    table = read_claims(claims)
-    judgements = read_verdicts(*verdicts, claims=table)
+    check_outputs_spare_inputs([claims, *verdicts, *labels, *([then] if then else [])], out, page)
+    table, judgements, annotations = read_judged_claims([claims, *verdicts], labels, mapping)
+    if page is not None and table["claim"].map(is_text_placeholder, na_action="ignore").all():
+        raise UsageError(
+            f"--page {page}: {claims} has no text to show on a page; name its column with --map claim=COLUMN, or draw "
+            "the sample without --page"
+        )
     if then is not None:
         before = read_sample(then)
-        judged = labelled(table, judgements, read_annotations(*labels, claims=table) if labels else None, rule)
-        before.check_labels(judged.claims["claim_id"][judged.label >= 0])
-        drawn = draw_again(before, judged, more, seed)
+        judged = join_claims_for_estimation(table, judgements, annotations, rule)
+        drawn = draw_next_sample_phase(before, judged, more, seed)
     elif budget is not None:
-        judged = labelled(table.assign(label=None), judgements)
-        drawn = draw_sample(
+        judged = join_claims_for_estimation(table.assign(label=None), judgements)
+        drawn = draw_label_sample(
             judged,
-            chosen_evaluators(judged, judgements, main, _covariates(covariates)),
+            choose_estimation_covariates(judged, judgements, main, parse_covariates_option(covariates)),
             budget,
             level=level,
             strata=strata,
             seed=seed,
             phases=1 if one_phase else 2,
             annotators=annotators,
-            overlap=_share(overlap),
+            overlap=_parse_overlap_option(overlap),
             same_documents=same_documents,
+            is_at_random=at_random,
         )
     drawn.write(out)
     pages: list[Path] = []
     if page is not None:
-        from factaudit.estimate.page import write_pages
+        from factaudit.estimate.page import write_labelling_pages
 
-        pages = write_pages(drawn, table, page, seed)
-    show_sample(drawn, out, pages)
-    left = sum(drawn.plan.remaining(name) for name in drawn.plan.shares)
-    answer({"out": out, "pages": pages, "drawn": drawn.plan.drawn[-1], "remaining": left})
-
-
-def _covariates(names: Sequence[str]) -> list[str] | None:
-    """None for all; an empty list for none."""
-    return None if not names else [name for name in names if name != "none"]
+        pages = write_labelling_pages(drawn, table, page, seed)
+    display_drawn_sample(drawn, out, pages)
+    left = sum(drawn.plan.count_remaining_labels(name) for name in drawn.plan.shares)
+    print_json_output({"out": out, "pages": pages, "drawn": drawn.plan.drawn[-1], "remaining": left})
 
 
-def _share(text: str) -> float:
+def _parse_overlap_option(share_text: str) -> float:
     try:
-        share = float(text.rstrip("%")) / (100 if text.endswith("%") else 1)
+        share = float(share_text.rstrip("%")) / (100 if share_text.endswith("%") else 1)
     except ValueError:
-        raise UsageError(f"expected a share like 20% or 0.2, found {text!r}") from None
+        raise UsageError(f"expected a share like 20% or 0.2, found {share_text!r}") from None
     if not 0 <= share <= 1:
-        raise UsageError(f"expected a share from 0 to 1 (or 0% to 100%), found {text!r}")
+        raise UsageError(f"expected a share from 0 to 1 (or 0% to 100%), found {share_text!r}")
     return share
 
 
-COMMANDS = (plan, sample, labels, estimate)
+sample_command.add_mode("--plan", sample_plan_command)
+estimate_command.add_mode("--calibrate", estimate_calibrate_command)
+COMMANDS = (sample_command, labels_command, estimate_command)

@@ -1,4 +1,4 @@
-"""A run in other forms: ``export``, and several runs as one page: ``leaderboard``."""
+"""Runs in other forms: ``export``."""
 
 from __future__ import annotations
 
@@ -6,51 +6,70 @@ from pathlib import Path
 
 import click
 
-from factaudit.cli.options import PATH, example
-from factaudit.cli.terminal import say
-from factaudit.cli.verb import Verb, answer
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.options import PATH_TYPE, PNG_OPTION, format_help_example
+from factaudit.cli.terminal import print_line
+from factaudit.errors import UsageError
 
-_FORMS = ("latex", "figures", "every-eval-ever", "inspect", "jsonl")
+#: Forms of `export` that are no file made of one run, and what they are.
+RUN_EXPORT_FORMS = {
+    "report": "the tables, figures and report of the run folder again, in the run folder",
+    "leaderboard": "of one run or several: a static page of evaluators by data sets with balanced accuracy, intervals, "
+    "and what each may be used for",
+}
+_EXPORT_FORMS = (*RUN_EXPORT_FORMS, "latex", "figures", "every-eval-ever", "inspect", "jsonl")
 
 
 @click.command(
-    cls=Verb,
-    gives={"form": "string: the form", "files": "array: what was written"},
-    short_help="Write a run for a paper or another tool.",
-    epilog=example("factaudit export runs/mine --to latex"),
+    "export",
+    cls=JsonOutputCommand,
+    json_keys={"form": "string: the form", "files": "array: what was written"},
+    short_help="Write a run for a paper, a page or another tool.",
+    epilog=format_help_example("factaudit export runs/mine --to latex"),
 )
-@click.argument("run_dir", type=PATH)
-@click.option("--to", "form", type=click.Choice(_FORMS), required=True, help="The form.")
-@click.option("--out", type=PATH, help="A folder.  [default: RUN_DIR/export/FORM]")
-def export(run_dir: Path, form: str, out: Path | None) -> None:
-    """Write a run as LaTeX tables and a methods paragraph, as figures of two widths (PDF and SVG), for Every Eval Ever,
-    as Inspect's logs, or as JSON lines.
+@click.argument("run_dirs", type=PATH_TYPE, nargs=-1, required=True, metavar="RUN...")
+@click.option("--to", "form", type=click.Choice(_EXPORT_FORMS), required=True, help="The form.")
+@click.option("--out", type=PATH_TYPE, help="A folder; leaderboard needs one.  [default: RUN/export/FORM]")
+@click.option("--title", help="Of leaderboard: the page's heading.")
+@PNG_OPTION
+def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, title: str | None, png: bool) -> None:
+    """Write a run as its report again (tables, figures, pages), as LaTeX tables and a methods paragraph, as figures of
+    two widths (PDF and SVG), for Every Eval Ever, as Inspect's logs, or as JSON lines.
+
+    Of one run or several, leaderboard: a static page of evaluators by data sets with balanced accuracy, intervals, and
+    what each may be used for.
     """
-    from factaudit.export import export as export_run
-
-    files = export_run(run_dir, form, out)
-    for path in files:
-        say(str(path))
-    answer({"form": form, "files": files})
-
-
-@click.command(
-    cls=Verb,
-    gives={"files": "array: the page, and leaderboard.json with what it shows"},
-    short_help="One page of evaluators by data sets.",
-    epilog=example("factaudit leaderboard runs/a runs/b --out board"),
-)
-@click.argument("run_dirs", type=PATH, nargs=-1, required=True, metavar="RUN...")
-@click.option("--out", type=PATH, required=True, help="A folder: index.html and leaderboard.json.")
-@click.option("--title", default="Evaluators of factuality", show_default=True)
-def leaderboard(run_dirs: tuple[Path, ...], out: Path, title: str) -> None:
-    """Write a static page of evaluators by data sets: balanced accuracy, intervals, and what each may be used for."""
+    from factaudit.export import export_run
     from factaudit.export.leaderboard import write_leaderboard
 
-    files = write_leaderboard(run_dirs, out, title)
-    for path in files:
-        say(str(path))
-    answer({"files": files})
+    for option, is_given, only in (("--title", title is not None, "leaderboard"), ("--png", png, "report")):
+        if is_given and form != only:
+            raise UsageError(f"{option} goes with --to {only}")
+    if (out is None) if form == "leaderboard" else (out is not None and form == "report"):
+        raise UsageError(f"--to {form} {'needs' if out is None else 'writes into the run folder, and takes no'} --out")
+    if form != "leaderboard" and len(run_dirs) > 1:
+        raise UsageError(f"--to {form} takes one run, found {len(run_dirs)}: only --to leaderboard takes several")
+    if form == "report":
+        files = _render_report_again(run_dirs[0], png)
+        print_line(f"{run_dirs[0] / 'report.html'} ({len(files)} files)")
+    else:
+        if form == "leaderboard" and out is not None:
+            files = write_leaderboard(run_dirs, out, title or "Evaluators of factuality")
+        else:
+            files = export_run(run_dirs[0], form, out)
+        for path in files:
+            print_line(str(path))
+    print_json_output({"form": form, "files": files})
 
 
-COMMANDS = (export, leaderboard)
+def _render_report_again(run_dir: Path, png: bool) -> list[Path]:
+    from factaudit.results import Results
+    from factaudit.run_folder import hold_run_folder
+    from factaudit.run_reuse import refresh_report_of_reused_run
+
+    Results.load(run_dir)  # says what is wrong, where something is
+    with hold_run_folder(run_dir):
+        return refresh_report_of_reused_run(run_dir, png=png, redraw_all=True)
+
+
+COMMANDS = (export_command,)

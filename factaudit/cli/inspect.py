@@ -1,76 +1,99 @@
-"""What a user's files hold: ``inspect``."""
+"""What a user's files hold: ``inspect``; ``inspect --strict`` checks one."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.options import PATH, example, mapping_options
-from factaudit.cli.show import TABLES, counted
-from factaudit.cli.terminal import say, titled
-from factaudit.cli.verb import Verb, answer
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.options import PATH_TYPE, SETTINGS_OPTION, ModalCommand, add_mapping_options, format_help_example
+from factaudit.cli.result_display import TABLE_JSON_KEYS, count_claims_and_verdicts_for_display
+from factaudit.cli.terminal import print_line, print_titled_line
+from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from factaudit.intake.load import Loaded
-    from factaudit.intake.mapping import Mapping
+    from factaudit.intake.column_mapping import ColumnMapping
+    from factaudit.intake.table_loading import LoadedTables
 
 
 @click.command(
-    cls=Verb,
-    gives={
-        "files": "array: path, n_rows, and columns: name, kind, n_different, n_missing, words, low, high, mean_length",
+    "inspect",
+    cls=ModalCommand,
+    json_keys={
+        "files": "array: path, format (of a known one) or n_rows, and columns: name, kind,"
+        " n_different, n_missing, words, low, high, mean_length",
         "mapping": "object or null: how columns that are not ours are read; null where they are ours",
         "notes": "array: what was taken for what, what was assumed, which columns nothing reads",
-        **TABLES,
+        **TABLE_JSON_KEYS,
         "written": "string or null: the mapping's file",
+        "knowledge": "object or null: of a knowledge source: path, bytes, n_pages, n_redirects, indexed, signature, how"
+        " it was made; with --page its title and passages",
         "next": "array: commands to run",
     },
     short_help="Say what files hold, and how they would be read.",
-    epilog=example("factaudit inspect answers.csv judges.tsv --write mapping.yaml"),
+    epilog=format_help_example("factaudit inspect answers.csv judges.tsv --write mapping.yaml"),
 )
-@click.argument("files", type=PATH, nargs=-1, required=True)
-@click.option("--write", type=PATH, metavar="MAPPING.yaml", help="Write the mapping, to look at, change and use.")
-@mapping_options
-def inspect(files: tuple[Path, ...], write: Path | None, mapping: Mapping) -> None:
+@click.argument("files", type=PATH_TYPE, nargs=-1, required=True)
+@click.option("--write", type=PATH_TYPE, metavar="MAPPING.yaml", help="Write the mapping, to look at, change and use.")
+@click.option("--page", metavar="TITLE", help="Of a knowledge source: show the passages of this page.")
+@add_mapping_options
+def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | None, mapping: ColumnMapping) -> None:
     """Profile files of any shape: which column is what, what joins to what, and the commands to run next.
 
-    Nothing but the mapping is written.
+    Nothing but the mapping is written. Of a knowledge source (.db): what it holds, and how it was made.
     """
-    from factaudit.files import atomic, spare
-    from factaudit.intake.anyfile import read_any
-    from factaudit.intake.load import load
-    from factaudit.intake.profile import describe
+    from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
+    from factaudit.files import check_outputs_spare_inputs, replace_file_atomically
+    from factaudit.input_tables import load_input_tables
+    from factaudit.intake.column_profiles import profile_column_for_mapping
+    from factaudit.intake.foreign_files import read_foreign_file
+    from factaudit.knowledge.docdb import is_sqlite_file
+    from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
-    spare(files, write)
-    held, notes = [], []
+    check_outputs_spare_inputs(files, write)
+    if page is not None or (len(files) == 1 and is_sqlite_file(files[0])):
+        if len(files) > 1:
+            raise UsageError("--page is of one knowledge source: give it alone")
+        _display_knowledge_source(files[0], page)
+        return
+    held, notes = list[dict[str, Any]](), list[str]()
     for path in files:
-        table = read_any(path)
-        titled(str(path), f"{len(table):,} rows, {len(table.columns)} columns")
-        columns = [describe(str(name), table[name]) for name in table.columns]
+        if (name := detect_dataset_format(path)) is not None:
+            print_titled_line(str(path), f"a file of the format {name}")
+            held.append({"path": path, "format": name, "n_rows": None, "columns": []})
+            continue
+        with collect_unreadable_rows():
+            table = read_foreign_file(path, mapping.sheet, mapping.header)
+        print_titled_line(str(path), f"{len(table):,} rows, {len(table.columns)} columns")
+        columns = [profile_column_for_mapping(str(name), table[name]) for name in table.columns]
         for column in columns:
-            say(f"    {column}")
-        held.append({"path": path, "n_rows": len(table), "columns": columns})
-    say("")
+            print_line(f"    {column}")
+        held.append({"path": path, "format": None, "n_rows": len(table), "columns": columns})
+    print_line("")
 
     def note(line: str) -> None:
         notes.append(" ".join(line.split()))
-        say(line)
+        print_line(line)
 
-    loaded = load(files, mapping, note)
-    _show(loaded)
+    if all(map(is_annotated_responses_file, files)):
+        _display_inspected_scoring_commands(files, held)
+        return
+    loaded = load_input_tables(files, mapping, note)
+    _display_inspected_tables(loaded)
     made = loaded.mapping
     if write is not None:
-        with atomic(write) as temporary:
+        with replace_file_atomically(write) as temporary:
             temporary.write_text(
                 "# How the files are read: see `factaudit inspect`.\n"
                 + (made.to_yaml() if made is not None else "{}\n"),
                 encoding="utf-8",
             )
-        say(f"mapping   {write}")
-    say("")
+        print_line(f"mapping   {write}")
+    print_line("")
     names = shlex.join(map(str, files))
     use = "" if made is None else f" --map {write or 'mapping.yaml'}"
     commands = []
@@ -81,35 +104,141 @@ def inspect(files: tuple[Path, ...], write: Path | None, mapping: Mapping) -> No
     elif loaded.claims is not None:
         commands.append(f"factaudit judge {names}{use} --evaluator rouge2 --out verdicts.parquet")
     for command in commands:
-        say(f"next      {command}")
+        print_line(f"next      {command}")
     described = None if made is None else made.model_dump(exclude_defaults=True, mode="json")
-    answer(
+    print_json_output(
         {
             "files": held,
             "mapping": described,
             "notes": notes,
             "written": write,
+            "knowledge": None,
             "next": commands,
-            **counted(loaded.claims, loaded.verdicts),
+            **count_claims_and_verdicts_for_display(loaded.claims, loaded.verdicts),
         }
     )
 
 
-def _show(loaded: Loaded) -> None:
-    from factaudit.text.printable import count
+def _display_inspected_scoring_commands(paths: tuple[Path, ...], held: list[dict[str, Any]]) -> None:
+    """FActScore's annotated responses become claims by its engine."""
+    from factaudit.input_tables import suggest_score_command_for_annotated_responses
 
-    claims, verdicts = loaded.claims, loaded.verdicts
+    commands = [suggest_score_command_for_annotated_responses(path) for path in paths]
+    line = "responses with the facts that people annotated (FActScore): no claims yet"
+    print_line(line)
+    for command in commands:
+        print_line(f"next      {command}")
+    described = {"files": held, "mapping": None, "notes": [line], "written": None, "next": commands}
+    print_json_output({**described, "knowledge": None, **count_claims_and_verdicts_for_display(None, None)})
+
+
+def _display_knowledge_source(path: Path, title: str | None) -> None:
+    import yaml
+
+    from factaudit.errors import FactauditError
+    from factaudit.knowledge.docdb import DocDB
+    from factaudit.text.display_text import format_count
+
+    with DocDB(path) as source:
+        info = source.info()
+        page = None if title is None else source.find(title)
+    if title is None:
+        print_line(yaml.safe_dump(info, sort_keys=False, allow_unicode=True).rstrip())
+    elif page is None:
+        raise FactauditError(f"{path}: no page is called {title!r}")
+    else:
+        print_line(f"{page.title}: {format_count(len(page.passages), 'passage')}")
+        for number, passage in enumerate(page.passages, start=1):
+            print_line(f"\n[{number}] {passage}")
+        info |= {"title": page.title, "passages": page.passages}
+    described: dict[str, Any] = {"mapping": None, "notes": [], "written": None, "next": [], "knowledge": info}
+    held = [{"path": path, "format": "knowledge source", "n_rows": None, "columns": []}]
+    print_json_output({"files": held, **described, **count_claims_and_verdicts_for_display(None, None)})
+
+
+def _display_inspected_tables(loaded_tables: LoadedTables) -> None:
+    from factaudit.text.display_text import format_count
+
+    claims, verdicts = loaded_tables.claims, loaded_tables.verdicts
     if claims is not None:
         labelled = int(claims["label"].notna().sum())
         told = [f"{labelled:,} labelled" + (f" ({claims['label'].mean():.1%} attributable)" if labelled else "")]
-        told += [count(claims[name].nunique(), name) for name in ("dataset", "system") if claims[name].notna().any()]
+        told += [
+            format_count(claims[name].nunique(), name) for name in ("dataset", "system") if claims[name].notna().any()
+        ]
         if without := int(claims["doc"].isna().sum()):
             told.append(f"{without:,} without a document")
-        say(f"claims    {len(claims):,}: {', '.join(told)}")
+        print_line(f"claims    {len(claims):,}: {', '.join(told)}")
     for evaluator, part in [] if verdicts is None else verdicts.groupby("evaluator", sort=False):
         scored = part["prediction"].notna()
         share = f", {part['prediction'].mean():.1%} attributable" if scored.any() else ""
-        say(f"verdicts  {len(part):,} of {evaluator}: {int(scored.sum()):,} with a prediction{share}")
+        print_line(f"verdicts  {len(part):,} of {evaluator}: {int(scored.sum()):,} with a prediction{share}")
 
 
-COMMANDS = (inspect,)
+@click.command(
+    "inspect --strict",
+    cls=JsonOutputCommand,
+    json_keys={
+        "file": "string: what is valid",
+        "kind": "string: experiment, claims, verdicts, or tables of both",
+        "n_evaluators": "integer or null: an experiment's, to run",
+        **TABLE_JSON_KEYS,
+    },
+    short_help="Check a file without running anything.",
+    epilog=format_help_example("factaudit inspect --strict claims.jsonl --kind claims"),
+)
+@click.argument("file", type=PATH_TYPE)
+@click.option("--kind", type=click.Choice(["experiment", "claims", "verdicts"]), help="Told from the file otherwise.")
+@click.option("--claims", type=PATH_TYPE, help="The claims that the verdicts are of.")
+@SETTINGS_OPTION
+@add_mapping_options
+def inspect_strict_command(
+    file: Path, kind: str | None, claims: Path | None, settings: Sequence[str], mapping: ColumnMapping
+) -> None:
+    """Check an experiment YAML, a file of claims or one of verdicts without running anything.
+
+    The exit code is 1 where it is wrong.
+    """
+    from factaudit.experiment import find_experiment_engine, read_experiment
+    from factaudit.input_tables import load_input_tables
+    from factaudit.tables import read_claims, read_verdicts
+    from factaudit.text.display_text import format_count
+    from factaudit.yaml_file import parse_yaml_set_options
+
+    n_evaluators, made, verdicts = None, None, None
+    if kind is None:
+        kind = "experiment" if file.suffix in (".yaml", ".yml") else "tables"
+    if kind == "experiment":
+        given = parse_yaml_set_options(settings)
+        if (engine := find_experiment_engine(file)) is not None:
+            engine.load(file, given)
+            print_line(f"{file}: a valid experiment")
+        else:
+            n_evaluators = len(read_experiment(file, given).evaluators)
+            print_line(f"{file}: a valid experiment ({format_count(n_evaluators, 'evaluator')} to run)")
+    elif kind == "claims":
+        made = read_claims(file)
+    elif kind == "verdicts":
+        verdicts = read_verdicts(file, claims=read_claims(claims) if claims else None)
+    else:
+        loaded = load_input_tables([file] if claims is None else [claims, file], mapping, print_line)
+        made, verdicts = loaded.claims if claims is None else None, loaded.verdicts
+    if made is not None:
+        labelled, datasets = int(made["label"].notna().sum()), format_count(made["dataset"].nunique(), "dataset")
+        print_line(f"{file}: {format_count(len(made), 'valid claim')}, {labelled:,} labelled, {datasets}")
+    if verdicts is not None:
+        print_line(
+            f"{file}: {format_count(len(verdicts), 'valid verdict')} of {', '.join(verdicts['evaluator'].unique())}"
+        )
+    print_json_output(
+        {
+            "file": file,
+            "kind": kind,
+            "n_evaluators": n_evaluators,
+            **count_claims_and_verdicts_for_display(made, verdicts),
+        }
+    )
+
+
+inspect_command.add_mode("--strict", inspect_strict_command)
+COMMANDS = (inspect_command,)

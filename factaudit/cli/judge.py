@@ -1,48 +1,54 @@
-"""Evaluators at work: ``judge``, and ``cost``, what that will be."""
+"""Evaluators at work: ``judge``, and what that will cost: ``judge --dry-run``."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.options import OVERRIDE, PATH, example, mapping_options
-from factaudit.cli.show import show_costs
-from factaudit.cli.terminal import say
-from factaudit.cli.verb import Verb, answer
+from factaudit.cli.json_output import print_json_output
+from factaudit.cli.options import PATH_TYPE, ModalCommand, add_mapping_options, format_help_example
+from factaudit.cli.result_display import display_cached_calls, display_expected_costs
+from factaudit.cli.terminal import print_line
 from factaudit.errors import FactauditError, UsageError
 
 if TYPE_CHECKING:
-    from factaudit.intake.mapping import Mapping
+    import pandas as pd
+
+    from factaudit.evaluators.judging import NamedEvaluator
+    from factaudit.intake.column_mapping import ColumnMapping
 
 
 @click.command(
-    cls=Verb,
-    gives={
+    "judge",
+    cls=ModalCommand,
+    json_keys={
         "out": "string: the verdicts' file",
         "evaluators": "array: evaluator, n_verdicts, and statuses: how many of each",
         "n_errors": "integer: the same command again retries them",
     },
     short_help="Judge claims with evaluators.",
-    epilog=example("factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet"),
+    epilog=format_help_example(
+        "factaudit judge claims.jsonl --evaluator rouge2 --evaluator random:seed=1 --out verdicts.parquet"
+    ),
 )
-@click.argument("claims", type=PATH)
+@click.argument("claims", type=PATH_TYPE)
 @click.option(
     "--evaluator", "evaluators", multiple=True, required=True, metavar="NAME[:key=value,...]", help="May be repeated."
 )
 @click.option("--repeats", type=click.IntRange(1), help="Ask each so often, and see how stable it is.")
 @click.option("--orders", type=click.IntRange(1), help="And so often with documents' passages in another order.")
-@click.option("--out", type=PATH, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
+@click.option("--out", type=PATH_TYPE, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
 @click.option(
     "--on", metavar="ray[://HOST:PORT]", help="Judge on a Ray cluster (extra [ray]); LLMs are asked from here."
 )
 @click.option(
     "--shard", "share", metavar="I/N", help="Only the I-th of N parts: one command a machine, then audit all N files."
 )
-@mapping_options
-def judge(
+@add_mapping_options
+def judge_command(
     claims: Path,
     evaluators: Sequence[str],
     repeats: int | None,
@@ -50,78 +56,95 @@ def judge(
     out: Path,
     on: str | None,
     share: str | None,
-    mapping: Mapping,
+    mapping: ColumnMapping,
 ) -> None:
     """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
     import shutil
 
-    from factaudit.evaluators.judging import check_names, files_of, name_evaluator
     from factaudit.evaluators.judging import judge as judge_claims
-    from factaudit.evaluators.shards import parse_shard, shard
-    from factaudit.evaluators.unread import unread
-    from factaudit.files import spare
-    from factaudit.intake.load import load
-    from factaudit.tables import suffix, write_table
+    from factaudit.evaluators.judging import walk_evaluator_members
+    from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
+    from factaudit.tables import parse_table_suffix, write_table
 
-    suffix(out)  # a wrong name is said before the work, not after
-    parsed = None if share is None else parse_shard(share)
-    named = [name_evaluator(spec, repeats, orders) for spec in evaluators]
-    check_names(named)
-    spare([claims, *files_of(named)], out)
-    table = load([claims], mapping, say).claims
-    if table is None:
-        raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")
-    if parsed is not None:
-        whole, table = len(table), shard(table, *parsed)
-        say(f"shard {share}: {len(table):,} of {whole:,} claims")
+    parse_table_suffix(out)  # a wrong name is said before the work, not after
+    table, named = _read_claims_to_judge(claims, evaluators, repeats, orders, share, mapping, out)
     journal = out.parent / f".{out.name}.journal"
     verdicts = judge_claims(table, named, journal=journal, progress=True, on=on)
     write_table(verdicts, out)
     judged = []
     for name, part in verdicts.groupby("evaluator", sort=False):
         counts = part["status"].value_counts()
-        say(f"{name}: {len(part):,} verdicts, {', '.join(f'{n:,} {status}' for status, n in counts.items())}")
+        print_line(f"{name}: {len(part):,} verdicts, {', '.join(f'{n:,} {status}' for status, n in counts.items())}")
         judged.append({"evaluator": name, "n_verdicts": len(part), "statuses": counts.to_dict()})
-    for line in unread(verdicts):
-        say(line)
+    for line in format_unscored_verdicts(verdicts):
+        print_line(line)
+    members = [
+        part for one in named for asked in one.evaluator_and_repeats for part, _ in walk_evaluator_members(asked)
+    ]
+    display_cached_calls([part.usage.row() | part.usage.cached_row() for part in members if hasattr(part, "usage")])
     failed = int((verdicts["status"] == "error").sum())
     if failed:
-        say(f"{out} (run the same command again to retry the {failed:,} errors)")
+        print_line(f"{out} (run the same command again to retry the {failed:,} errors)")
     else:
         shutil.rmtree(journal)
-        say(str(out))
-    answer({"out": out, "evaluators": judged, "n_errors": failed})
+        print_line(str(out))
+    print_json_output({"out": out, "evaluators": judged, "n_errors": failed})
     if not verdicts["prediction"].notna().any():
         said = verdicts["raw"].dropna()
         why = f": {said.iloc[0]}" if len(said) else ""
         raise FactauditError(f"no claim was scored{why}")
 
 
-@click.command(
-    cls=Verb,
-    gives={
-        "rows": "array: per evaluator: calls, cached_calls, prompt_tokens, max_completion_tokens, cost, reason",
-        "cost": "number or null: US dollars of all; null where some price is not known",
-    },
-    short_help="Say what an experiment will cost.",
-    epilog=example("factaudit cost experiments/compare_evaluators.yaml"),
+def _read_claims_to_judge(
+    claims: Path,
+    evaluators: Sequence[str],
+    repeats: int | None,
+    orders: int | None,
+    share: str | None,
+    mapping: ColumnMapping,
+    out: Path | None = None,
+) -> tuple[pd.DataFrame, list[NamedEvaluator]]:
+    from factaudit.evaluators.claim_shards import parse_claim_shard, select_claim_shard
+    from factaudit.evaluators.judging import (
+        check_unique_evaluator_names,
+        list_files_named_by_evaluator_options,
+        make_named_evaluator,
+    )
+    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.input_tables import load_input_tables
+
+    parsed = None if share is None else parse_claim_shard(share)
+    named = [make_named_evaluator(spec, repeats, orders) for spec in evaluators]
+    check_unique_evaluator_names(named)
+    if out is not None:
+        check_outputs_spare_inputs([claims, *list_files_named_by_evaluator_options(named)], out)
+    table = load_input_tables([claims], mapping, print_line).claims
+    if table is None:
+        raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")
+    if parsed is not None:
+        whole, table = len(table), select_claim_shard(table, *parsed)
+        print_line(f"shard {share}: {len(table):,} of {whole:,} claims")
+    return table, named
+
+
+@add_mapping_options
+def _display_judging_cost(
+    claims: Path,
+    evaluators: Sequence[str],
+    repeats: int | None,
+    orders: int | None,
+    share: str | None,
+    prices: Path | None,
+    mapping: ColumnMapping,
+    **others: Any,
+) -> None:
+    from factaudit.evaluators.judging_cost import estimate_evaluator_costs
+
+    table, named = _read_claims_to_judge(claims, evaluators, repeats, orders, share, mapping)
+    display_expected_costs(estimate_evaluator_costs(named, table, prices))
+
+
+judge_command.add_dry_run(
+    _display_judging_cost, "factaudit judge claims.jsonl --evaluator llm:model=gpt-4o-mini --dry-run"
 )
-@click.argument("experiment", type=PATH)
-@OVERRIDE
-@click.option("--prices", type=PATH, help="A price table of your own: CSV with model, input, output per 1M tokens.")
-def cost(experiment: Path, settings: Sequence[str], prices: Path | None) -> None:
-    """Say what an experiment's calls will cost, before any is made. Nothing is sent."""
-    from factaudit.experiment import engine_of, expected_cost, load
-    from factaudit.yamlfile import parse_settings
-
-    if engine_of(experiment) is not None:
-        raise UsageError(
-            f"{experiment}: how many facts a response has is not known before it is decomposed; use max_cost"
-        )
-    rows = expected_cost(load(experiment, parse_settings(settings)), prices)
-    show_costs(rows)
-    costs = [row["cost"] for row in rows]
-    answer({"rows": rows, "cost": None if None in costs else sum(costs)})
-
-
-COMMANDS = (judge, cost)
+COMMANDS = (judge_command,)

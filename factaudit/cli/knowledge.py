@@ -1,4 +1,4 @@
-"""Knowledge sources: ``knowledge build``, ``knowledge info``, ``knowledge lookup``."""
+"""Knowledge sources: ``knowledge build``; its ``--ambigbio`` writes biographies of ambiguous names from one."""
 
 from __future__ import annotations
 
@@ -7,99 +7,173 @@ from typing import Any
 
 import click
 
-from factaudit.cli.options import PATH, Group, example
-from factaudit.cli.terminal import say
-from factaudit.cli.verb import answer
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.options import (
+    MAX_COST_OPTION,
+    OFFLINE_OPTION,
+    PATH_TYPE,
+    SYSTEM_OPTION,
+    CommandGroup,
+    ModalCommand,
+    format_help_example,
+)
+from factaudit.cli.terminal import print_line
+from factaudit.errors import UsageError
+from factaudit.text.progress_lines import ProgressLines
 
 
-@click.group(short_help="Build and look into knowledge sources.", cls=Group)
-def knowledge() -> None:
-    """Knowledge sources: the original's SQLite file is read as it is, and files of pages become one."""
+@click.group("knowledge", short_help="Build knowledge sources, and write biographies from them.", cls=CommandGroup)
+def knowledge_group() -> None:
+    """Knowledge sources: the original's SQLite file is read as it is, and files of pages become one.
+
+    `factaudit inspect SOURCE.db` says what one holds.
+    """
 
 
-@knowledge.command(
+@click.command(
     "build",
-    gives={
+    cls=ModalCommand,
+    json_keys={
         "out": "string: the knowledge source",
         "n_pages": "integer",
         "n_passages": "integer",
         "tokenizer": "string: what passages were cut by",
     },
     short_help="Make a knowledge source of pages.",
-    epilog=example("factaudit knowledge build pages.jsonl --out wiki.db"),
+    epilog=format_help_example("factaudit knowledge build pages.jsonl --out wiki.db"),
 )
-@click.argument("source", type=PATH)
-@click.option("--out", type=PATH, required=True, help="The knowledge source to write.")
+@click.argument("source", type=PATH_TYPE)
+@click.option("--out", type=PATH_TYPE, required=True, help="The knowledge source to write.")
 @click.option("--passage-tokens", type=click.IntRange(1), default=256, show_default=True, help="Tokens per passage.")
 @click.option("--tokenizer", help="A RoBERTa tokenizer (folder or hub name).  [default: words between white space]")
-def knowledge_build(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:
-    """Make a knowledge source of pages in JSONL: {title, text | passages | redirect}. Resumes where it was killed."""
+@OFFLINE_OPTION
+def knowledge_build_command(source: Path, out: Path, passage_tokens: int, tokenizer: str | None) -> None:
+    """Make a knowledge source of pages in JSONL: {title, text | passages | redirect}. Resumes where it was killed.
+
+    SOURCE may be `wikimedia/wikipedia`: the English Wikipedia of November 2023 from the Hugging Face hub.
+    """
     from tqdm import tqdm
 
-    from factaudit.files import spare
-    from factaudit.knowledge.build import build
+    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.knowledge.hub_pages import HUB_WIKIPEDIA, find_wikipedia_snapshot
+    from factaudit.knowledge.knowledge_builder import build_knowledge_source
+    from factaudit.publications.fetching import MAX_UNASKED_BYTES, confirm_download
 
-    spare([source], out, f"{out}.partial")
-    with tqdm(
-        total=source.stat().st_size if source.is_file() else None, unit="B", unit_scale=True, disable=None
-    ) as bar:
-        told = build(
-            source,
+    check_outputs_spare_inputs([source], out, f"{out}.partial")
+    snapshot = None
+    if source.as_posix() == HUB_WIKIPEDIA and not source.exists():
+        snapshot = find_wikipedia_snapshot(out.parent)
+        # docs/performance.md: 48 MB of text a second; the hub's files hold about twice their size.
+        minutes = max(1, round(snapshot.total_bytes / 24e6 / 60))
+        print_line(
+            f"fetching  {snapshot.name}: {len(snapshot.files)} files, {snapshot.total_bytes / 1e9:.1f} GB, one by one; "
+            f"text under CC BY-SA and GFDL. Beside the download: about {minutes} minutes of computing; {out} takes "
+            f"about {2 * snapshot.total_bytes / 1e9:.0f} GB"
+        )
+        confirm = confirm_download.get()
+        if confirm is not None and snapshot.total_bytes > MAX_UNASKED_BYTES and not confirm("Fetch it?"):
+            raise UsageError("nothing was fetched")
+    total_bytes = snapshot.total_bytes if snapshot else source.stat().st_size if source.is_file() else None
+    lines = ProgressLines("knowledge", "MB read", shown=True)
+    with tqdm(total=total_bytes, unit="B", unit_scale=True, disable=None) as bar:
+        told = build_knowledge_source(
+            snapshot or source,
             out,
             passage_tokens=passage_tokens,
             tokenizer=tokenizer,
-            progress=lambda read, pages: _show(bar, read, pages),
+            show_progress=lambda read, pages: _update_build_progress(bar, lines, total_bytes, read, pages),
         )
-    say(f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})")
-    answer({"out": out, **{key: told[key] for key in ("n_pages", "n_passages", "tokenizer")}})
+    print_line(f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})")
+    print_json_output({"out": out, **{key: told[key] for key in ("n_pages", "n_passages", "tokenizer")}})
 
 
-def _show(bar: Any, read: int, pages: int) -> None:
-    bar.update(read - bar.n)
-    bar.set_postfix(pages=pages)
+def _update_build_progress(
+    progress_bar: Any, lines: ProgressLines, total_bytes: int | None, bytes_read: int, n_pages: int
+) -> None:
+    lines.show(bytes_read / 1e6, None if total_bytes is None else total_bytes / 1e6)
+    progress_bar.update(bytes_read - progress_bar.n)
+    progress_bar.set_postfix(pages=n_pages)
 
 
-@knowledge.command(
-    "info",
-    gives={"info": "object: path, bytes, n_pages, n_redirects, indexed, signature, and how it was made"},
-    short_help="What a knowledge source holds.",
-    epilog=example("factaudit knowledge info wiki.db"),
+@click.command(
+    "knowledge build --ambigbio --collect",
+    cls=JsonOutputCommand,
+    json_keys={"out": "string: the file", "n_names": "integer"},
+    short_help="Gather names that several people share.",
+    epilog=format_help_example("factaudit knowledge build --ambigbio --collect --n 500 --seed 0 --out names.jsonl"),
 )
-@click.argument("file", type=PATH)
-def knowledge_info(file: Path) -> None:
-    """What a knowledge source holds, and how it was made."""
-    import yaml
+@click.option("--n", type=click.IntRange(1), default=500, show_default=True, help="How many names.")
+@click.option("--seed", default=0, show_default=True, help="Of the draw among the pages.")
+@click.option("--api", help="The MediaWiki API.  [default: English Wikipedia's]")
+@click.option("--pause", type=click.FloatRange(0), default=1.0, show_default=True, help="Seconds between requests.")
+@click.option("--out", type=PATH_TYPE, required=True, help="JSONL of names with their candidates.")
+def ambigbio_collect_command(n: int, seed: int, api: str | None, pause: float, out: Path) -> None:
+    """Gather names that several people share from Wikipedia's disambiguation pages. Resumes where it was stopped."""
+    from factaudit.engines.ambigbio import WIKIPEDIA_API, collect_ambigbio_names
 
-    from factaudit.knowledge.docdb import DocDB
-
-    with DocDB(file) as source:
-        info = source.info()
-    say(yaml.safe_dump(info, sort_keys=False, allow_unicode=True).rstrip())
-    answer({"info": info})
+    names = collect_ambigbio_names(out, n, seed=seed, api=api or WIKIPEDIA_API, pause=pause, say=print_line)
+    print_line(f"{out}: {len(names):,} names")
+    print_json_output({"out": out, "n_names": len(names)})
 
 
-@knowledge.command(
-    "lookup",
-    gives={"title": "string: the page's", "passages": "array: texts"},
-    short_help="Show the passages of one page.",
-    epilog=example("factaudit knowledge lookup wiki.db 'Ada Lovelace'"),
+@click.command(
+    "knowledge build --ambigbio",
+    cls=ModalCommand,
+    json_keys={"out": "string: the file", "n_biographies": "integer"},
+    short_help="Write biographies of ambiguous names.",
+    epilog=format_help_example(
+        "factaudit knowledge build --ambigbio names.jsonl --knowledge wiki.db --llm gpt-4o-mini --out bios.jsonl"
+    ),
 )
-@click.argument("file", type=PATH)
-@click.argument("title")
-def knowledge_lookup(file: Path, title: str) -> None:
-    """Show the passages of one page."""
-    from factaudit.errors import FactauditError
+@click.argument("names", type=PATH_TYPE)
+@click.option("--knowledge", type=PATH_TYPE, required=True, help="The knowledge source (.db).")
+@click.option("--llm", required=True, metavar="NAME[:key=value,...]", help="e.g. llama:params.temperature=1")
+@click.option("--demos", default="ambiguity", show_default=True, help="ambiguity, no-ambiguity, careful, or a file.")
+@click.option("--whole", is_flag=True, help="Search the whole knowledge source, not only pages of the name.")
+@click.option("--k", type=click.IntRange(1), default=5, show_default=True, help="Passages per name.")
+@SYSTEM_OPTION
+@MAX_COST_OPTION
+@click.option("--out", type=PATH_TYPE, required=True, help="JSONL that `score --people` reads.")
+def knowledge_ambigbio_command(
+    names: Path,
+    knowledge: Path,
+    llm: str,
+    demos: str,
+    k: int,
+    whole: bool,
+    system: str | None,
+    max_cost: float | None,
+    out: Path,
+) -> None:
+    """AmbigBio: write biographies of names that several people share, by retrieval-augmented generation (MF Table 1).
+
+    `--collect` gathers such names from Wikipedia (MF §2.1).
+    """
+    from factaudit.engines.ambigbio import generate_ambigbio_biographies, read_ambigbio_names
+    from factaudit.files import check_outputs_spare_inputs
     from factaudit.knowledge.docdb import DocDB
-    from factaudit.text.printable import count
+    from factaudit.llm.batch_client import make_llm_client
+    from factaudit.llm.settings import LLMSettings
 
-    with DocDB(file) as source:
-        page = source.find(title)
-    if page is None:
-        raise FactauditError(f"{file}: no page is called {title!r}")
-    say(f"{page.title}: {count(len(page.passages), 'passage')}")
-    for number, passage in enumerate(page.passages, start=1):
-        say(f"\n[{number}] {passage}")
-    answer({"title": page.title, "passages": page.passages})
+    check_outputs_spare_inputs([names, knowledge, demos], out)
+    client = make_llm_client(LLMSettings.from_value(llm), max_cost)
+    with DocDB(knowledge) as source:
+        rows = generate_ambigbio_biographies(
+            read_ambigbio_names(names),
+            source,
+            client,
+            out,
+            demos=demos,
+            k=k,
+            whole=whole,
+            system=system,
+            say=print_line,
+        )
+    print_line(f"{out}: {len(rows):,} biographies")
+    print_json_output({"out": out, "n_biographies": len(rows)})
 
 
-COMMANDS = (knowledge,)
+knowledge_ambigbio_command.add_mode("--collect", ambigbio_collect_command)
+knowledge_build_command.add_mode("--ambigbio", knowledge_ambigbio_command)
+knowledge_group.add_command(knowledge_build_command)
+COMMANDS = (knowledge_group,)

@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.options import PATH, RULE, SEED, example
-from factaudit.cli.show import show_agreement
-from factaudit.cli.terminal import say
-from factaudit.cli.verb import Verb, answer
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.options import (
+    LABEL_RULE_OPTION,
+    PATH_TYPE,
+    SEED_OPTION,
+    add_mapping_options,
+    format_help_example,
+)
+from factaudit.cli.result_display import display_annotator_agreement
+from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from factaudit.intake.column_mapping import ColumnMapping
 
 
 @click.command(
-    cls=Verb,
-    gives={
+    "labels",
+    cls=JsonOutputCommand,
+    json_keys={
         "out": "string: the annotations together",
         "agreement": "array: per pair of annotators (__all__: all of them): n, percent, kappa, alpha; _low and _high",
         "rule": "string: how labels were made",
@@ -29,18 +36,21 @@ if TYPE_CHECKING:
         "page": "string or null: the page to adjudicate on",
     },
     short_help="Merge annotations: agreement, disagreements, labels.",
-    epilog=example(
+    epilog=format_help_example(
         "factaudit labels ann.csv ben.csv --claims claims.parquet --out labels.parquet --page disagree.html"
     ),
 )
-@click.argument("annotations", type=PATH, nargs=-1, required=True)
-@click.option("--out", type=PATH, required=True, help="The annotations together: .parquet, .jsonl[.gz] or .csv[.gz].")
-@click.option("--claims", type=PATH, help="The claims that they are of: checked, and needed for --page.")
-@RULE
+@click.argument("annotations", type=PATH_TYPE, nargs=-1, required=True)
+@click.option(
+    "--out", type=PATH_TYPE, required=True, help="The annotations together: .parquet, .jsonl[.gz] or .csv[.gz]."
+)
+@click.option("--claims", type=PATH_TYPE, help="The claims that they are of: checked, and needed for --page.")
+@LABEL_RULE_OPTION
+@add_mapping_options
 @click.option("--grade", "grades", multiple=True, metavar="WORD=1|0|", help="What a grade means: partially=0.")
-@click.option("--page", type=PATH, help="A page with what annotators disagree on, to adjudicate: .html.")
-@SEED
-def labels(
+@click.option("--page", type=PATH_TYPE, help="A page with what annotators disagree on, to adjudicate: .html.")
+@SEED_OPTION
+def labels_command(
     annotations: tuple[Path, ...],
     out: Path,
     claims: Path | None,
@@ -48,47 +58,47 @@ def labels(
     grades: Sequence[str],
     page: Path | None,
     seed: int,
+    mapping: ColumnMapping,
 ) -> None:
     """Merge annotation files, say how far the annotators agree, and make labels of them by a rule."""
-    from factaudit.estimate.agreement import agreement, disagreements
-    from factaudit.files import spare
-    from factaudit.tables import read_claims, suffix, write_table
-    from factaudit.tables.annotations import judgements, labels_by, read_annotations
+    from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
+    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.input_tables import load_annotations
+    from factaudit.tables import parse_table_suffix, write_table
+    from factaudit.tables.annotations import label_claims_by_annotations, list_annotator_judgements
 
-    suffix(out)
-    spare([*annotations, *([claims] if claims else [])], out, page)
+    parse_table_suffix(out)
+    check_outputs_spare_inputs([*annotations, *([claims] if claims else [])], out, page)
     if page is not None and claims is None:
         raise UsageError("--page shows the claims: name them with --claims")
-    table = None if claims is None else read_claims(claims)
-    together = read_annotations(*annotations, claims=table)
-    judged = judgements(together, _grades(grades))
-    made = labels_by(rule, judged)
+    table, together = load_annotations(annotations, claims, mapping, print_line)
+    judged = list_annotator_judgements(together, _parse_grade_options(grades))
+    made = label_claims_by_annotations(rule, judged)
     write_table(together, out)
-    split = disagreements(judged)
-    rows = agreement(judged, seed=seed)
-    show_agreement(rows, made, rule, len(split))
-    say(str(out))
+    split = find_disputed_claims(judged)
+    rows = compute_label_agreement(judged, seed=seed)
+    display_annotator_agreement(rows, made, rule, len(split))
+    print_line(str(out))
     if page is not None and table is not None and len(split):
-        from factaudit.estimate.page import write_page
+        from factaudit.estimate.page import write_labelling_page
 
-        write_page(table[table["claim_id"].isin(split)], page, "adjudicator", seed)
-        say(str(page))
+        write_labelling_page(table[table["claim_id"].isin(split)], page, "adjudicator", seed)
+        print_line(str(page))
     elif page is not None:
         page = None
-        say("no disagreement: no page to write")
+        print_line("no disagreement: no page to write")
     found: dict[str, Any] = {"without": int(made.isna().sum())}
-    found |= {"mean": float(made.mean())} if rule == "mean" else _labels(made)
+    if rule == "mean":
+        found["mean"] = float(made.mean())
+    else:
+        found |= {"attributable": int((made == 1).sum()), "unattributable": int((made == 0).sum())}
     told = {"agreement": rows, "rule": rule, "labels": found, "disagreements": list(split)}
-    answer({"out": out, "page": page, **told})
+    print_json_output({"out": out, "page": page, **told})
 
 
-def _labels(made: pd.Series) -> dict[str, int]:
-    return {"attributable": int((made == 1).sum()), "unattributable": int((made == 0).sum())}
-
-
-def _grades(given: Sequence[str]) -> dict[str, int | None] | None:
+def _parse_grade_options(grade_texts: Sequence[str]) -> dict[str, int | None] | None:
     found: dict[str, int | None] = {}
-    for text in given:
+    for text in grade_texts:
         name, equals, value = text.rpartition("=")
         if not equals or value not in ("1", "0", ""):
             raise UsageError(f"expected GRADE=1, GRADE=0 or GRADE= (no label), found {text!r}")

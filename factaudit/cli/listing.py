@@ -1,4 +1,4 @@
-"""What there is: ``list evaluators``, ``list audits``, ``list formats``, ``list groupers``."""
+"""What there is: ``list evaluators``, ``list audits``, ``list formats``, ``list data``, ``list groupers``."""
 
 from __future__ import annotations
 
@@ -6,79 +6,139 @@ from typing import Any
 
 import click
 
-from factaudit.cli.options import example
-from factaudit.cli.terminal import say, titled
-from factaudit.cli.verb import Verb, answer
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.options import format_help_example
+from factaudit.cli.terminal import print_line, print_titled_line
 
 
 @click.command(
     "list",
-    cls=Verb,
-    gives={
-        "what": "string: evaluators, audits, formats or groupers",
+    cls=JsonOutputCommand,
+    json_keys={
+        "what": "string: evaluators, audits, formats, data or groupers",
         "entries": "array: name and summary (of an audit its question), and of evaluators needs, source, checked and"
         " example, of audits options and source, of formats options and example",
     },
-    short_help="List the evaluators, audits, formats or groupers.",
-    epilog=example("factaudit list evaluators"),
+    short_help="List the evaluators, audits, formats, published data or groupers.",
+    epilog=format_help_example("factaudit list evaluators"),
 )
-@click.argument("what", type=click.Choice(["evaluators", "audits", "formats", "groupers"]))
+@click.argument("what", type=click.Choice(["evaluators", "audits", "formats", "data", "groupers"]))
 def list_command(what: str) -> None:
-    """List the evaluators, audits, formats or groupers of D-FActScore, each with what it needs and a line to run it."""
-    entries = {"evaluators": _evaluators, "audits": _audits, "formats": _formats, "groupers": _groupers}[what]()
-    answer({"what": what, "entries": entries})
+    """List the evaluators, audits, formats, published data or groupers, each with what it needs and how to run it."""
+    entries = {
+        "evaluators": _list_evaluators,
+        "audits": _list_audits,
+        "formats": _list_dataset_formats,
+        "data": _list_published_data,
+        "groupers": _list_groupers,
+    }[what]()
+    print_json_output({"what": what, "entries": entries})
 
 
-def _evaluators() -> list[dict[str, Any]]:
-    from factaudit.evaluators.registry import entries
+def _list_evaluators() -> list[dict[str, Any]]:
+    from factaudit.evaluators.registry import list_evaluators
 
     told = []
-    for entry in entries().values():
+    for entry in list_evaluators().values():
         named = entry.example or entry.name
-        titled(entry.name, entry.summary)
-        say(f"    needs   {entry.needs}")
+        print_titled_line(entry.name, entry.summary)
+        print_line(f"    needs   {entry.needs}")
         if entry.source:
-            say(f"    source  {entry.source}")
+            print_line(f"    source  {entry.source}")
         if entry.checked:
-            say(f"    checked {entry.checked}")
-        say(f"    run     factaudit judge CLAIMS --evaluator {named} --out VERDICTS")
+            print_line(f"    checked {entry.checked}")
+        print_line(f"    run     factaudit judge CLAIMS --evaluator {named} --out VERDICTS")
         shown = {key: getattr(entry, key) for key in ("name", "summary", "needs", "source", "checked")}
         told.append(shown | {"example": named})
     return told
 
 
-def _audits() -> list[dict[str, Any]]:
-    from factaudit.audit import computable
+def _list_audits() -> list[dict[str, Any]]:
+    from factaudit.audit import list_computable_audits
 
     told = []
-    for audit in computable().values():
-        titled(audit.name, audit.question)
+    for audit in list_computable_audits().values():
+        print_titled_line(audit.name, audit.question)
         options = {key: field.default for key, field in audit.options_model().model_fields.items()}
         if options:
-            say(f"    options {', '.join(f'{key} (default {default!r})' for key, default in options.items())}")
+            print_line(f"    options {', '.join(f'{key} (default {default!r})' for key, default in options.items())}")
         if audit.source:
-            say(f"    source  {audit.source}")
+            print_line(f"    source  {audit.source}")
         told.append({"name": audit.name, "summary": audit.question, "options": options, "source": audit.source})
     return told
 
 
-def _formats() -> list[dict[str, Any]]:
+def _list_dataset_formats() -> list[dict[str, Any]]:
     from factaudit.datasets import FORMATS
 
     told = []
     for name, format in FORMATS.items():
-        titled(name, format.summary)
-        say(f"    run     {format.example}")
+        print_titled_line(name, format.summary)
+        print_line(f"    run     {format.example}")
         told.append({"name": name, "summary": format.summary, "options": format.options, "example": format.example})
     return told
 
 
-def _groupers() -> list[dict[str, Any]]:
-    from factaudit.engines.dfactscore.group import GROUPERS
+def _list_published_data() -> list[dict[str, Any]]:
+    from factaudit.publications.fetching import publication_folder
+    from factaudit.publications.register import list_hub_datasets, list_publications, list_published_files
+    from factaudit.text.display_text import format_count
+
+    entries = []
+    folder = publication_folder()
+    for publication in list_publications().values():
+        own = [file for file in list_published_files() if file.publication == publication]
+        n_here = sum((folder / file.stored_path).is_file() for file in own)
+        size = sum(file.bytes or 0 for file in own)
+        print_titled_line(publication.name, publication.about)
+        unknown = "" if all(file.bytes for file in own) else ", some of unknown size"
+        print_line(f"    files   {format_count(len(own), 'file')}, {size / 1e6:,.1f} MB{unknown}; {n_here} here")
+        print_line(f"    from    github.com/{publication.repository} at {publication.commit[:8]}")
+        print_line(f"    licence {publication.licence}")
+        for format_name in dict.fromkeys(name for file in own for name in file.formats):
+            needed = " --option dataset=NAME" if format_name == "score-csv" else ""
+            print_line(f"    run     factaudit convert {format_name} published:{publication.name}{needed} --out CLAIMS")
+        entries.append(
+            {
+                "name": publication.name,
+                "summary": publication.about,
+                "repository": publication.repository,
+                "commit": publication.commit,
+                "licence": publication.licence,
+                "n_files": len(own),
+                "n_here": n_here,
+                "bytes": size,
+            }
+        )
+    for dataset in list_hub_datasets():
+        print_titled_line(dataset.name, dataset.about)
+        print_line(f"    from    huggingface.co/datasets/{dataset.repository} at {dataset.revision[:8]}; extra [hub]")
+        if dataset.gated:
+            print_line("    gated   accept its conditions on its page, then `hf auth login` or HF_TOKEN")
+        print_line(f"    licence {dataset.licence}")
+        print_line(f"    run     {dataset.command}")
+        entries.append(
+            {
+                "name": dataset.name,
+                "summary": dataset.about,
+                "repository": dataset.repository,
+                "commit": dataset.revision,
+                "licence": dataset.licence,
+                "n_files": None,
+                "n_here": None,
+                "bytes": None,
+            }
+        )
+    print_line(f"\nkept in {folder} (FACTAUDIT_DATA names another folder)")
+    return entries
+
+
+def _list_groupers() -> list[dict[str, Any]]:
+    from factaudit.engines.dfactscore.fact_grouping import GROUPERS
 
     for name, summary in GROUPERS.items():
-        titled(name, summary)
-        say(f"    run     factaudit dscore BIOGRAPHIES --grouper {name} --out RUN")
+        print_titled_line(name, summary)
+        print_line(f"    run     factaudit score --people BIOGRAPHIES --grouper {name} --out RUN")
     return [{"name": name, "summary": summary} for name, summary in GROUPERS.items()]
 
 

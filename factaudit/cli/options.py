@@ -3,87 +3,289 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import os
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.verb import Verb
-from factaudit.errors import hint
+from factaudit.cli.json_output import ARGUMENTS_KEY, JSON_FLAG, JsonOutputCommand
+from factaudit.cli.terminal import print_line
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.files import check_no_pipe
 
-PATH: click.ParamType = click.Path(path_type=Path)
+if TYPE_CHECKING:
+    from factaudit.intake.open_questions import AmbiguousReadingError, PossibleColumnReading
 
-#: More would take hours and move no digit that is shown (`factaudit.runfolder.MAX_REPLICATES`).
-REPLICATES = click.IntRange(0, 1_000_000)
 
-RUN_FOLDER = click.option("--out", type=PATH, required=True, help="The run folder.")
-OVERRIDE = click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML.")
-PNG = click.option("--png", is_flag=True, help="Write the figures as PNG, too.")
-SYSTEM = click.option("--system", help="The system's name, where the file names none.")
-SEED = click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
-RULE = click.option(
-    "--rule", default="majority", show_default=True, help="How several annotators' labels become one; or one's name."
+class _FilePathType(click.Path):
+    """A path that is no pipe, which would be waited for."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(str(super().convert(value, param, ctx)))
+        check_no_pipe(path)
+        return path
+
+
+PATH_TYPE: click.ParamType = _FilePathType(path_type=Path)
+
+#: More would take hours and move no digit that is shown (`factaudit.run_folder.MAX_REPLICATES`).
+REPLICATES_TYPE = click.IntRange(0, 1_000_000)
+
+RUN_FOLDER_OPTION = click.option("--out", type=PATH_TYPE, required=True, help="The run folder.")
+SETTINGS_OPTION = click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Override a key of the YAML."
 )
-MAX_COST = click.option(
+PNG_OPTION = click.option("--png", is_flag=True, help="Write the figures as PNG, too.")
+
+
+def _apply_offline_option(context: click.Context, parameter: click.Parameter, offline: bool) -> None:
+    """Fetch nothing where ``--offline`` is given; else ask before much is fetched, where somebody can answer."""
+    from factaudit.publications.fetching import OFFLINE_VARIABLE, confirm_download
+
+    before = os.environ.get(OFFLINE_VARIABLE)
+    if offline:
+        os.environ[OFFLINE_VARIABLE] = "1"
+        # For this command alone: another of the same process (a test, a notebook) may fetch.
+        context.call_on_close(lambda: _restore_environment_variable(OFFLINE_VARIABLE, before))
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        token = confirm_download.set(click.confirm)
+        context.call_on_close(lambda: confirm_download.reset(token))
+
+
+def _restore_environment_variable(name: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
+
+
+OFFLINE_OPTION = click.option(
+    "--offline",
+    is_flag=True,
+    expose_value=False,
+    callback=_apply_offline_option,
+    help="Fetch no published data: name what is missing.",
+)
+SYSTEM_OPTION = click.option("--system", help="The system's name, where the file names none.")
+SEED_OPTION = click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all that is drawn at random."
+)
+LEVEL_OPTION = click.option(
+    "--level",
+    type=click.Choice(["claim", "response"]),
+    default="claim",
+    show_default=True,
+    help="What rates are of: single claims, or whole responses (an error where one claim is).",
+)
+LABEL_RULE_OPTION = click.option(
+    "--label-rule",
+    "--rule",
+    "rule",
+    default="majority",
+    show_default=True,
+    help="How several annotators' labels become one; or one's name.",
+)
+MAX_COST_OPTION = click.option(
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),
     help="US dollars; stops before they are passed, resumably.",
 )
 
 
-def mapping_options(verb: Any) -> Any:
-    """The options that say how files whose columns are not ours are to be read: the verb gets ``mapping``."""
+def add_mapping_options(command_function: Any) -> Any:
+    """The options that say how files whose columns are not ours are to be read: the verb gets ``mapping``.
 
-    @functools.wraps(verb)
-    def with_mapping(
-        columns: tuple[str, ...],
-        labels: str | None,
-        scale: str | None,
-        threshold: float | None,
-        label_threshold: float | None,
-        wide: tuple[str, ...],
-        **others: Any,
-    ) -> Any:
-        from factaudit.intake.load import parse_settings
+    A verb that has an argument ``labels`` gets those of ``--labels`` that are files of what people said. Where files
+    can be read in two ways the verb is asked again with the answer; without a terminal it fails, and says the commands.
+    """
+    takes_label_files = "labels" in inspect.signature(command_function).parameters
 
-        mapping = parse_settings(columns, labels, scale, threshold, label_threshold, wide)
-        return verb(mapping=mapping, **others)
+    @functools.wraps(command_function)
+    def with_mapping(**given: Any) -> Any:
+        from factaudit.intake.mapping_options import parse_column_mapping_options
+        from factaudit.intake.open_questions import AmbiguousReadingError, merge_mapping_data
 
-    for option in reversed(_MAPPING):
+        settings = {name: given.pop(name) for name in _MAPPING_PARAMETERS}
+        if takes_label_files:
+            given["labels"] = [Path(text) for text in settings["labels"] if _is_label_file(text)]
+            settings["labels"] = [text for text in settings["labels"] if not _is_label_file(text)]
+        mapping = parse_column_mapping_options(**settings)
+        while True:
+            try:
+                return command_function(mapping=mapping, **given)
+            except AmbiguousReadingError as error:
+                if not (sys.stdin.isatty() and sys.stdout.isatty()):
+                    raise UsageError(error.format_message(_format_command_with_chosen_reading)) from None
+                chosen = _ask_user_for_column_reading(error)
+                data = merge_mapping_data(mapping.model_dump(exclude_defaults=True, mode="json"), chosen.mapping)
+                mapping = type(mapping).from_source(data)
+
+    for option in reversed(_MAPPING_OPTIONS):
         with_mapping = option(with_mapping)
     return with_mapping
 
 
-_MAPPING = (
+def _is_label_file(text: str) -> bool:
+    """Whether ``--labels`` names a file, and says no words."""
+    return "=" not in text or Path(text).is_file()
+
+
+def _format_command_with_chosen_reading(reading: PossibleColumnReading) -> str:
+    """The command line under way with what settles its question."""
+    context = click.get_current_context()
+    verb = context.command_path.partition(" ")[2]
+    return shlex.join(["factaudit", *verb.split(), *context.meta[ARGUMENTS_KEY], *reading.options])
+
+
+def _ask_user_for_column_reading(error: AmbiguousReadingError) -> PossibleColumnReading:
+    print_line(
+        "\n".join(
+            [f"{error.source}: it can be read in more than one way", *(f"  {one.text}" for one in error.questions)]
+        )
+    )
+    for number, reading in enumerate(error.readings, start=1):
+        print_line(f"  {number}  {reading.description}")
+    return error.readings[click.prompt("which", type=click.IntRange(1, len(error.readings))) - 1]
+
+
+_MAPPING_PARAMETERS = (
+    *("columns", "labels", "scale", "threshold", "label_threshold", "wide", "people", "sheet", "header"),
+)
+_MAPPING_OPTIONS = (
     click.option(
         "--map",
         "columns",
         multiple=True,
         metavar="OURS=THEIRS",
-        help="A column of yours for one of ours (claim=sentence), or a mapping.yaml that `inspect --write` wrote.",
+        help="A column of yours for one of ours (claim=sentence; unread=minutes for one that is nothing), or a "
+        "mapping.yaml that `inspect --write` wrote.",
     ),
-    click.option("--labels", metavar="WORD=1,WORD=0", help="What the labels' words mean."),
+    click.option(
+        "--labels",
+        multiple=True,
+        metavar="WORD=1,WORD=0",
+        help="What labels' words mean (=0: blank cells); or a file of what people said, for verbs that take labels.",
+    ),
     click.option("--label-threshold", type=float, help="Labels are grades: above this is attributable."),
-    click.option("--scale", metavar="LOW:HIGH", help="Of scores outside [0, 1]; 1:0 where 1 is hallucinated."),
-    click.option("--threshold", type=float, help="On that scale; a score above it predicts attributable."),
+    click.option(
+        "--scale",
+        multiple=True,
+        metavar="[EVALUATOR=]LOW:HIGH",
+        help="Of scores outside [0, 1]; 1:0 where 1 is hallucinated; EVALUATOR=logit, or =-logit (high: hallucinated).",
+    ),
+    click.option(
+        "--threshold",
+        multiple=True,
+        metavar="[EVALUATOR=]NUMBER",
+        help="On that scale; a score above it predicts attributable.",
+    ),
     click.option("--wide", multiple=True, metavar="PATTERN", help="Columns that are evaluators each: 'judge_*'."),
+    click.option("--people", multiple=True, metavar="PATTERN", help="Columns that are one person's labels each."),
+    click.option("--sheet", help="Of a workbook with several."),
+    click.option("--header", type=click.IntRange(1), help="The row with the columns' names.  [default: found]"),
 )
 
 
-class Group(click.Group):
-    """Commands in the order in which they were added, each a `Verb`, and a hint for a misspelt one."""
+class CommandGroup(click.Group):
+    """Commands in the order in which they were added, under headings where there are some, each a `JsonOutputCommand`,
+    with a hint for a misspelt one.
 
-    command_class = Verb
+    former_names: names that commands had before, and what is called now in their place.
+    """
+
+    command_class = JsonOutputCommand
+
+    def __init__(self, *arguments: Any, former_names: Mapping[str, str] = MappingProxyType({}), **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.former_names = former_names
+        self.headings: dict[str, list[str]] = {}
+
+    def add_section(self, heading: str, commands: Sequence[click.Command]) -> None:
+        """Add commands that the help lists under a heading."""
+        self.headings[heading] = [str(one.name) for one in commands]
+        for one in commands:
+            self.add_command(one)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if not self.headings:
+            super().format_commands(ctx, formatter)
+        for heading, names in self.headings.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, self.commands[name].get_short_help_str(80)) for name in names])
+
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        for former in (" ".join(args[:2]), *args[:1]):
+            if former in self.former_names:
+                ctx.fail(f"`factaudit {former}` is now `factaudit {self.former_names[former]}`")
         if args and not args[0].startswith("-") and args[0] not in self.commands:
-            ctx.fail(f"no command {args[0]!r}{hint(args[0], list(self.commands))}")
+            ctx.fail(f"no command {args[0]!r}{suggest_known_name(args[0], list(self.commands))}")
         return super().resolve_command(ctx, args)
 
 
-def example(text: str) -> str:
+class ModalCommand(JsonOutputCommand):
+    """A command that a flag turns into another one, with options and JSON of its own (``sample --plan``)."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.modes: dict[str, JsonOutputCommand] = {}
+
+    def add_mode(self, flag: str, mode: JsonOutputCommand) -> None:
+        """Call ``mode`` where the flag is given.
+
+        A flag that ``mode`` has as an option stays in its line (``estimate --calibrate SYSTEM``).
+        """
+        self.modes[flag] = mode
+        value = next((option.metavar for option in mode.params if flag in option.opts), None)
+        told = f"{mode.short_help} Its options: {' '.join(filter(None, (flag, value)))} --help."
+        self.params.append(click.Option([flag], is_flag=value is None, metavar=value, expose_value=False, help=told))
+
+    def add_dry_run(self, callback: Callable[..., None], example: str) -> None:
+        """``--dry-run``: the command's own line, with ``--prices``, says what its calls would cost."""
+        params = [copy(one) for one in self.params if one.name != JSON_FLAG and not {*one.opts} & {*self.modes}]
+        for one in params:
+            one.required = one.required and isinstance(one, click.Argument)
+        mode = JsonOutputCommand(
+            f"{self.name} --dry-run",
+            params=[*params, _PRICES_OPTION],
+            callback=callback,
+            json_keys=_COST_JSON_KEYS,
+            short_help="Say what the calls will cost; nothing is sent.",
+            help="Say what the calls will cost. Nothing is sent or written.",
+            epilog=format_help_example(example),
+        )
+        self.add_mode("--dry-run", mode)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        for flag, mode in self.modes.items():
+            if flag in (word.partition("=")[0] for word in args):
+                if any(flag in option.opts for option in mode.params):
+                    return mode.make_context(info_name, args, parent, **extra)
+                left = [word for word in args if word != flag]
+                return mode.make_context(f"{info_name} {flag}", left, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
+_PRICES_OPTION = click.Option(
+    ["--prices"], type=PATH_TYPE, help="A price table of your own: CSV with model, input, output per 1M tokens."
+)
+_COST_JSON_KEYS = {
+    "rows": "array: per evaluator: calls, cached_calls, prompt_tokens, max_completion_tokens, cost, reason",
+    "cost": "number or null: US dollars of all; null where some price is not known",
+}
+
+
+def format_help_example(command_line: str) -> str:
     """The line that ends a command's help."""
-    return f"\b\nExample:\n  {text}"
+    return f"\b\nExample:\n  {command_line}"

@@ -1,4 +1,4 @@
-"""The first hour: ``demo``, ``init``, and the ``schema`` of experiment YAMLs."""
+"""The first hour: ``demo``, ``init``; ``init --schema`` for editors."""
 
 from __future__ import annotations
 
@@ -7,21 +7,25 @@ from typing import TYPE_CHECKING
 
 import click
 
-from factaudit.cli.options import PATH, example, mapping_options
-from factaudit.cli.show import RUN, show_results
-from factaudit.cli.terminal import say
-from factaudit.cli.verb import Verb, answer
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.options import PATH_TYPE, ModalCommand, add_mapping_options, format_help_example
+from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_results
+from factaudit.cli.terminal import print_line
 from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
-    from factaudit.intake.mapping import Mapping
+    from factaudit.intake.column_mapping import ColumnMapping
 
 
 @click.command(
-    cls=Verb, gives=RUN, short_help="Audit four detectors on data that ships.", epilog=example("factaudit demo")
+    "demo",
+    cls=JsonOutputCommand,
+    json_keys=RUN_JSON_KEYS,
+    short_help="Audit four detectors on data that ships.",
+    epilog=format_help_example("factaudit demo"),
 )
-@click.option("--out", type=PATH, default=Path("runs/demo"), show_default=True, help="The run folder.")
-def demo(out: Path) -> None:
+@click.option("--out", type=PATH_TYPE, default=Path("runs/demo"), show_default=True, help="The run folder.")
+def demo_command(out: Path) -> None:
     """Audit four hallucination detectors on 1,800 labelled responses of six systems (RAGTruth).
 
     Nothing is downloaded and no key is needed. Which detector may be trusted for what, and how often does each system
@@ -32,49 +36,53 @@ def demo(out: Path) -> None:
     from factaudit.experiment import run
 
     with as_file(files("factaudit.start").joinpath("demo")) as folder:
-        show_results(run(folder / "ragtruth.yaml", out, progress=True, say=say), out)
-    say(f"\nnext      open {out / 'report.html'}; then your own files: factaudit init FILE...")
+        display_run_results(run(folder / "ragtruth.yaml", out, progress=True, say=print_line), out)
+    print_line(f"\nnext      open {out / 'report.html'}; then your own files: factaudit init FILE...")
 
 
 @click.command(
-    cls=Verb,
-    gives={"yaml": "string: the experiment YAML", "editor_schema": "string: the JSON schema beside it"},
+    "init",
+    cls=ModalCommand,
+    json_keys={"yaml": "string: the experiment YAML", "editor_schema": "string: the JSON schema beside it"},
     short_help="Write an experiment YAML for your files.",
-    epilog=example("factaudit init answers.csv judges.csv"),
+    epilog=format_help_example("factaudit init answers.csv judges.csv"),
 )
-@click.argument("files", type=PATH, nargs=-1)
-@click.option("--out", type=PATH, default=Path("experiment.yaml"), show_default=True, help="The YAML.")
+@click.argument("files", type=PATH_TYPE, nargs=-1)
+@click.option("--out", type=PATH_TYPE, default=Path("experiment.yaml"), show_default=True, help="The YAML.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
-@mapping_options
-def init(files: tuple[Path, ...], out: Path, force: bool, mapping: Mapping) -> None:
+@add_mapping_options
+def init_command(files: tuple[Path, ...], out: Path, force: bool, mapping: ColumnMapping) -> None:
     """Write a commented experiment YAML for files of any shape, and beside it the schema that editors check it by.
 
     Without files: a blank one, with every kind of input as a comment.
     """
-    from factaudit.files import spare, write_json, write_text
-    from factaudit.start.init import SCHEMA_NAME, blank_yaml, experiment_yaml
-    from factaudit.start.schema import experiment_schema
+    from factaudit.files import check_outputs_spare_inputs, write_json, write_text
+    from factaudit.start.experiment_schema import make_experiment_schema
+    from factaudit.start.starter_yaml import EDITOR_SCHEMA_NAME, make_blank_starter_yaml, make_starter_yaml
 
-    spare(files, out, out.parent / SCHEMA_NAME)
+    check_outputs_spare_inputs(files, out, out.parent / EDITOR_SCHEMA_NAME)
     if out.exists() and not force:
         raise UsageError(f"{out} is there already: give another with --out, or write over it with --force")
-    write_text(out, experiment_yaml(files, out, mapping, say) if files else blank_yaml(out))
-    write_json(out.parent / SCHEMA_NAME, experiment_schema())
-    say(f"\n{out}\nnext      {'' if files else 'name your files in it, then '}factaudit run {out}")
-    answer({"yaml": out, "editor_schema": out.parent / SCHEMA_NAME})
+    text = make_starter_yaml(files, out, mapping, print_line) if files else make_blank_starter_yaml(out)
+    write_json(out.parent / EDITOR_SCHEMA_NAME, make_experiment_schema())
+    write_text(out, text)  # last: where it is there, the command is refused
+    print_line(f"\n{out}\nnext      {'' if files else 'name your files in it, then '}factaudit run {out}")
+    print_json_output({"yaml": out, "editor_schema": out.parent / EDITOR_SCHEMA_NAME})
 
 
 @click.command(
-    cls=Verb,
-    gives=None,
+    "init --schema",
+    cls=JsonOutputCommand,
+    json_keys=None,
     short_help="Print the JSON schema of experiment YAMLs.",
-    epilog=example("factaudit schema > experiment.schema.json"),
+    epilog=format_help_example("factaudit init --schema > experiment.schema.json"),
 )
-def schema() -> None:
+def schema_command() -> None:
     """Print the JSON schema of experiment YAMLs, by which an editor completes and checks them."""
-    from factaudit.start.schema import experiment_schema
+    from factaudit.start.experiment_schema import make_experiment_schema
 
-    answer(experiment_schema())
+    print_json_output(make_experiment_schema())
 
 
-COMMANDS = (demo, init, schema)
+init_command.add_mode("--schema", schema_command)
+COMMANDS = (demo_command, init_command)

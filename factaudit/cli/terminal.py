@@ -2,61 +2,80 @@
 
 from __future__ import annotations
 
-import logging
-import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import click
 
-from factaudit.text.printable import printable, without_secrets
+from factaudit.text.display_text import escape_control_characters, mask_secrets_in_text
 
 #: Whether lines go to standard error, because standard output is for a JSON document.
-_aside = False
+_lines_go_to_stderr = False
 
 
 @contextmanager
-def lines_aside(aside: bool) -> Iterator[None]:
-    """Where ``aside``, print lines on standard error inside the block, from any thread."""
-    global _aside
-    before, _aside = _aside, aside
+def redirect_lines_to_stderr(is_redirected: bool) -> Iterator[None]:
+    """Where ``is_redirected``, print lines on standard error inside the block, from any thread."""
+    global _lines_go_to_stderr
+    before, _lines_go_to_stderr = _lines_go_to_stderr, is_redirected
     try:
         yield
     finally:
-        _aside = before
+        _lines_go_to_stderr = before
 
 
-def shown(text: str) -> str:
+def format_terminal_text(text: str) -> str:
     """The text without what a terminal would obey, and without keys and passwords."""
-    return printable(without_secrets(text))
+    return escape_control_characters(mask_secrets_in_text(text))
 
 
-def say_traceback() -> None:
+#: The attribute of an exception that says with which code the command ends.
+EXIT_CODE_KEY = "factaudit_exit_code"
+
+
+@contextmanager
+def exit_with_two_on_errors() -> Iterator[None]:
+    """Whatever fails inside the block ends the command with 2: its 1 has another meaning."""
+    try:
+        yield
+    except Exception as error:
+        setattr(error, EXIT_CODE_KEY, 2)
+        raise
+
+
+def print_traceback() -> None:
     """Print the exception under way on standard error."""
-    say(traceback.format_exc().rstrip(), error=True)
+    import traceback
+
+    print_line(traceback.format_exc().rstrip(), error=True)
 
 
-def say(text: str = "", *, error: bool = False) -> None:
+def print_line(text: str = "", *, error: bool = False) -> None:
     """Print a line on standard output, or on standard error."""
-    click.echo(shown(text), err=error or _aside)
+    click.echo(format_terminal_text(text), err=error or _lines_go_to_stderr)
 
 
-def titled(title: str, text: str) -> None:
+def print_titled_line(title: str, text: str) -> None:
     """Print ``title: text`` with the title in bold."""
-    click.echo(f"{click.style(shown(title), bold=True)}: {shown(text)}", err=_aside)
+    click.echo(
+        f"{click.style(format_terminal_text(title), bold=True)}: {format_terminal_text(text)}", err=_lines_go_to_stderr
+    )
 
 
-class _Printable(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return shown(super().format(record))
+_original_warning_format = warnings.formatwarning
 
 
-_format_warning = warnings.formatwarning
-
-
-def tame_warnings() -> None:
+def escape_control_characters_in_warnings() -> None:
     """Let warnings and log lines, too, show what they quote."""
-    warnings.formatwarning = lambda *arguments, **options: shown(_format_warning(*arguments, **options))
+    warnings.formatwarning = lambda *arguments, **options: format_terminal_text(
+        _original_warning_format(*arguments, **options)
+    )
+    import logging
+
+    class PrintableLogFormatter(logging.Formatter):
+        def format(self, record: logging.LogRecord) -> str:
+            return format_terminal_text(super().format(record))
+
     if logging.lastResort is not None:
-        logging.lastResort.setFormatter(_Printable())
+        logging.lastResort.setFormatter(PrintableLogFormatter())

@@ -14,19 +14,25 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.datasets import registry
-from factaudit.datasets.join import join as join_originals
-from factaudit.datasets.sources import Conversion, Joins, expand, split_of, unit
+from factaudit.datasets.aggrefact_subsets import find_dataset_task
+from factaudit.datasets.original_datasets import join_original_datasets as join_originals
+from factaudit.datasets.source_files import (
+    Conversion,
+    JoinsOption,
+    expand_dataset_source_folders,
+    parse_split_name,
+)
 from factaudit.errors import FactauditError, UsageError
-from factaudit.tables import make_claim_ids, read_table, validate_claims
-from factaudit.text.printable import count
+from factaudit.tables import make_claim_ids_from_content, read_table, validate_claims
+from factaudit.tables.schema import name_row_unit
+from factaudit.text.display_text import format_count
 
 #: The benchmark's name on the hub.
-HUB = "lytang/LLM-AggreFact"
+HUB_REPOSITORY = "lytang/LLM-AggreFact"
 
 
-def convert(
-    sources: Sequence[Path], *, join: Joins = (), split: str | None = None, revision: str | None = None
+def convert_aggrefact(
+    sources: Sequence[Path], *, join: JoinsOption = (), split: str | None = None, revision: str | None = None
 ) -> Conversion:
     """The benchmark's rows as claims, tasks from the registry; ``join`` recovers systems and responses.
 
@@ -35,15 +41,18 @@ def convert(
     provenance: dict[str, Any] = {}
     files: list[tuple[Path, str | None]] = []
     for source in sources:
-        if source.as_posix() == HUB and not source.exists():
+        if source.as_posix() == HUB_REPOSITORY and not source.exists():
             chosen = split or "test"
-            downloaded, commit = download(chosen, revision)
+            downloaded, commit = download_aggrefact_split(chosen, revision)
             files += [(path, chosen) for path in downloaded]
-            provenance = {"repository": HUB, "split": chosen, "revision": commit}
+            provenance = {"repository": HUB_REPOSITORY, "split": chosen, "revision": commit}
         else:
-            files += [(path, split or split_of(path)) for path in expand([source], "*.parquet", "*.jsonl", "*.csv")]
+            files += [
+                (path, split or parse_split_name(path))
+                for path in expand_dataset_source_folders([source], "*.parquet", "*.jsonl", "*.csv")
+            ]
     if revision is not None and not provenance:
-        raise UsageError(f"option 'revision' is for the source {HUB}; files have no revision")
+        raise UsageError(f"option 'revision' is for the source {HUB_REPOSITORY}; files have no revision")
     tables = []
     own_ids = True
     for path, name in files:
@@ -51,48 +60,48 @@ def convert(
         own_ids = own_ids and "claim_id" in table
         if "split" not in table:
             table["split"] = name
-        tables.append(validate_claims(table, source=str(path), unit=unit(path)))
+        tables.append(validate_claims(table, source=str(path), unit=name_row_unit(path)))
     claims = pd.concat(tables, ignore_index=True)
     if not own_ids:
         # Made over all files together, so that equal rows of two files get two ids.
-        claims["claim_id"] = make_claim_ids(claims)
+        claims["claim_id"] = make_claim_ids_from_content(claims)
     elif len(tables) > 1:
         claims = validate_claims(claims, source=", ".join(str(path) for path, _ in files))
-    claims["task"] = claims["task"].fillna(claims["dataset"].map(registry.task))
-    notes = [f"{count(len(claims), 'claim')} of {count(claims['dataset'].nunique(), 'dataset')}"]
+    claims["task"] = claims["task"].fillna(claims["dataset"].map(find_dataset_task))
+    notes = [f"{format_count(len(claims), 'claim')} of {format_count(claims['dataset'].nunique(), 'dataset')}"]
     if provenance:
-        notes.append(f"{HUB} at revision {provenance['revision']}")
+        notes.append(f"{HUB_REPOSITORY} at revision {provenance['revision']}")
     if join:
         claims, joined = join_originals(claims, join)
         notes += joined
     return Conversion(claims, notes=notes, provenance=provenance)
 
 
-def download(split: str, revision: str | None) -> tuple[list[Path], str]:
+def download_aggrefact_split(split: str, revision: str | None) -> tuple[list[Path], str]:
     """The files of a split in the hub's cache, downloaded where they are not there yet, and the commit they are of."""
     try:
         from huggingface_hub import HfApi, snapshot_download
         from huggingface_hub.errors import GatedRepoError, RevisionNotFoundError
     except ImportError:
-        raise FactauditError(f"{HUB} needs the extra [hub]: pip install 'factaudit[hub]'") from None
+        raise FactauditError(f"{HUB_REPOSITORY} needs the extra [hub]: pip install 'factaudit[hub]'") from None
     pattern = f"data/{split}-*.parquet"
     try:
         # A whole commit needs no asking: a pinned revision that is in the cache works without a network.
         pinned = revision is not None and re.fullmatch("[0-9a-f]{40}", revision)
-        commit = revision if pinned else HfApi().dataset_info(HUB, revision=revision).sha
-        folder = snapshot_download(HUB, repo_type="dataset", revision=commit, allow_patterns=pattern)
+        commit = revision if pinned else HfApi().dataset_info(HUB_REPOSITORY, revision=revision).sha
+        folder = snapshot_download(HUB_REPOSITORY, repo_type="dataset", revision=commit, allow_patterns=pattern)
     except GatedRepoError:
         raise FactauditError(
-            f"{HUB} is gated: accept its conditions at https://huggingface.co/datasets/{HUB}, then log in "
-            "(`hf auth login`, or HF_TOKEN in the environment)"
+            f"{HUB_REPOSITORY} is gated: accept its conditions at https://huggingface.co/datasets/{HUB_REPOSITORY}, "
+            "then log in (`hf auth login`, or HF_TOKEN in the environment)"
         ) from None
     except RevisionNotFoundError:
-        raise FactauditError(f"{HUB} has no revision {revision!r}") from None
+        raise FactauditError(f"{HUB_REPOSITORY} has no revision {revision!r}") from None
     except Exception as error:
         # Which class a lost connection has depends on the client's version and its HTTP library.
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise FactauditError(f"{HUB} could not be read from the hub ({reason})") from error
+        raise FactauditError(f"{HUB_REPOSITORY} could not be read from the hub ({reason})") from error
     files = sorted(Path(folder).glob(pattern))
     if not files:
-        raise FactauditError(f"{HUB} at {commit} has no split {split!r}; it has dev and test")
+        raise FactauditError(f"{HUB_REPOSITORY} at {commit} has no split {split!r}; it has dev and test")
     return files, str(commit)

@@ -12,12 +12,17 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.datasets.sources import Conversion, Row, expand, read_json
-from factaudit.tables import validate_claims, validate_verdicts
-from factaudit.text.printable import count
+from factaudit.datasets.source_files import (
+    Conversion,
+    DatasetSourceRow,
+    expand_dataset_source_folders,
+    read_dataset_source_items,
+)
+from factaudit.tables import list_plain_rows
+from factaudit.text.display_text import format_count
 
 
-class Pair(Row):
+class BumpSummaryPair(DatasetSourceRow):
     article_id: str
     article: str
     reference_summary: str
@@ -27,7 +32,7 @@ class Pair(Row):
     scores: dict[str, float | None] | None = None
 
 
-def convert(sources: Sequence[Path]) -> Conversion:
+def convert_bump(sources: Sequence[Path]) -> Conversion:
     """A reference is attributable, its edited twin is not; ``pair_of`` of the twin names the reference (audit pairs).
 
     A metric whose scores lie in [0, 1] is an evaluator.
@@ -35,10 +40,10 @@ def convert(sources: Sequence[Path]) -> Conversion:
     rows: dict[str, dict[str, Any]] = {}
     scores: list[dict[str, Any]] = []
     n_pairs = 0
-    for path in expand(sources, "task*_dataset.json"):
+    for path in expand_dataset_source_folders(sources, "task*_dataset.json"):
         dataset = f"BUMP-{path.stem.split('_')[0]}"
-        pairs: list[Pair] = read_json(path, list[Pair])
-        for at, pair in enumerate(pairs):
+        for pair in read_dataset_source_items(path, BumpSummaryPair).values():
+            at = pair.position - 1
             reference = f"bump:{dataset}:{pair.article_id}:{len(pair.reference_summary)}"
             shared = {"dataset": dataset, "task": "summarization", "doc_id": pair.article_id, "doc": pair.article}
             kind = pair.corrected_error_type or pair.error_type
@@ -53,11 +58,9 @@ def convert(sources: Sequence[Path]) -> Conversion:
                 if side == "edited" or (side == "reference" and first):
                     claim_id = twin if side == "edited" else reference
                     scores.append({"claim_id": claim_id, "evaluator": metric, "score": score})
-    claims = validate_claims(pd.DataFrame(list(rows.values())), source="bump")
-    notes = [f"{count(n_pairs, 'pair')}: {count(len(claims), 'claim')}"]
+    notes = [f"{format_count(n_pairs, 'pair')}: {format_count(len(rows), 'claim')}"]
     table = pd.DataFrame(scores, columns=["claim_id", "evaluator", "score"]).dropna()
     inside = table.groupby("evaluator")["score"].transform(lambda values: values.between(0, 1).all()).astype(bool)
     if left := table.loc[~inside, "evaluator"].unique().tolist():
         notes.append(f"left out, being on other scales than [0, 1]: {', '.join(left)}")
-    verdicts = validate_verdicts(table[inside], claims=claims, source="bump") if inside.any() else None
-    return Conversion(claims, verdicts, notes)
+    return Conversion.from_rows(list(rows.values()), list_plain_rows(table[inside]), source="bump", notes=notes)

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from pydantic import Field
-
-from factaudit.datasets.logs import Places, Said, Sample, flat, make, one_source
-from factaudit.datasets.sources import Conversion, Row, read_json
-
-_PLACES = Places(
-    claim=("actualOutput",),
-    doc=("retrievalContext", "context"),
-    label=("additionalMetadata.label", "additionalMetadata.human", "metadata.label", "metadata.human"),
+from factaudit.datasets.framework_logs import (
+    FrameworkLog,
+    FrameworkLogMetric,
+    FrameworkLogSample,
+    flatten_framework_log_fields,
+    make_framework_log_converter,
 )
+from factaudit.datasets.source_files import DatasetSourceRow, read_dataset_source_items
 
 
-class _Metric(Row):
+class _DeepEvalMetric(DatasetSourceRow):
     name: str
     score: float | None = None
     success: bool | None = None
@@ -26,40 +22,34 @@ class _Metric(Row):
     error: str | None = None
 
 
-class _Case(Row, extra="allow"):
+class _DeepEvalCase(DatasetSourceRow, extra="allow"):
     name: str
-    metricsData: list[_Metric] | None = None
+    metricsData: list[_DeepEvalMetric] | None = None
 
 
-class _Run(Row):
-    testCases: list[_Case] = Field(min_length=1)
-
-
-def convert(
-    sources: Sequence[Path],
-    *,
-    claim: str | None = None,
-    doc: str | None = None,
-    label: str | None = None,
-    system: str | None = None,
-    dataset: str | None = None,
-    metrics: Sequence[str] | str | None = None,
-) -> Conversion:
+@make_framework_log_converter(
+    "*.json",
+    claim=("actualOutput",),
+    doc=("retrievalContext", "context"),
+    label=("additionalMetadata.label", "additionalMetadata.human", "metadata.label", "metadata.human"),
+)
+def convert_deepeval_log(path: Path) -> FrameworkLog:
     """A test case is a claim (its actual output, against its retrieval context), a metric an evaluator.
 
     A metric's score becomes the score; whether the case passed by the metric's own threshold is the prediction.
     """
-    path = one_source(sources, "*.json")
-    run: _Run = read_json(path, _Run)
     samples = [
-        Sample(case.name, flat(case.model_extra or {}), {one.name: _said(one) for one in case.metricsData or ()})
-        for case in run.testCases
+        FrameworkLogSample(
+            case.name,
+            flatten_framework_log_fields(case.model_extra or {}),
+            {one.name: _parse_deepeval_metric(one) for one in case.metricsData or ()},
+        )
+        for case in read_dataset_source_items(path, _DeepEvalCase, "testCases").values()
     ]
-    own: dict[str, Any] = {"claim": claim, "doc": doc, "label": label, "system": system}
-    return make(samples, _PLACES, own | {"dataset": dataset, "metrics": metrics}, source=str(path), dataset=path.stem)
+    return FrameworkLog(path.stem, samples)
 
 
-def _said(metric: _Metric) -> Said:
+def _parse_deepeval_metric(metric: _DeepEvalMetric) -> FrameworkLogMetric:
     if metric.error is not None:
-        return Said(None, metric.error, "error")
-    return Said(metric.score, metric.reason, prediction=metric.success)
+        return FrameworkLogMetric(None, metric.error, "error")
+    return FrameworkLogMetric(metric.score, metric.reason, prediction=metric.success)

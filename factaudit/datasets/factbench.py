@@ -12,14 +12,21 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.datasets.sources import Conversion, Paths, Row, expand, read_rows
+from factaudit.datasets.source_files import (
+    Conversion,
+    DatasetSourceRow,
+    PathsOption,
+    expand_dataset_source_folders,
+    read_dataset_source_rows,
+)
 from factaudit.errors import InputError, Problem
-from factaudit.intake.words import polarity
-from factaudit.tables import read_table, validate_claims, validate_verdicts
-from factaudit.text.printable import count
+from factaudit.intake.vocabulary import parse_label_word
+from factaudit.tables import read_table
+from factaudit.tables.unreadable_rows import leave_out_unreadable_row
+from factaudit.text.display_text import format_count
 
 
-class Response(Row):
+class FactBenchResponse(DatasetSourceRow):
     source: str
     prompt: str | None = None
     response: str | None = None
@@ -28,11 +35,12 @@ class Response(Row):
     response_label: bool | None = None
 
 
-def convert(sources: Sequence[Path], *, predictions: Paths = ()) -> Conversion:
+def convert_factbench(sources: Sequence[Path], *, predictions: PathsOption = ()) -> Conversion:
     """A claim of a response is a claim; a response without claims is one itself, where it is labelled. No documents."""
     rows: list[dict[str, Any]] = []
-    for path in expand(sources, "*actbench*.jsonl"):
-        for at, one in enumerate(read_rows(path, Response)):
+    for path in expand_dataset_source_folders(sources, "*actbench*.jsonl"):
+        for one in read_dataset_source_rows(path, FactBenchResponse):
+            at = one.position - 1
             shared = {"dataset": f"FactBench-{one.source}", "question": one.prompt, "doc": None}
             shared |= {"response_id": f"factbench:{at}", "doc_id": f"factbench:{at}"}
             labels: Sequence[bool | None] = one.claim_labels or []
@@ -41,34 +49,41 @@ def convert(sources: Sequence[Path], *, predictions: Paths = ()) -> Conversion:
                 texts, labels = [one.response], [one.response_label]
             if len(labels) != len(texts):
                 message = f"expected a label for each of {len(texts)} claims, found {len(labels)}"
-                raise InputError(str(path), [Problem(message, at + 1, "claim_labels", "line")])
+                leave_out_unreadable_row(path, Problem(message, one.position, "claim_labels", "line"))
+                continue
             for place, (text, label) in enumerate(zip(texts, labels, strict=True)):
                 claim = {"claim_id": f"factbench:{at}:{place}", "claim": text}
                 rows.append({**shared, **claim, "label": None if label is None else int(label)})
-    claims = validate_claims(pd.DataFrame(rows), source="factbench")
-    notes = [f"{count(len(claims), 'claim')} of {count(claims['dataset'].nunique(), 'source')}, no documents"]
-    verdicts = [row for path in expand(predictions, "*.jsonl") for row in _predicted(path, claims, notes)]
-    table = validate_verdicts(pd.DataFrame(verdicts), claims=claims, source="factbench") if verdicts else None
-    return Conversion(claims, table, notes)
+    n_sources = len({row["dataset"] for row in rows})
+    notes = [f"{format_count(len(rows), 'claim')} of {format_count(n_sources, 'source')}, no documents"]
+    verdicts = [
+        verdict
+        for path in expand_dataset_source_folders(predictions, "*.jsonl")
+        for verdict in _read_factbench_verdicts(path, rows, notes)
+    ]
+    return Conversion.from_rows(rows, verdicts, source="factbench", notes=notes)
 
 
-def _predicted(path: Path, claims: pd.DataFrame, notes: list[str]) -> list[dict[str, Any]]:
-    """A verdict for each claim of that text; a text that stands for several claims is each time the next of them."""
+def _read_factbench_verdicts(
+    path: Path, claim_rows: Sequence[dict[str, Any]], notes: list[str]
+) -> list[dict[str, Any]]:
+    """A verdict for each claim of that text; where several claims have it, each row is of the next of them."""
     table = read_table(path)
     column = next((c for c in table.columns if c.endswith("_output") or c in ("label", "factuality")), None)
     if "claim" not in table or column is None:
         raise InputError(str(path), [Problem("expected a claim and one of *_output, label or factuality")])
-    places: dict[str, list[str]] = {}
-    for claim_id, text in zip(claims["claim_id"], claims["claim"], strict=True):
-        places.setdefault(text, []).append(claim_id)
+    claim_ids: dict[str, list[str]] = {}
+    for claim in claim_rows:
+        claim_ids.setdefault(claim["claim"], []).append(claim["claim_id"])
     rows, unknown = [], 0
     for text, said in zip(table["claim"], table[column], strict=True):
-        if not places.get(text):
+        if not claim_ids.get(text):
             unknown += 1
             continue
-        meaning = polarity(said)
-        row = {"claim_id": places[text].pop(0), "evaluator": path.stem, "prediction": meaning, "raw": str(said)}
+        meaning = parse_label_word(said)
+        raw = None if pd.isna(said) else str(said)
+        row = {"claim_id": claim_ids[text].pop(0), "evaluator": path.stem, "prediction": meaning, "raw": raw}
         rows.append(row | {"status": "ok" if meaning is not None else "unparsed"})
     if unknown:
-        notes.append(f"{path.name}: {count(unknown, 'claim')} that the file of claims has not")
+        notes.append(f"{path.name}: {format_count(unknown, 'claim')} left out: not in the file of claims")
     return rows

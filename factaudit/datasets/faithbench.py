@@ -13,17 +13,22 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import Field
 
-from factaudit.datasets.annotated import annotated
-from factaudit.datasets.sources import Conversion, Row, expand, read_json
+from factaudit.datasets.annotated_claims import convert_annotated_claims
+from factaudit.datasets.source_files import (
+    Conversion,
+    DatasetSourceRow,
+    expand_dataset_source_folders,
+    read_dataset_source_items,
+)
 from factaudit.tables import validate_verdicts
 
 #: From the best to the worst; a summary on which an annotator marked nothing is consistent to that annotator.
 GRADES = ("Consistent", "Benign", "Questionable", "Unwanted")
 #: Of the metadata, what is no detector.
-_NO_DETECTOR = ("summarizer", "raw_sample_id")
+_OTHER_METADATA = ("summarizer", "raw_sample_id")
 
 
-class Span(Row):
+class FaithBenchSpan(DatasetSourceRow):
     annotator_name: str
     label: list[str] = Field(min_length=1)
     note: str | None = None
@@ -31,19 +36,15 @@ class Span(Row):
     summary_end: int | None = None
 
 
-class Sample(Row):
+class FaithBenchSample(DatasetSourceRow):
     sample_id: str
     source: str
     summary: str
-    annotations: list[Span]
+    annotations: list[FaithBenchSpan]
     metadata: dict[str, Any]
 
 
-class Batch(Row):
-    samples: list[Sample] = Field(min_length=1)
-
-
-def convert(
+def convert_faithbench(
     sources: Sequence[Path],
     *,
     rule: str = "any_unattributable",
@@ -61,9 +62,8 @@ def convert(
     annotations: list[dict[str, Any]] = []
     verdicts: list[dict[str, Any]] = []
     documents: dict[str, str] = {}
-    for path in expand(sources, "batch_*.json"):
-        batch: Batch = read_json(path, Batch)
-        samples = batch.samples
+    for path in expand_dataset_source_folders(sources, "batch_*.json"):
+        samples = list(read_dataset_source_items(path, FaithBenchSample, "samples").values())
         readers = list(dict.fromkeys(span.annotator_name for sample in samples for span in sample.annotations))
         for sample in samples:
             claim_id = f"faithbench:{path.stem}:{sample.sample_id}"
@@ -80,17 +80,19 @@ def convert(
                     "doc": sample.source,
                 }
             )
-            annotations += _judged(claim_id, sample, readers)
-            verdicts += _detected(claim_id, sample)
+            annotations += _list_faithbench_annotations(claim_id, sample, readers)
+            verdicts += _list_faithbench_verdicts(claim_id, sample)
     table = validate_verdicts(pd.DataFrame(verdicts), source="faithbench") if verdicts else None
-    return annotated(claims, annotations, rule=rule, grades=grades, source="faithbench", verdicts=table)
+    return convert_annotated_claims(claims, annotations, rule=rule, grades=grades, source="faithbench", verdicts=table)
 
 
-def _judged(claim_id: str, sample: Sample, readers: Sequence[str]) -> list[dict[str, Any]]:
+def _list_faithbench_annotations(
+    claim_id: str, sample: FaithBenchSample, annotators: Sequence[str]
+) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for reader in readers:
+    for reader in annotators:
         spans = [span for span in sample.annotations if span.annotator_name == reader]
-        worst = max((_grade(span) for span in spans), key=GRADES.index, default="Consistent")
+        worst = max((_find_worst_grade(span) for span in spans), key=GRADES.index, default="Consistent")
         said = {"claim_id": claim_id, "annotator": reader, "grade": worst}
         rows += [
             {**said, "start": span.summary_start, "end": span.summary_end, "note": span.note} for span in spans
@@ -98,15 +100,15 @@ def _judged(claim_id: str, sample: Sample, readers: Sequence[str]) -> list[dict[
     return rows
 
 
-def _grade(span: Span) -> str:
+def _find_worst_grade(span: FaithBenchSpan) -> str:
     """The worst of a span's labels; ``Unwanted.Intrinsic`` is a kind of Unwanted."""
     known = [label.split(".")[0] for label in span.label]
     return max((label for label in known if label in GRADES), key=GRADES.index, default="Questionable")
 
 
-def _detected(claim_id: str, sample: Sample) -> list[dict[str, Any]]:
+def _list_faithbench_verdicts(claim_id: str, sample: FaithBenchSample) -> list[dict[str, Any]]:
     return [
         {"claim_id": claim_id, "evaluator": name, "score": float(score)}
         for name, score in sample.metadata.items()
-        if name not in _NO_DETECTOR and isinstance(score, int | float) and 0 <= score <= 1
+        if name not in _OTHER_METADATA and isinstance(score, int | float) and 0 <= score <= 1
     ]

@@ -8,16 +8,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import pandas as pd
 from pydantic import Field
 
-from factaudit.datasets.sources import Conversion, Row, expand, read_rows
-from factaudit.errors import InputError, Problem
-from factaudit.tables import validate_claims
-from factaudit.text.printable import count
+from factaudit.datasets.source_files import (
+    Conversion,
+    DatasetSourceRow,
+    expand_dataset_source_folders,
+    read_dataset_source_rows,
+)
+from factaudit.errors import Problem
+from factaudit.tables.unreadable_rows import leave_out_unreadable_row
+from factaudit.text.display_text import format_count
 
 
-class Answer(Row):
+class FelmAnswer(DatasetSourceRow):
     index: str
     prompt: str
     segmented_response: list[str] = Field(min_length=1)
@@ -27,20 +31,21 @@ class Answer(Row):
     ref_contents: str | None = None
 
 
-def convert(sources: Sequence[Path]) -> Conversion:
+def convert_felm(sources: Sequence[Path]) -> Conversion:
     """A segment is a claim, an answer its response; the document is ``ref_contents`` where the file has it.
 
     ``error_type`` (knowledge_error, reasoning_error, ...), ``question`` and ``references`` (addresses) are kept.
     """
     rows, notes = [], []
-    for path in expand(sources, "*.jsonl"):
-        answers = read_rows(path, Answer)
-        for at, one in enumerate(answers):
+    for path in expand_dataset_source_folders(sources, "*.jsonl"):
+        answers = read_dataset_source_rows(path, FelmAnswer)
+        for one in answers:
             if len(one.labels) != len(one.segmented_response):
                 message = (
                     f"expected a label for each of {len(one.segmented_response)} segments, found {len(one.labels)}"
                 )
-                raise InputError(str(path), [Problem(message, at + 1, "labels", "line")])
+                leave_out_unreadable_row(path, Problem(message, one.position, "labels", "line"))
+                continue
             response = f"felm:{path.stem}:{one.index}"
             kinds = one.type or [None] * len(one.labels)
             rows += [
@@ -60,5 +65,5 @@ def convert(sources: Sequence[Path]) -> Conversion:
                 for place, (segment, label) in enumerate(zip(one.segmented_response, one.labels, strict=True))
                 if segment.strip()
             ]
-        notes.append(f"{path.name}: {count(len(answers), 'answer')}")
-    return Conversion(validate_claims(pd.DataFrame(rows), source="felm"), notes=notes)
+        notes.append(f"{path.name}: {format_count(len(answers), 'answer')}")
+    return Conversion.from_rows(rows, source="felm", notes=notes)

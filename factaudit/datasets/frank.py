@@ -11,14 +11,21 @@ from typing import Any
 
 from pydantic import Field
 
-from factaudit.datasets.annotated import annotated
-from factaudit.datasets.sources import Conversion, Row, expand, read_json
+from factaudit.datasets.annotated_claims import convert_annotated_claims
+from factaudit.datasets.source_files import (
+    Conversion,
+    DatasetSourceRow,
+    expand_dataset_source_folders,
+    read_dataset_source_items,
+)
+from factaudit.errors import Problem
+from factaudit.tables.unreadable_rows import leave_out_unreadable_row
 
 #: What an annotator says of a sentence without an error.
 NO_ERROR = "NoE"
 
 
-class Summary(Row):
+class FrankSummary(DatasetSourceRow):
     hash: str
     model_name: str
     article: str | None = None
@@ -27,7 +34,7 @@ class Summary(Row):
     summary_sentences_annotations: list[dict[str, list[str]]]
 
 
-def convert(sources: Sequence[Path], *, rule: str = "majority") -> Conversion:
+def convert_frank(sources: Sequence[Path], *, rule: str = "majority") -> Conversion:
     """A sentence is a claim, a summary its response; an annotator who saw no error finds it attributable.
 
     ``note`` of an annotation has the kinds of error (PredE, EntE, ...), ``error_type`` of a claim the commonest. A
@@ -35,12 +42,16 @@ def convert(sources: Sequence[Path], *, rule: str = "majority") -> Conversion:
     """
     claims: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
-    for path in expand(sources, "human_annotations_sentence*.json"):
-        summaries: list[Summary] = read_json(path, list[Summary])
-        for one in summaries:
+    for path in expand_dataset_source_folders(sources, "human_annotations_sentence*.json"):
+        for one in read_dataset_source_items(path, FrankSummary).values():
+            if len(one.summary_sentences) != len(one.summary_sentences_annotations):
+                expected = f"expected annotations of each of {len(one.summary_sentences)} sentences"
+                message = f"{expected}, found {len(one.summary_sentences_annotations)}"
+                leave_out_unreadable_row(path, Problem(message, one.position, "summary_sentences_annotations", "item"))
+                continue
             dataset = "FRANK-CNN/DM" if len(one.hash) >= 40 else "FRANK-XSum"
             response = f"{one.hash}/{one.model_name}"
-            pairs = zip(one.summary_sentences, one.summary_sentences_annotations, strict=False)
+            pairs = zip(one.summary_sentences, one.summary_sentences_annotations, strict=True)
             for at, (sentence, said) in enumerate(pairs):
                 kinds = [kind for kinds in said.values() for kind in kinds if kind != NO_ERROR]
                 claims.append(
@@ -67,4 +78,4 @@ def convert(sources: Sequence[Path], *, rule: str = "majority") -> Conversion:
                     for annotator, kinds in said.items()
                     if kinds
                 ]
-    return annotated(claims, annotations, rule=rule, grades=None, source="frank")
+    return convert_annotated_claims(claims, annotations, rule=rule, grades=None, source="frank")

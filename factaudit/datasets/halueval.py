@@ -11,16 +11,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-from pydantic import TypeAdapter, ValidationError
-
-from factaudit.datasets.sources import Conversion, Row, expand, problem
+from factaudit.datasets.source_files import (
+    Conversion,
+    DatasetSourceRow,
+    expand_dataset_source_folders,
+    parse_numbered_dataset_source_rows,
+)
 from factaudit.errors import InputError, Problem
-from factaudit.tables import validate_claims
-from factaudit.text.printable import count
+from factaudit.files import check_is_table_file
+from factaudit.tables.unreadable_rows import leave_out_unreadable_row
+from factaudit.text.display_text import format_count
 
 
-class Sample(Row):
+class HaluEvalSample(DatasetSourceRow):
     knowledge: str | None = None
     document: str | None = None
     question: str | None = None
@@ -36,50 +39,42 @@ class Sample(Row):
     hallucination: str | None = None
 
 
-def convert(sources: Sequence[Path]) -> Conversion:
+def convert_halueval(sources: Sequence[Path]) -> Conversion:
     """A right and a hallucinated text are a pair (``pair_of``; audit pairs); a general reply has no document."""
     rows: list[dict[str, Any]] = []
-    for path in expand(sources, "*_data.json"):
+    for path in expand_dataset_source_folders(sources, "*_data.json"):
         dataset = f"HaluEval-{path.stem.removesuffix('_data')}"
-        for at, sample in enumerate(_read(path)):
-            rows += _claims(f"halueval:{path.stem}:{at}", dataset, sample, path, at)
-    claims = validate_claims(pd.DataFrame(rows), source="halueval")
-    pairs = int(claims["pair_of"].notna().sum()) if "pair_of" in claims else 0
-    return Conversion(claims, notes=[f"{count(len(claims), 'claim')}, {count(pairs, 'pair')}"])
+        for sample in _read_halueval_samples(path):
+            rows += _list_halueval_claims(f"halueval:{path.stem}:{sample.position - 1}", dataset, sample, path)
+    n_pairs = sum("pair_of" in row for row in rows)
+    notes = [f"{format_count(len(rows), 'claim')}, {format_count(n_pairs, 'pair')}"]
+    return Conversion.from_rows(rows, source="halueval", notes=notes)
 
 
-def _claims(key: str, dataset: str, sample: Sample, path: Path, at: int) -> Iterator[dict[str, Any]]:
-    shared = {"dataset": dataset, "doc_id": key, "question": sample.question or sample.dialogue_history}
+def _list_halueval_claims(sample_id: str, dataset: str, sample: HaluEvalSample, path: Path) -> Iterator[dict[str, Any]]:
+    shared = {"dataset": dataset, "doc_id": sample_id, "question": sample.question or sample.dialogue_history}
     for kind in ("answer", "response", "summary"):
         right, wrong = getattr(sample, f"right_{kind}"), getattr(sample, f"hallucinated_{kind}")
         if right and wrong:
             doc = sample.knowledge or sample.document
-            yield {**shared, "claim_id": f"{key}:right", "claim": right, "doc": doc, "label": 1}
-            yield {
-                **shared,
-                "claim_id": f"{key}:wrong",
-                "claim": wrong,
-                "doc": doc,
-                "label": 0,
-                "pair_of": f"{key}:right",
-            }
+            yield {**shared, "claim_id": f"{sample_id}:right", "claim": right, "doc": doc, "label": 1}
+            twin = {"claim_id": f"{sample_id}:wrong", "claim": wrong, "doc": doc, "label": 0}
+            yield {**shared, **twin, "pair_of": f"{sample_id}:right"}
             return
     said = (sample.hallucination or "").strip().lower()
     if sample.chatgpt_response is None or said not in ("yes", "no"):
         message = "expected right_answer and hallucinated_answer (or response, summary), or a reply with hallucination"
-        raise InputError(str(path), [Problem(message, at + 1, unit="line")])
+        leave_out_unreadable_row(path, Problem(message, sample.position, unit="line"))
+        return
     shared |= {"question": sample.user_query, "system": "ChatGPT"}
-    yield {**shared, "claim_id": key, "claim": sample.chatgpt_response, "doc": None, "label": int(said == "no")}
+    yield {**shared, "claim_id": sample_id, "claim": sample.chatgpt_response, "doc": None, "label": int(said == "no")}
 
 
-def _read(path: Path) -> list[Sample]:
-    if not path.is_file():
-        raise InputError(str(path), [Problem("no such file")])
+def _read_halueval_samples(path: Path) -> list[HaluEvalSample]:
+    check_is_table_file(path)
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-        return TypeAdapter(list[Sample]).validate_python([json.loads(line) for line in lines if line.strip()])
-    except ValidationError as error:
-        problems = [problem(one, "line") for one in error.errors(include_url=False)]
-        raise InputError(str(path), problems) from None
+        numbered = [(number, json.loads(line)) for number, line in enumerate(lines, start=1) if line.strip()]
     except (OSError, ValueError) as error:
         raise InputError(str(path), [Problem(f"expected a JSON object on each line ({error})")]) from None
+    return parse_numbered_dataset_source_rows(numbered, path, HaluEvalSample, "line")

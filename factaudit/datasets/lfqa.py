@@ -12,12 +12,19 @@ from typing import Literal
 import pandas as pd
 from pydantic import Field
 
-from factaudit.datasets import registry
-from factaudit.datasets.sources import Conversion, Row, expand, read_json
+from factaudit.datasets.aggrefact_subsets import find_dataset_task
+from factaudit.datasets.source_files import (
+    Conversion,
+    DatasetSourceRow,
+    expand_dataset_source_folders,
+    read_dataset_source_items,
+    read_dataset_source_json,
+)
 from factaudit.errors import InputError, Problem
 from factaudit.tables import validate_claims
 from factaudit.tables.annotations import validate_annotations
-from factaudit.text.printable import count
+from factaudit.tables.unreadable_rows import leave_out_unreadable_row
+from factaudit.text.display_text import format_count
 
 #: The evidence that the annotators saw, by system. Answers written without documents were judged against WebGPT's
 #: (Chen et al. 2023, Table 2).
@@ -30,31 +37,31 @@ EVIDENCE = {
     "alpaca_wdoc": "webgpt",
 }
 #: The end-of-text mark that Alpaca's answers carry.
-_END = "</s>"
+_END_OF_TEXT = "</s>"
 
 
-class Sentence(Row):
+class LfqaSentence(DatasetSourceRow):
     answer: str
     labels: list[Literal["supported", "partially", "not_supported"]] = Field(min_length=1)
 
 
-class Answer(Row):
+class LfqaAnswer(DatasetSourceRow):
     question_id: str
     question: str | None = None
-    annotations: list[Sentence]
+    annotations: list[LfqaSentence]
 
 
-class Passage(Row):
+class EvidencePassage(DatasetSourceRow):
     title: str | None = None
     text: str
 
 
-class Evidence(Row):
+class LfqaEvidence(DatasetSourceRow):
     question_id: str
-    docs: list[Passage]
+    docs: list[EvidencePassage]
 
 
-def convert(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
+def convert_lfqa(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
     """Answer sentences as claims; 1 where most annotators say "supported" (so three different labels are 0).
 
     A response is one system's answer to one question; its document, the evidence set that the annotators saw. The
@@ -66,7 +73,13 @@ def convert(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
     notes: list[str] = []
     split_votes = blank = marked = 0
     evidence: dict[Path, dict[str, str]] = {}
-    for path in expand(sources, "annotations-*.json"):
+    # What is published in the format is answers and evidence; the evidence is read where an answer asks for it.
+    answer_paths = [
+        path for path in expand_dataset_source_folders(sources, "annotations-*.json") if not path.match("docs-*.json")
+    ]
+    if not answer_paths:
+        raise InputError(", ".join(map(str, sources)), [Problem("expected answers (annotations-SYSTEM.json)")])
+    for path in answer_paths:
         system = path.stem.removeprefix("annotations-")
         folder = docs or path.parent.parent / "docs"
         name = EVIDENCE.get(system)
@@ -77,17 +90,17 @@ def convert(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
             name = None
             notes.append(f"{system}: documents are null, since there is no folder {folder} (option docs)")
         elif file not in evidence:
-            entries: list[Evidence] = read_json(file, list[Evidence])
-            evidence[file] = {entry.question_id: _text(entry) for entry in entries}
-        answers: list[Answer] = read_json(path, list[Answer])
+            entries: list[LfqaEvidence] = read_dataset_source_json(file, list[LfqaEvidence])
+            evidence[file] = {entry.question_id: _join_lfqa_evidence(entry) for entry in entries}
+        answers = list(read_dataset_source_items(path, LfqaAnswer).values())
         if name is not None:
-            _check(answers, evidence[file], path, file)
+            answers = [one for one in answers if _has_lfqa_evidence(one, evidence[file], path, file)]
         before = len(rows)
         for answer in answers:
             for sentence in answer.annotations:
                 text = sentence.answer.strip()
-                marked += text.endswith(_END)
-                text = text.removesuffix(_END).strip()
+                marked += text.endswith(_END_OF_TEXT)
+                text = text.removesuffix(_END_OF_TEXT).strip()
                 if not text:
                     blank += 1
                     continue
@@ -97,7 +110,7 @@ def convert(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
                 rows.append(
                     {
                         "dataset": "LFQA",
-                        "task": registry.task("LFQA"),
+                        "task": find_dataset_task("LFQA"),
                         "system": system,
                         "response_id": f"{system}/{answer.question_id}",
                         "doc_id": None if name is None else f"{name}/{answer.question_id}",
@@ -107,16 +120,18 @@ def convert(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
                         "question": answer.question,
                     }
                 )
-        notes.append(f"{path.name}: {count(len(rows) - before, 'claim')} in {count(len(answers), 'response')}")
+        notes.append(
+            f"{path.name}: {format_count(len(rows) - before, 'claim')} in {format_count(len(answers), 'response')}"
+        )
     if split_votes:
         notes.append(
-            f"{count(split_votes, 'claim')} on which three annotators gave three labels: 0, since no majority says "
-            "supported (the authors leave them out)"
+            f"{format_count(split_votes, 'claim')} on which three annotators gave three labels: 0, since no majority "
+            "says supported (the authors leave them out)"
         )
     if marked:
-        notes.append(f"{count(marked, 'claim')} had an end-of-text mark ({_END}), which was removed")
+        notes.append(f"{format_count(marked, 'claim')} had an end-of-text mark ({_END_OF_TEXT}), which was removed")
     if blank:
-        notes.append(f"{count(blank, 'sentence')} left out: no text")
+        notes.append(f"{format_count(blank, 'sentence')} left out: no text")
     claims = validate_claims(pd.DataFrame(rows), source="lfqa")
     # The files have three labels a sentence, not whose they are.
     said = [
@@ -127,11 +142,11 @@ def convert(sources: Sequence[Path], *, docs: Path | None = None) -> Conversion:
     return Conversion(claims, notes=notes, annotations=validate_annotations(pd.DataFrame(said), source="lfqa"))
 
 
-def _text(entry: Evidence) -> str:
+def _join_lfqa_evidence(evidence: LfqaEvidence) -> str:
     """The passages in order, a page's title once above them."""
     parts: list[str] = []
     title = None
-    for passage in entry.docs:
+    for passage in evidence.docs:
         if passage.title and passage.title != title:
             title = passage.title
             parts.append(title)
@@ -139,11 +154,9 @@ def _text(entry: Evidence) -> str:
     return "\n\n".join(parts)
 
 
-def _check(answers: list[Answer], evidence: dict[str, str], path: Path, file: Path) -> None:
-    problems = [
-        Problem(f"expected a question of {file.name}, found {answer.question_id!r}", row, "question_id", "item")
-        for row, answer in enumerate(answers, start=1)
-        if answer.question_id not in evidence
-    ]
-    if problems:
-        raise InputError(str(path), problems)
+def _has_lfqa_evidence(answer: LfqaAnswer, evidence: dict[str, str], answers_path: Path, evidence_path: Path) -> bool:
+    if answer.question_id in evidence:
+        return True
+    message = f"expected a question of {evidence_path.name}, found {answer.question_id!r}"
+    leave_out_unreadable_row(answers_path, Problem(message, answer.position, "question_id", "item"))
+    return False

@@ -15,50 +15,49 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from pydantic import BaseModel
 
-from factaudit.datasets.sources import Conversion, expand, read_json
+from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders, read_dataset_source_json
 from factaudit.errors import InputError, Problem
-from factaudit.signature import digest
-from factaudit.tables import validate_claims, validate_verdicts
-from factaudit.text.printable import count
+from factaudit.signature import hash_texts
+from factaudit.tables.unreadable_rows import leave_out_unreadable_file
+from factaudit.text.display_text import format_count
 
 DATASET = "AmbigBio"
 #: Who decided: ChatGPT with retrieved passages (MF §5.1).
 EVALUATOR = "retrieval+ChatGPT"
 #: Stands for a page whose title a file does not tell.
-NOT_TOLD = "(a page that is not told)"
+UNKNOWN_PAGE = "(a page that is not told)"
 #: A file's totals are the means of its decisions to this difference.
-_EXACT = 1e-6
+_MEAN_TOLERANCE = 1e-6
 
 Row = dict[str, Any]
 
 
-class _Decision(BaseModel):
+class _MergingFactsDecision(BaseModel):
     atom: str
     is_supported: bool
     supporting_topic: str | list[str] | None = None
 
     @property
-    def page(self) -> str | None:
+    def supporting_page(self) -> str | None:
         """The supporting page. A file holds the first letter of a title in a list: it tells pages apart, no more."""
         if isinstance(self.supporting_topic, list):
             return f"{self.supporting_topic[0]}… (the rest is not told)" if self.supporting_topic else None
         return self.supporting_topic
 
 
-class _File(BaseModel):
+class _MergingFactsFile(BaseModel):
     init_score: float
     init_global_score: float
     num_supporting_topics: float
     num_groups: float
     respond_ratio: float
-    decisions: list[list[_Decision] | None]
-    global_decisions: list[list[_Decision] | None]
+    decisions: list[list[_MergingFactsDecision] | None]
+    global_decisions: list[list[_MergingFactsDecision] | None]
 
 
-def convert(sources: Sequence[Path]) -> Conversion:
+def convert_merging_facts(sources: Sequence[Path]) -> Conversion:
     """Claims with a row per fact and page that was decided on, for the audits `dfactscore` (with ``link: given``).
 
     ``group``: facts that come one after the other and are supported by one page. That is the least number of groups: a
@@ -67,49 +66,60 @@ def convert(sources: Sequence[Path]) -> Conversion:
     page that supports the fact, as MF attributes it. A page without a row was not decided on, or the file does not
     tell.
 
-    Raises `InputError` where a file is of another form, or two files would be one system.
+    A file of another form is left out (`leave_out_unreadable_file`). Raises `InputError` where no other is left, or
+    two files would be one system.
     """
-    paths = list(expand(sources, "*_factscore_output.json"))
+    paths = list(expand_dataset_source_folders(sources, "*_factscore_output.json"))
     claims: list[Row] = []
     verdicts: list[Row] = []
     notes: list[str] = []
-    for path, system in zip(paths, systems_of(paths), strict=True):
-        content: _File = read_json(path, _File)
-        if len(content.decisions) != len(content.global_decisions):
-            counts = f"{len(content.decisions)} decisions, {len(content.global_decisions)} global_decisions"
-            raise InputError(str(path), [Problem(f"expected as many of both, a list per response; found {counts}")])
-        before = len(claims)
+    failed: list[InputError] = []
+    for path, system in zip(paths, name_merging_facts_systems(paths), strict=True):
+        try:
+            content = _read_merging_facts_file(path)
+        except InputError as error:
+            leave_out_unreadable_file(path, error)
+            failed.append(error)
+            continue
         for number, (facts, grouped) in enumerate(zip(content.decisions, content.global_decisions, strict=True)):
             shared = {
                 "dataset": DATASET,
                 "system": system,
-                "response_id": f"{digest(system, length=6)}-{number:03d}",
+                "response_id": f"{hash_texts(system, length=6)}-{number:03d}",
                 "mean_biographies": content.num_groups,
             }
-            for cell in _cells(facts, grouped or []):
+            for cell in _list_known_fact_entity_cells(facts, grouped or []):
                 identity = f"{shared['response_id']}.{cell['number']}"
                 claims.append(shared | {"fact_id": identity, "claim_id": f"{identity}.{cell['cell']}"} | cell["claim"])
-                verdicts.append({"claim_id": claims[-1]["claim_id"], "prediction": cell["prediction"]})
+                claim_id, prediction = claims[-1]["claim_id"], cell["prediction"]
+                verdicts.append({"claim_id": claim_id, "evaluator": EVALUATOR, "prediction": prediction})
             if not facts:
                 lone = {"claim_id": shared["response_id"], "abstained": int(facts is None), "claim": None}
                 claims.append(shared | lone)
-        notes.append(f"{path.name}: {system}, {count(len(content.decisions), 'response')}, {_told(content)}")
-        notes += [f"{path.name}: {text}" for text in _differences(content)]
-        if len(claims) - before == len(content.decisions) and not any(content.decisions):
-            raise InputError(str(path), [Problem("no response has a fact")])
-    verdict_table = pd.DataFrame(verdicts).assign(evaluator=EVALUATOR)
-    source = "merging-facts"
-    return Conversion(
-        validate_claims(pd.DataFrame(claims), source=source), validate_verdicts(verdict_table, source=source), notes
-    )
+        n_responses = format_count(len(content.decisions), "response")
+        notes.append(f"{path.name}: {system}, {n_responses}, {_describe_lost_facts(content)}")
+        notes += [f"{path.name}: {text}" for text in _describe_merging_facts_totals(content)]
+    if failed and not verdicts:
+        raise failed[0]
+    return Conversion.from_rows(claims, verdicts, source="merging-facts", notes=notes)
 
 
-def system_of(path: str | Path) -> str:
+def _read_merging_facts_file(path: Path) -> _MergingFactsFile:
+    content: _MergingFactsFile = read_dataset_source_json(path, _MergingFactsFile)
+    if len(content.decisions) != len(content.global_decisions):
+        counts = f"{len(content.decisions)} decisions, {len(content.global_decisions)} global_decisions"
+        raise InputError(str(path), [Problem(f"expected as many of both, a list per response; found {counts}")])
+    if not any(content.decisions) and not any(content.global_decisions):
+        raise InputError(str(path), [Problem("no response has a fact")])
+    return content
+
+
+def parse_merging_facts_system(path: str | Path) -> str:
     """The system that a file's name says, in our words.
 
-    >>> system_of("bioqa-Llama-2-13b-chat-hf-gtr-no-ambig-shot2-ndoc5-42_factscore_output.json")
+    >>> parse_merging_facts_system("bioqa-Llama-2-13b-chat-hf-gtr-no-ambig-shot2-ndoc5-42_factscore_output.json")
     'Llama-2-13b-chat, no ambiguity'
-    >>> system_of("bioqa-gpt-3.5-turbo-0301-gtr-shot2-ndoc5-42_chatgpt_factscore_output.json")
+    >>> parse_merging_facts_system("bioqa-gpt-3.5-turbo-0301-gtr-shot2-ndoc5-42_chatgpt_factscore_output.json")
     'gpt-3.5-turbo-0301 (facts by ChatGPT)'
     """
     name = Path(path).name
@@ -120,9 +130,9 @@ def system_of(path: str | Path) -> str:
     return found[1] + variant + (" (facts by ChatGPT)" if "_chatgpt_" in name else "")
 
 
-def systems_of(paths: Sequence[Path]) -> list[str]:
+def name_merging_facts_systems(paths: Sequence[Path]) -> list[str]:
     """A name for each file; where two would have one, the file name is added to that which is not ``bioqa-…``."""
-    names = [system_of(path) for path in paths]
+    names = [parse_merging_facts_system(path) for path in paths]
     shared = Counter(names)
     names = [
         f"{name} ({path.name})" if shared[name] > 1 and not path.name.startswith("bioqa-") else name
@@ -135,35 +145,43 @@ def systems_of(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def _cells(facts: Sequence[_Decision] | None, grouped: Sequence[_Decision]) -> Iterator[Row]:
+def _list_known_fact_entity_cells(
+    facts: Sequence[_MergingFactsDecision] | None, grouped_facts: Sequence[_MergingFactsDecision]
+) -> Iterator[Row]:
     """The cells of one response's matrix that are known: number of the fact, of the cell, its claim and prediction.
 
     Facts of the two lists are matched by text, in order.
     """
-    numbers, linked = _groups(facts or [], grouped)
+    numbers, linked = _find_group_and_page_of_facts(facts or [], grouped_facts)
     waiting: dict[str, list[int]] = {}
-    for at, one in enumerate(grouped):
+    for at, one in enumerate(grouped_facts):
         waiting.setdefault(one.atom, []).append(at)
-    pairs: list[tuple[_Decision | None, int | None]] = [
+    pairs: list[tuple[_MergingFactsDecision | None, int | None]] = [
         (fact, waiting[fact.atom].pop(0) if waiting.get(fact.atom) else None) for fact in facts or []
     ]
     pairs += [(None, at) for rest in waiting.values() for at in rest]
-    pages = {one.page for one in [*(facts or []), *grouped]} - {None} or {NOT_TOLD}
+    pages = {one.supporting_page for one in [*(facts or []), *grouped_facts]} - {None} or {UNKNOWN_PAGE}
     for number, (fact, place) in enumerate(pairs):
         verdicts: dict[str, int] = {}
         if fact is not None:
             # What no page supports, no page that is told does.
-            verdicts = {fact.page or NOT_TOLD: 1} if fact.is_supported else dict.fromkeys(sorted(map(str, pages)), 0)
-        claim: Row = {"about": None if fact is None else fact.page, "invented": int(fact is None)}
+            verdicts = (
+                {fact.supporting_page or UNKNOWN_PAGE: 1}
+                if fact.is_supported
+                else dict.fromkeys(sorted(map(str, pages)), 0)
+            )
+        claim: Row = {"about": None if fact is None else fact.supporting_page, "invented": int(fact is None)}
         if place is not None:
             claim |= {"group": str(numbers[place] + 1), "given_entity": linked[numbers[place]]}
-            verdicts[linked[numbers[place]]] = int(grouped[place].is_supported)
-        claim["claim"] = fact.atom if fact is not None else grouped[place or 0].atom
+            verdicts[linked[numbers[place]]] = int(grouped_facts[place].is_supported)
+        claim["claim"] = fact.atom if fact is not None else grouped_facts[place or 0].atom
         for cell, (page, prediction) in enumerate(verdicts.items()):
             yield {"number": number, "cell": cell, "claim": claim | {"entity": page}, "prediction": prediction}
 
 
-def _groups(facts: Sequence[_Decision], grouped: Sequence[_Decision]) -> tuple[list[int], list[str]]:
+def _find_group_and_page_of_facts(
+    facts: Sequence[_MergingFactsDecision], grouped_facts: Sequence[_MergingFactsDecision]
+) -> tuple[list[int], list[str]]:
     """The group of each fact of the second list, and each group's page.
 
     Groups come one after the other: the page changes only where a new one begins. A fact that is not supported is in
@@ -171,41 +189,41 @@ def _groups(facts: Sequence[_Decision], grouped: Sequence[_Decision]) -> tuple[l
     """
     owners: dict[str, list[str | None]] = {}
     for fact in facts:
-        owners.setdefault(fact.atom, []).append(fact.page)
+        owners.setdefault(fact.atom, []).append(fact.supporting_page)
     linked: list[str] = []
     numbers: list[int] = []
-    for one in grouped:
+    for one in grouped_facts:
         about = owners[one.atom].pop(0) if owners.get(one.atom) else None
-        if one.page is not None and (not linked or linked[-1] != one.page):
-            linked.append(one.page)
-        behind = one.page is None and bool(linked) and about == linked[-1]
+        if one.supporting_page is not None and (not linked or linked[-1] != one.supporting_page):
+            linked.append(one.supporting_page)
+        behind = one.supporting_page is None and bool(linked) and about == linked[-1]
         numbers.append(max(0, len(linked) - 1) + behind)
     if not linked:
-        linked.append(NOT_TOLD)
+        linked.append(UNKNOWN_PAGE)
     return [min(number, len(linked) - 1) for number in numbers], linked
 
 
-def _told(content: _File) -> str:
+def _describe_lost_facts(content: _MergingFactsFile) -> str:
     first = [one for facts in content.decisions for one in facts or []]
     second = [one for facts in content.global_decisions for one in facts or []]
-    return f"{count(len(first), 'fact')}, {len(first) - len(second):,} of them lost by the grouping"
+    return f"{format_count(len(first), 'fact')}, {len(first) - len(second):,} of them lost by the grouping"
 
 
-def _differences(content: _File) -> Iterator[str]:
+def _describe_merging_facts_totals(content: _MergingFactsFile) -> Iterator[str]:
     """Where a file's own totals are not the means of its decisions."""
     answered = [facts for facts in content.decisions if facts is not None]
     grouped = [facts for facts in content.global_decisions if facts]
     means: dict[str, Sequence[float]] = {
-        "init_score": [_share(facts) for facts in answered if facts],
-        "init_global_score": [_share(facts) for facts in grouped],
-        "num_supporting_topics": [len({one.page for one in facts} - {None}) for facts in answered],
+        "init_score": [_supported_share(facts) for facts in answered if facts],
+        "init_global_score": [_supported_share(facts) for facts in grouped],
+        "num_supporting_topics": [len({one.supporting_page for one in facts} - {None}) for facts in answered],
         "respond_ratio": [facts is not None for facts in content.decisions],
     }
     for name, values in means.items():
         found, told = float(np.mean(values)) if values else np.nan, getattr(content, name)
-        if not abs(found - told) <= _EXACT:
+        if not abs(found - told) <= _MEAN_TOLERANCE:
             yield f"{name} is {told:.6g} in the file, but {found:.6g} by its decisions"
 
 
-def _share(facts: Sequence[_Decision]) -> float:
-    return sum(one.is_supported for one in facts) / len(facts)
+def _supported_share(decisions: Sequence[_MergingFactsDecision]) -> float:
+    return sum(one.is_supported for one in decisions) / len(decisions)

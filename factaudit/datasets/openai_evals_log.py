@@ -8,11 +8,37 @@ from typing import Any
 
 from pydantic import Field
 
-from factaudit.datasets.logs import Places, Said, Sample, flat, make, one_source
-from factaudit.datasets.sources import Conversion, Row, read_rows
+from factaudit.datasets.framework_logs import (
+    FrameworkLog,
+    FrameworkLogMetric,
+    FrameworkLogSample,
+    flatten_framework_log_fields,
+    make_framework_log_converter,
+)
+from factaudit.datasets.source_files import DatasetSourceRow, read_dataset_source_rows
 from factaudit.errors import InputError, Problem
 
-_PLACES = Places(
+_EVENT_TYPES = ("sampling", "metrics", "match", "error")
+
+
+class _EvalSpec(DatasetSourceRow):
+    completion_fns: list[str] = Field(default_factory=list)
+    eval_name: str = ""
+
+
+class _OpenAIEvalEvent(DatasetSourceRow):
+    spec: _EvalSpec | None = None
+    sample_id: str | None = None
+    type: str | None = None
+    data: dict[str, Any] | None = None
+
+
+class _EvalSampleLine(DatasetSourceRow, extra="allow"):
+    """A line of the eval's samples, which the log does not have."""
+
+
+@make_framework_log_converter(
+    "*.jsonl",
     claim=(
         *("sample.claim", "sample.statement", "sample.hypothesis", "sample.sentence", "sample.completion"),
         *("written", "prompt"),
@@ -21,35 +47,7 @@ _PLACES = Places(
     label=("expected", "sample.label", "sample.human", "sample.choice"),
     system=("system",),
 )
-
-
-class _Spec(Row):
-    completion_fns: list[str] = Field(default_factory=list)
-    eval_name: str = ""
-
-
-class _Event(Row):
-    spec: _Spec | None = None
-    sample_id: str | None = None
-    type: str | None = None
-    data: dict[str, Any] | None = None
-
-
-class _Line(Row, extra="allow"):
-    """A line of the eval's samples, which the log does not have."""
-
-
-def convert(
-    sources: Sequence[Path],
-    *,
-    claim: str | None = None,
-    doc: str | None = None,
-    label: str | None = None,
-    system: str | None = None,
-    dataset: str | None = None,
-    metrics: Sequence[str] | str | None = None,
-    samples: Path | None = None,
-) -> Conversion:
+def convert_openai_evals_log(path: Path, *, samples: Path | None = None) -> FrameworkLog:
     """A sample is a claim.
 
     Of a model-graded eval (events ``metrics``) the claim is what the model wrote, and the grader's score (else its
@@ -58,73 +56,84 @@ def convert(
     its verdict, and the ideal answer the label. The log has prompts and replies; the fields of the eval's samples
     (``samples``: its JSONL) are ``sample.NAME``, found by the number that ends a sample's id.
     """
-    path = one_source(sources, "*.jsonl")
-    events = read_rows(path, _Event)
+    events = read_dataset_source_rows(path, _OpenAIEvalEvent)
     spec = next((event.spec for event in events if event.spec is not None), None)
     if spec is None:
         raise InputError(str(path), [Problem("expected a line with the key 'spec', as OpenAI Evals writes it")])
-    rows = [] if samples is None else [one.model_extra or {} for one in read_rows(samples, _Line)]
-    of: dict[str, list[_Event]] = {}
+    rows = (
+        [] if samples is None else [one.model_extra or {} for one in read_dataset_source_rows(samples, _EvalSampleLine)]
+    )
+    events_by_sample: dict[str, list[_OpenAIEvalEvent]] = {}
     for event in events:
         if event.sample_id is not None:
-            of.setdefault(event.sample_id, []).append(event)
+            events_by_sample.setdefault(event.sample_id, []).append(event)
     name, model = spec.eval_name.split(".")[0] or path.stem, (spec.completion_fns or ["model"])[0]
-    made = [_sample(one, said, _row(rows, one, samples), name, model) for one, said in sorted(of.items(), key=_number)]
-    own: dict[str, Any] = {"claim": claim, "doc": doc, "label": label, "system": system}
-    return make(made, _PLACES, own | {"dataset": dataset, "metrics": metrics}, source=str(path), dataset=name)
-
-
-def _number(item: tuple[str, Any]) -> tuple[str, int]:
-    start, _, end = item[0].rpartition(".")
-    return (start, int(end)) if end.isdigit() else (item[0], 0)
-
-
-def _row(rows: Sequence[Mapping[str, Any]], sample_id: str, source: Path | None) -> Mapping[str, Any]:
-    if source is None:
-        return {}
-    at = _number((sample_id, None))[1]
-    if at >= len(rows):
-        raise InputError(
-            str(source), [Problem(f"sample {sample_id!r} of the log is not among its {len(rows):,} lines")]
+    log_samples = [
+        _parse_openai_eval_sample(
+            sample_id, events_by_sample[sample_id], _find_openai_sample_line(rows, sample_id, samples), name, model
         )
-    return rows[at]
+        for sample_id in sorted(events_by_sample, key=_split_sample_number)
+    ]
+    return FrameworkLog(name, log_samples)
 
 
-def _sample(sample_id: str, events: Sequence[_Event], row: Mapping[str, Any], name: str, model: str) -> Sample:
-    of = {kind: [event.data or {} for event in events if event.type == kind] for kind in _KINDS}
-    first = of["sampling"][0] if of["sampling"] else {}
-    fields = {f"sample.{key}": value for key, value in flat(row).items()}
-    fields |= {"prompt": first.get("prompt")} if first else {}
-    said: dict[str, Said] = {}
-    for data in of["metrics"]:
-        if len(of["sampling"]) > 1:  # it wrote something, and something else graded that
-            fields |= {"written": first.get("sampled"), "system": first.get("model") or model}
-        said |= _measured(data, name, _text(of["sampling"][-1].get("sampled")) if of["sampling"] else None)
-    for data in of["match"]:
+def _split_sample_number(sample_id: str) -> tuple[str, int]:
+    start, _, end = sample_id.rpartition(".")
+    return (start, int(end)) if end.isdigit() else (sample_id, 0)
+
+
+def _find_openai_sample_line(
+    sample_lines: Sequence[Mapping[str, Any]], sample_id: str, samples_path: Path | None
+) -> Mapping[str, Any]:
+    if samples_path is None:
+        return {}
+    at = _split_sample_number(sample_id)[1]
+    if at >= len(sample_lines):
+        message = f"sample {sample_id!r} of the log is not among its {len(sample_lines):,} lines"
+        raise InputError(str(samples_path), [Problem(message)])
+    return sample_lines[at]
+
+
+def _parse_openai_eval_sample(
+    sample_id: str, events: Sequence[_OpenAIEvalEvent], sample_line: Mapping[str, Any], eval_name: str, model: str
+) -> FrameworkLogSample:
+    data_of = {kind: [event.data or {} for event in events if event.type == kind] for kind in _EVENT_TYPES}
+    replies = data_of["sampling"]
+    fields = {f"sample.{key}": value for key, value in flatten_framework_log_fields(sample_line).items()}
+    if replies:
+        fields["prompt"] = replies[0].get("prompt")
+    outputs: dict[str, FrameworkLogMetric] = {}
+    for data in data_of["metrics"]:
+        if len(replies) > 1:  # the first reply is the model's, and the last one the grader's
+            fields |= {"written": replies[0].get("sampled"), "system": replies[0].get("model") or model}
+        outputs |= _parse_openai_eval_metrics(
+            data, eval_name, _format_reply_text(replies[-1].get("sampled")) if replies else None
+        )
+    for data in data_of["match"]:
         fields["expected"] = data.get("expected")
-        picked, told = data.get("picked"), _text(data.get("sampled"))
-        said[model] = Said(told if picked is None else picked, told)
-    for data in of["error"]:
-        said = {one: Said(None, str(data.get("message")), "error") for one in [*said] or [name]}
-    return Sample(sample_id, fields, said)
+        picked, reply = data.get("picked"), _format_reply_text(data.get("sampled"))
+        outputs[model] = FrameworkLogMetric(reply if picked is None else picked, reply)
+    for data in data_of["error"]:
+        outputs = dict.fromkeys(outputs or [eval_name], FrameworkLogMetric(None, str(data.get("message")), "error"))
+    return FrameworkLogSample(sample_id, fields, outputs)
 
 
-_KINDS = ("sampling", "metrics", "match", "error")
-
-
-def _measured(data: Mapping[str, Any], name: str, raw: str | None) -> dict[str, Said]:
-    """What the metrics of a sample say: `score` (else `choice`) is the eval's verdict."""
-    score, choice = data.get("score"), data.get("choice")
-    said = {name: Said(choice if score is None else float(score), raw)} if {"score", "choice"} & set(data) else {}
-    others = {key: value for key, value in data.items() if key not in ("score", "choice")}
-    return said | {
-        key: Said(value if isinstance(value, bool) else float(value))
-        for key, value in others.items()
-        if isinstance(value, bool | int | float)
+def _parse_openai_eval_metrics(
+    data: Mapping[str, Any], eval_name: str, reply: str | None
+) -> dict[str, FrameworkLogMetric]:
+    """The outputs of a sample's metrics: ``score`` (else ``choice``) is the eval's verdict."""
+    outputs = {
+        key: FrameworkLogMetric(value if isinstance(value, bool) else float(value))
+        for key, value in data.items()
+        if key not in ("score", "choice") and isinstance(value, bool | int | float)
     }
+    if "score" not in data and "choice" not in data:
+        return outputs
+    score = data.get("score")
+    return {eval_name: FrameworkLogMetric(data.get("choice") if score is None else float(score), reply)} | outputs
 
 
-def _text(value: Any) -> str | None:
-    if isinstance(value, list):
-        value = "\n".join(map(str, value))
-    return None if value is None else str(value)
+def _format_reply_text(reply: Any) -> str | None:
+    if isinstance(reply, list):
+        reply = "\n".join(map(str, reply))
+    return None if reply is None else str(reply)

@@ -2,55 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
 from pathlib import Path
 from typing import Any
 
-from factaudit.datasets.logs import Places, Said, Sample, listed, make, one_source
-from factaudit.datasets.sources import Conversion
-from factaudit.tables import read_table, records
+import pandas as pd
 
-_PLACES = Places(claim=("response", "answer"), doc=("retrieved_contexts", "contexts"), label=("label", "human"))
+from factaudit.datasets.framework_logs import (
+    FrameworkLog,
+    FrameworkLogMetric,
+    FrameworkLogSample,
+    make_framework_log_converter,
+    parse_framework_log_python_cell,
+)
+from factaudit.tables import list_plain_rows, read_table
+
 #: Columns of ragas' samples, which are no metrics.
-_SAMPLE = (
+_SAMPLE_COLUMNS = (
     *("user_input", "question", "retrieved_contexts", "contexts", "reference_contexts", "response", "answer"),
     *("reference", "ground_truth", "rubrics", "retrieved_context_ids", "reference_context_ids", "multi_responses"),
     *("persona_name", "query_style", "query_length"),
 )
+#: Words of columns that count, time or price a row, or say what is right: no metric says that.
+_OTHER_WORDS = re.compile(
+    r"(^|[_ .])(id|index|idx|row|epoch|seed|step|turn|rank|batch|time|timestamp|created|updated|latency|duration"
+    r"|seconds|ms|cost|price|tokens?|length|n|num|count|human|gold|expected|target|annotator|rater)([_ .]|$)|^unnamed"
+)
 
 
-def convert(
-    sources: Sequence[Path],
-    *,
-    claim: str | None = None,
-    doc: str | None = None,
-    label: str | None = None,
-    system: str | None = None,
-    dataset: str | None = None,
-    metrics: Sequence[str] | str | None = None,
-) -> Conversion:
-    """A row is a claim (the response, against the retrieved contexts joined), a column of numbers an evaluator."""
-    path = one_source(sources, "*.csv", "*.jsonl", "*.parquet")
-    own = {"claim": claim, "doc": doc, "label": label, "system": system, "dataset": dataset, "metrics": metrics}
-    used = {*_SAMPLE, *_PLACES.label, *(str(value) for value in own.values() if isinstance(value, str))} - {metrics}
-    samples = []
-    for number, row in enumerate(records(read_table(path))):
-        said = {
-            name: Said(None, None, "error") if value is None else Said(_number(value))
-            for name, value in row.items()
-            if name not in used
-        }
-        samples.append(Sample(str(number), {name: listed(value) for name, value in row.items()}, said))
-    numbers = {name for one in samples for name, said in one.said.items() if isinstance(said.value, float)}
-    samples = [
-        Sample(one.id, one.fields, {name: said for name, said in one.said.items() if name in numbers})
-        for one in samples
+@make_framework_log_converter(
+    "*.csv",
+    "*.jsonl",
+    "*.parquet",
+    claim=("response", "answer"),
+    doc=("retrieved_contexts", "contexts"),
+    label=("label", "human"),
+)
+def convert_ragas_log(path: Path, *, label: str | None = None, system: str | None = None) -> FrameworkLog:
+    """A row is a claim (the response, against the retrieved contexts joined), a column of numbers an evaluator.
+
+    Columns that count, time or price a row, and what people said of it, are none.
+    """
+    table = read_table(path)
+    rows = [
+        {name: parse_framework_log_python_cell(value) for name, value in row.items()} for row in list_plain_rows(table)
     ]
-    return make(samples, _PLACES, own, source=str(path), dataset=path.name.split(".")[0])
+    numbers = {
+        name: pd.to_numeric(table[name], errors="coerce")
+        for name in table.columns
+        if name not in (*_SAMPLE_COLUMNS, "label", "human", label, system)
+        and not _OTHER_WORDS.search(str(name).lower())
+    }
+    # A metric that failed has no number; a column without any number is no metric.
+    scores = {name: values.tolist() for name, values in numbers.items() if values.notna().any()}
+    samples = [
+        FrameworkLogSample(
+            str(at), row, {name: _make_metric_output(row[name], values[at]) for name, values in scores.items()}
+        )
+        for at, row in enumerate(rows)
+    ]
+    return FrameworkLog(path.name.split(".")[0], samples)
 
 
-def _number(value: Any) -> Any:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        return value
+def _make_metric_output(cell: Any, score: float) -> FrameworkLogMetric:
+    if cell is None:
+        return FrameworkLogMetric(None, None, "error")
+    return FrameworkLogMetric(cell if math.isnan(score) else score)

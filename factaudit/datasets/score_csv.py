@@ -7,28 +7,38 @@ from pathlib import Path
 
 import numpy as np
 
-from factaudit.datasets.aligned import Scores, align, names
-from factaudit.datasets.sources import Conversion, Label, Names, Probability, Row, expand, read_rows
+from factaudit.datasets.row_aligned_scores import RowAlignedScores, convert_aligned_scores, name_aligned_evaluators
+from factaudit.datasets.source_files import (
+    BinaryLabel,
+    Conversion,
+    DatasetSourceRow,
+    NamesOption,
+    Probability,
+    expand_dataset_source_folders,
+    read_dataset_source_rows,
+)
 
 
-class Pair(Row):
-    y_true: Label
+class LabelScoreRow(DatasetSourceRow):
+    y_true: BinaryLabel
     y_score: Probability
 
 
-def convert(sources: Sequence[Path], *, dataset: str, name: Names = ()) -> Conversion:
+def convert_score_csv(sources: Sequence[Path], *, dataset: str, name: NamesOption = ()) -> Conversion:
     """One claim per row of ``dataset``, and one verdict per file.
 
     The evaluators are named after the files, or ``name``; files of the same name in two folders get the folder's name
     too: ``MiniCheck (plain)`` and ``MiniCheck (sliding)``. The files must agree on rows and labels.
     """
-    paths = list(expand(sources, "*.csv"))
-    return align([_read(path, dataset) for path in paths], names(paths, name), "score-csv")
+    paths = list(expand_dataset_source_folders(sources, "*.csv"))
+    return convert_aligned_scores(
+        [_read_score_csv(path, dataset) for path in paths], name_aligned_evaluators(paths, name), "score-csv"
+    )
 
 
-def _read(path: Path, dataset: str) -> Scores:
-    rows = read_rows(path, Pair)
-    return Scores(
+def _read_score_csv(path: Path, dataset: str) -> RowAlignedScores:
+    rows = read_dataset_source_rows(path, LabelScoreRow, is_counted=True)
+    return RowAlignedScores(
         path,
         {dataset: np.array([row.y_true for row in rows], dtype=np.int8)},
         {dataset: np.array([row.y_score for row in rows])},

@@ -9,49 +9,53 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import pandas as pd
 from pydantic import Field
 
-from factaudit.datasets import registry
-from factaudit.datasets.sources import Conversion, Row, expand, read_rows, split_of
-from factaudit.tables import validate_claims
-from factaudit.text.printable import count
+from factaudit.datasets.aggrefact_subsets import find_dataset_task
+from factaudit.datasets.source_files import (
+    Conversion,
+    DatasetSourceRow,
+    expand_dataset_source_folders,
+    parse_split_name,
+    read_dataset_source_rows,
+)
+from factaudit.text.display_text import format_count
 
 
-class Meta(Row):
+class WiceMetadata(DatasetSourceRow):
     id: str
     claim_title: str | None = None
 
 
-class Entry(Row):
+class WiceEntry(DatasetSourceRow):
     claim: str
     evidence: list[str] = Field(min_length=1)
     label: Literal["supported", "partially_supported", "not_supported"]
-    meta: Meta
+    meta: WiceMetadata
 
 
-def convert(sources: Sequence[Path], *, level: Literal["claim", "subclaim"] = "claim") -> Conversion:
+def convert_wice(sources: Sequence[Path], *, level: Literal["claim", "subclaim"] = "claim") -> Conversion:
     """Claims with the cited page as the document; "supported" is 1, partly supported 0 (as VC reads it).
 
     People wrote the claims, so ``system`` is null. The topic is the article's title. With ``level="subclaim"``, for the
     files of decomposed claims, the response is the claim that the subclaim is part of.
     """
     rows, notes = [], []
-    for path in expand(sources, "*.jsonl"):
-        entries = read_rows(path, Entry)
-        rows += [_claim(entry, level, split_of(path)) for entry in entries]
+    for path in expand_dataset_source_folders(sources, "*.jsonl"):
+        entries = read_dataset_source_rows(path, WiceEntry)
+        rows += [_make_wice_claim(entry, level, parse_split_name(path)) for entry in entries]
         partial = sum(entry.label == "partially_supported" for entry in entries)
-        notes.append(f"{path.name}: {count(len(entries), level)}, {partial:,} partially supported (label 0)")
-    return Conversion(validate_claims(pd.DataFrame(rows), source="wice"), notes=notes)
+        notes.append(f"{path.name}: {format_count(len(entries), level)}, {partial:,} partially supported (label 0)")
+    return Conversion.from_rows(rows, source="wice", notes=notes)
 
 
-def _claim(entry: Entry, level: str, split: str | None) -> dict[str, object]:
+def _make_wice_claim(entry: WiceEntry, level: str, split: str | None) -> dict[str, object]:
     # A subclaim's id is its claim's, a hyphen and a number.
     response = entry.meta.id if level == "claim" else entry.meta.id.rpartition("-")[0] or entry.meta.id
     return {
         "claim_id": f"wice:{entry.meta.id}",
         "dataset": "WiCE",
-        "task": registry.task("WiCE"),
+        "task": find_dataset_task("WiCE"),
         "response_id": response,
         "doc_id": response,
         "topic": entry.meta.claim_title,

@@ -8,20 +8,20 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
-from factaudit.datasets.sources import problem
-from factaudit.engines.responses import Response, read_lines
+from factaudit.datasets.source_files import describe_dataset_source_error
+from factaudit.engines.responses import Response, read_response_lines
 from factaudit.errors import InputError, Problem
-from factaudit.knowledge.build import storable
-from factaudit.signature import digest
-from factaudit.text.printable import count
+from factaudit.knowledge.json_lines import replace_surrogates_in_json
+from factaudit.signature import hash_texts
+from factaudit.text.display_text import format_count
 
 #: Whose turns are scored.
-ROLES = ("assistant", "therapist")
+SCORED_ROLES = ("assistant", "therapist")
 #: A turn of fewer words says nothing to check ("You're welcome!").
-MIN_WORDS = 4
+MIN_TURN_WORDS = 4
 
 
-class Turn(BaseModel):
+class ConversationTurn(BaseModel):
     """One turn; content: a text, or a list of texts and of parts ``{type: text, text}`` (others hold no text)."""
 
     model_config = ConfigDict(extra="ignore")
@@ -44,30 +44,40 @@ class Conversation(BaseModel):
 
     model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
 
-    turns: list[Turn] = Field(min_length=1, validation_alias=AliasChoices("turns", "messages", "conversation"))
+    turns: list[ConversationTurn] = Field(
+        min_length=1, validation_alias=AliasChoices("turns", "messages", "conversation")
+    )
     id: str | None = Field(default=None, validation_alias=AliasChoices("id", "conversation_id", "response_id"))
     topic: Annotated[str, Field(pattern=r"\S")] | None = None
     system: str | None = None
 
 
-def turns_of(talk: Conversation, name: str, topic: str | None = None) -> tuple[list[Response], list[int]]:
+def make_turn_responses(
+    conversation: Conversation, id_prefix: str, default_topic: str | None = None
+) -> tuple[list[Response], list[int]]:
     """The assistant's turns as responses ``NAME.1``, ...; and the numbers of those too short to say anything.
 
-    A turn's topic is its own, else the conversation's, else ``topic``; where there is none it is to be asked for, and
-    the response has the ``talk`` so far.
+    A turn's topic is its own, else the conversation's, else ``default_topic``; where there is none it is to be asked
+    for, and the response has the ``conversation`` so far.
     """
     made, short = [], []
-    for number, turn in enumerate(talk.turns):
-        if turn.role.strip().casefold() not in ROLES:
+    for number, turn in enumerate(conversation.turns):
+        if turn.role.strip().casefold() not in SCORED_ROLES:
             continue
-        if len(turn.text.split()) < MIN_WORDS:
+        if len(turn.text.split()) < MIN_TURN_WORDS:
             short.append(number + 1)
             continue
-        so_far = "\n\n".join(f"{one.role}: {one.text}" for one in talk.turns[: number + 1])
-        told = turn.topic or talk.topic or topic
-        title, text = storable([told or "", turn.text])
+        so_far = "\n\n".join(f"{one.role}: {one.text}" for one in conversation.turns[: number + 1])
+        told = turn.topic or conversation.topic or default_topic
+        title, text = replace_surrogates_in_json([told or "", turn.text])
         made.append(
-            Response(f"{name}.{number + 1}", title.strip(), text, talk.system, talk=None if told else storable(so_far))
+            Response(
+                f"{id_prefix}.{number + 1}",
+                title.strip(),
+                text,
+                conversation.system,
+                conversation_so_far=None if told else replace_surrogates_in_json(so_far),
+            )
         )
     return made, short
 
@@ -87,21 +97,23 @@ def read_conversations(
         problems: list[Problem] = []
         n_short = 0
         before = len(found)
-        for number, row in read_lines(path)[:limit]:
+        for number, row in read_response_lines(path)[:limit]:
             try:
                 talk = Conversation.model_validate(row)
             except ValidationError as error:
                 told = error.errors(include_url=False)
-                problems += [problem({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told]
+                problems += [
+                    describe_dataset_source_error({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told
+                ]
                 continue
             talk.system = talk.system or system or path.name.removesuffix(".gz").rsplit(".", 1)[0]
-            turns, short = turns_of(talk, talk.id or digest(path.name, str(number)), topic)
+            turns, short = make_turn_responses(talk, talk.id or hash_texts(path.name, str(number)), topic)
             found += turns
             n_short += len(short)
         if not problems and len(found) == before:
-            problems.append(Problem(f"no turn of {' or '.join(ROLES)} with at least {MIN_WORDS} words"))
+            problems.append(Problem(f"no turn of {' or '.join(SCORED_ROLES)} with at least {MIN_TURN_WORDS} words"))
         if problems:
             raise InputError(str(path), problems)
         if n_short:
-            notes.append(f"{path.name}: {count(n_short, 'turn')} of fewer than {MIN_WORDS} words left out")
+            notes.append(f"{path.name}: {format_count(n_short, 'turn')} of fewer than {MIN_TURN_WORDS} words left out")
     return found, notes

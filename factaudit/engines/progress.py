@@ -6,28 +6,36 @@ from typing import Any
 
 from tqdm import tqdm
 
-from factaudit.evaluators.judging import RETRIED
-from factaudit.llm.types import LLM, Reply, Request
+from factaudit.evaluators.judging import RETRIED_STATUSES
+from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatRequest
+from factaudit.text.progress_lines import ProgressLines
 
 
-class Bar:
-    """One progress bar: facts verified of those decomposed so far, and beside it cached calls and the cost so far."""
+class FactProgressBar:
+    """One progress bar: facts verified of those decomposed so far, and beside it cached calls and the cost so far.
 
-    def __init__(self, shown: bool, llm: LLM | None) -> None:
+    Where there is no terminal, a line a minute.
+    """
+
+    def __init__(self, shown: bool, llm: ChatModelProtocol | None) -> None:
         self._bar = tqdm(desc="facts verified", total=0, unit="fact", disable=None if shown else True)
+        self._lines = ProgressLines("facts verified", "facts decomposed so far", shown=shown)
         self._usage = getattr(llm, "usage", None)
-        self._cached = 0
+        self._decomposed = self._verified = self._cached = 0
 
-    def decomposed(self, n: int) -> None:
+    def add_decomposed_facts(self, n: int) -> None:
         """So many more facts are to be verified."""
-        self._bar.total = (self._bar.total or 0) + n
+        self._decomposed += n
+        self._bar.total = self._decomposed
 
-    def called(self, reply: Reply) -> None:
+    def count_reply(self, reply: ChatReply) -> None:
         """A reply has come."""
         self._cached += reply.cached
 
-    def verified(self, n: int = 1) -> None:
+    def add_verified_facts(self, n: int = 1) -> None:
         """So many more facts are verified."""
+        self._verified += n
+        self._lines.show(self._verified, self._decomposed)
         if self._bar.disable:
             return
         cost = getattr(self._usage, "cost", None)
@@ -40,18 +48,18 @@ class Bar:
         self._bar.close()
 
 
-class Calls:
-    """The calls behind one response; ``failed``: some should be made again when a run is resumed."""
+class ResponseCallCounter:
+    """The calls behind one response. has_failed_calls: some should be made again when a run is resumed."""
 
-    def __init__(self, bar: Bar) -> None:
-        self.calls = 0
-        self.failed = False
+    def __init__(self, bar: FactProgressBar) -> None:
+        self.n_calls = 0
+        self.has_failed_calls = False
         self._bar = bar
 
-    async def ask(self, llm: LLM, request: Request) -> Reply:
+    async def ask(self, llm: ChatModelProtocol, request: ChatRequest) -> ChatReply:
         """Ask, and count."""
         reply = await llm.ask(request)
-        self.calls += 1
-        self.failed |= reply.status in RETRIED
-        self._bar.called(reply)
+        self.n_calls += 1
+        self.has_failed_calls |= reply.status in RETRIED_STATUSES
+        self._bar.count_reply(reply)
         return reply

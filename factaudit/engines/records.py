@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from factaudit.engines.responses import Fact, Response
-from factaudit.knowledge.docdb import Page
+from factaudit.engines.responses import AtomicFact, Response
+from factaudit.knowledge.docdb import KnowledgePage
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class SentenceRecord:
     """A sentence and what became of it: ``given``, ``boilerplate`` (nothing was asked), else the reply's status.
 
     truncated: the reply broke off at the limit of tokens.
@@ -26,13 +26,13 @@ class Sentence:
     truncated: bool = False
 
     @property
-    def failed(self) -> bool:
+    def is_failed(self) -> bool:
         """Whether its facts could not be had."""
         return self.status not in ("ok", "given", "boilerplate")
 
 
 @dataclass(frozen=True, slots=True)
-class Decomposed:
+class DecompositionRecord:
     """A response's sentences and facts in order.
 
     n_duplicates: repeated facts that were removed. n_cut: facts beyond the limit. n_filtered: facts that the filter by
@@ -40,15 +40,15 @@ class Decomposed:
     """
 
     abstained: bool = False
-    sentences: tuple[Sentence, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    sentences: tuple[SentenceRecord, ...] = ()
+    facts: tuple[AtomicFact, ...] = ()
     n_duplicates: int = 0
     n_cut: int = 0
     n_filtered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Grouping:
+class GroupingRecord:
     """The group of each fact, numbered 0..g-1 by first appearance, and what a reply did to the facts.
 
     groups: None where there is no usable reply; ``status`` (as in the verdicts table) and ``raw`` then say why.
@@ -66,38 +66,38 @@ class Grouping:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """A page that a response may be about, and how its title was found (`factaudit.knowledge.docdb.Page.matched`).
+class CandidateRecord:
+    """A page that a response may be about.
 
     title: None where nothing was found, or looked for. status: that of a fact's verdict where there is no page, with
-    the reason. named: other titles that lead to the page. found_by: ``given``, or how it was found: by ``titles``, by
-    ``passages`` that the facts find, or by ``both``.
+    the reason. title_match: how the title was found (`KnowledgePage`). other_titles: those that lead to the page.
+    found_by: ``given``, or how the page was found: by ``titles``, by ``passages`` that the facts find, or by ``both``.
     """
 
     title: str | None
     status: str = "ok"
     reason: str | None = None
-    matched: str | None = None
-    named: tuple[str, ...] = ()
+    title_match: str | None = None
+    other_titles: tuple[str, ...] = ()
     found_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundCandidatesRecord:
     """The pages that a response may be about, None where a candidate has none, and where they are from.
 
     n_left_out: pages that were found as well, and left out because there were too many.
     """
 
-    candidates: tuple[Candidate, ...]
-    pages: tuple[Page | None, ...]
+    candidates: tuple[CandidateRecord, ...]
+    pages: tuple[KnowledgePage | None, ...]
     source: str | None = None
     n_left_out: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Support:
-    """What a verifier said of one fact and one candidate; ``status`` as in the verdicts table.
+class FactVerificationRecord:
+    """A verifier's verdict on one fact and one candidate; ``status`` as in the verdicts table.
 
     A reply that was guessed at has a prediction *and* the status ``unparsed``: it is scored as published, and counted.
     """
@@ -109,68 +109,70 @@ class Support:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """All about one response that cost anything.
+class ResponseRecord:
+    """Everything about one response that cost calls or a search; the journal keeps it.
 
-    source: where the candidates are from. n_left_out: as in `Found`. passages: each text once, in the order of
-    first use. docs: of each fact and each candidate the numbers of its passages, best first; None without a page.
-    supports: of each verifier that asks the LLM, a verdict per fact and candidate, the candidates of a fact together.
-    retry: some of its calls should be made again when the run is resumed.
+    source, n_left_out: as in `FoundCandidatesRecord`. passages: each text once, in the order of first use.
+    passage_numbers: of each fact and each candidate, best first; None without a page. supports: of each built-in
+    verifier a verdict per fact and candidate, the candidates of a fact together. needs_retry: some of its calls should
+    be made again when the run is resumed.
     """
 
-    decomposed: Decomposed
-    groupings: dict[str, Grouping] = field(default_factory=dict)
-    candidates: tuple[Candidate, ...] = ()
+    decomposed: DecompositionRecord
+    groupings: dict[str, GroupingRecord] = field(default_factory=dict)
+    candidates: tuple[CandidateRecord, ...] = ()
     source: str | None = None
     n_left_out: int = 0
     passages: tuple[str, ...] = ()
-    docs: tuple[tuple[tuple[int, ...] | None, ...], ...] = ()
-    supports: dict[str, tuple[Support, ...]] = field(default_factory=dict)
+    passage_numbers: tuple[tuple[tuple[int, ...] | None, ...], ...] = ()
+    supports: dict[str, tuple[FactVerificationRecord, ...]] = field(default_factory=dict)
     calls: int = 0
-    retry: bool = False
+    needs_retry: bool = False
 
     @property
-    def cells(self) -> Iterator[tuple[int, int]]:
+    def fact_candidate_pairs(self) -> Iterator[tuple[int, int]]:
         """The numbers of each fact and candidate, in the order of the claims table."""
         return ((fact, one) for fact in range(len(self.decomposed.facts)) for one in range(len(self.candidates)))
 
-    def missing(self, fact: int, candidate: int) -> Support:
+    def make_missing_support(self, fact: int, candidate: int) -> FactVerificationRecord:
         """The verdict of a fact and a candidate that nobody is asked about, with its reason."""
         one = self.decomposed.facts[fact]
-        if one.failed is not None:
+        if one.failure_status is not None:
             sentence = self.decomposed.sentences[one.sentence or 0]
-            why = f"the sentence was not decomposed: {sentence.error or sentence.reply or one.failed}"
-            return Support(None, None, one.failed, why)
+            why = f"the sentence was not decomposed: {sentence.error or sentence.reply or one.failure_status}"
+            return FactVerificationRecord(None, None, one.failure_status, why)
         if self.candidates[candidate].status == "ok":
-            return Support(None, None, "skipped", "not asked: other candidates' passages are nearer to the fact")
-        return Support(None, None, self.candidates[candidate].status, self.candidates[candidate].reason)
+            return FactVerificationRecord(
+                None, None, "skipped", "not asked: other candidates' passages are nearer to the fact"
+            )
+        return FactVerificationRecord(None, None, self.candidates[candidate].status, self.candidates[candidate].reason)
 
-    def doc(self, fact: int, candidate: int) -> list[str] | None:
+    def list_passages(self, fact: int, candidate: int) -> list[str] | None:
         """The passages of a fact and a candidate."""
-        numbers = self.docs[fact][candidate]
+        numbers = self.passage_numbers[fact][candidate]
         return None if numbers is None else [self.passages[number] for number in numbers]
 
 
 @dataclass(frozen=True)
-class Made:
+class VerifiedRecords:
     """What an engine makes: the two tables, and the record of each response, in order."""
 
     responses: tuple[Response, ...]
-    records: tuple[Record, ...]
+    records: tuple[ResponseRecord, ...]
     claims: pd.DataFrame
     verdicts: pd.DataFrame
 
 
 @dataclass(frozen=True)
-class Scored:
-    """What came of it: the two tables, a row per response (with its sentences and facts), and the summary.
+class ScoredRecords:
+    """The scores of responses: the two tables, a row per response (with its sentences and facts), and the summary.
 
-    verified: the claims and verdicts that audits of evaluators read.
+    audit_tables: the claims and verdicts that audits of evaluators read.
     """
 
     claims: pd.DataFrame
     verdicts: pd.DataFrame
     responses: list[dict[str, Any]]
     summary: dict[str, Any]
-    verified: tuple[pd.DataFrame, pd.DataFrame]
-    records: tuple[Record, ...] = ()
+    audit_tables: tuple[pd.DataFrame, pd.DataFrame]
+    records: tuple[ResponseRecord, ...] = ()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 import zlib
 from collections import Counter
@@ -14,27 +13,26 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from factaudit.datasets.sources import problem, read_json
+from factaudit.datasets.source_files import describe_dataset_source_error, read_dataset_source_json
 from factaudit.errors import MAX_PROBLEMS, InputError, Problem, UsageError
-from factaudit.files import from_json
-from factaudit.knowledge.build import storable
-from factaudit.signature import digest
+from factaudit.knowledge.json_lines import open_json_lines_file, parse_json_line, replace_surrogates_in_json
+from factaudit.signature import hash_texts
 
 #: What the original's annotators wrote of a fact (supported, not supported, irrelevant), as labels.
-LABELS = {"S": 1, "NS": 0, "IR": None}
+FACT_LABELS = {"S": 1, "NS": 0, "IR": None}
 #: Whose facts of the original's annotations to take.
-ANNOTATED = ("model", "human")
+ANNOTATED_FACT_SOURCES = ("model", "human")
 
-_QUESTION = re.compile(r"^\s*(?:tell me (?:a |the )?bio(?:graphy)? of|who is|who was)\s+", re.IGNORECASE)
+_BIOGRAPHY_QUESTION = re.compile(r"^\s*(?:tell me (?:a |the )?bio(?:graphy)? of|who is|who was)\s+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class AtomicFact:
     """An atomic fact, and where known: what a person said of it, its sentence, and whom it is about.
 
     label: S, NS or IR. sentence: its number, from 0. group: any mark of the biography that it is part of. entity: the
-    title of the page of the person that the group is about. failed: the status of the call that should have taken the
-    facts from a sentence: the text is then the sentence, which stands for them, and nobody is asked about it.
+    title of the page of the person that the group is about. failure_status: the status of the call that should have
+    taken the facts from a sentence: the text is then the sentence, which stands for them, and nobody is asked about it.
     """
 
     text: str
@@ -42,7 +40,7 @@ class Fact:
     sentence: int | None = None
     group: str | None = None
     entity: str | None = None
-    failed: str | None = None
+    failure_status: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,45 +51,45 @@ class Response:
     nobody has told. abstained: whether it declined to answer, None where nobody has said. human: the number of facts
     that people labelled S, NS and IR over its relevant sentences, None where it was not annotated. candidates: titles
     of the pages that it may be about; None: still to be found. docs: (title, text) of passages that came with it, as
-    citations number them. category: of `CATEGORIES` of MF §2.4, where somebody has said. talk: the conversation up to
-    it, where its topic is still to be asked for.
+    citations number them. category: of `CATEGORIES` of MF §2.4, where somebody has said. conversation_so_far: the
+    conversation up to it, where its topic is still to be asked for.
     """
 
     response_id: str
     topic: str
     output: str
     system: str | None = None
-    facts: tuple[Fact, ...] | None = None
+    facts: tuple[AtomicFact, ...] | None = None
     sentences: tuple[str, ...] | None = None
     abstained: bool | None = None
     human: tuple[int, int, int] | None = None
     candidates: tuple[str, ...] | None = None
     docs: tuple[tuple[str, str], ...] = ()
     category: str | None = None
-    talk: str | None = None
+    conversation_so_far: str | None = None
 
 
 def make_response(topic: str, output: str, system: str | None = None, position: int = 0) -> Response:
     """A response with an id made of (system, topic, output, position among equals)."""
-    topic, output = storable([topic, output])
-    return Response(digest(system, topic, output, str(position)), topic, output, system)
+    topic, output = replace_surrogates_in_json([topic, output])
+    return Response(hash_texts(system, topic, output, str(position)), topic, output, system)
 
 
-def remove_citations(text: str) -> str:
+def remove_response_citation_marks(text: str) -> str:
     """The text without ``[1]`` and the white space before it.
 
-    >>> remove_citations("He died in 1902 [1][2].")
+    >>> remove_response_citation_marks("He died in 1902 [1][2].")
     'He died in 1902.'
     """
     return re.sub(r"\s*\[\d+\]", "", text)
 
 
-def name_of(question: str) -> str:
+def parse_name_from_question(question: str) -> str:
     """The name in "Tell me a bio of NAME", without "(disambiguation)" (MF App. A)."""
-    return _QUESTION.sub("", question).replace("(disambiguation)", "").strip(" ?.")
+    return _BIOGRAPHY_QUESTION.sub("", question).replace("(disambiguation)", "").strip(" ?.")
 
 
-def given_groups(facts: Sequence[Fact]) -> tuple[list[str | None], dict[str | None, str | None]]:
+def find_given_fact_groups(facts: Sequence[AtomicFact]) -> tuple[list[str | None], dict[str | None, str | None]]:
     """The marks of the facts' groups, and of each group its entity (the one that most of its facts have).
 
     Facts without a group are one group together.
@@ -106,89 +104,89 @@ def given_groups(facts: Sequence[Fact]) -> tuple[list[str | None], dict[str | No
 # ------------------------------------------------------------------------------------------------- the files' forms
 
 
-def _label(value: Any) -> Any:
+def _convert_fact_label(value: Any) -> Any:
     return {1: "S", 0: "NS"}.get(value, value) if isinstance(value, int) else value
 
 
-def _fact(value: Any) -> Any:
+def _wrap_fact_text(value: Any) -> Any:
     return {"text": value} if isinstance(value, str) else value
 
 
-class _Fact(BaseModel):
+class _ResponseFileFactRow(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
     text: str = Field(pattern=r"\S")
-    label: Annotated[Literal["S", "NS", "IR"] | None, BeforeValidator(_label)] = None
+    label: Annotated[Literal["S", "NS", "IR"] | None, BeforeValidator(_convert_fact_label)] = None
     sentence: int | None = None
     group: str | None = None
     entity: str | None = None
 
 
-_Facts = list[Annotated[_Fact, BeforeValidator(_fact)]]
+_FactRows = list[Annotated[_ResponseFileFactRow, BeforeValidator(_wrap_fact_text)]]
 
 
-class _Annotated(BaseModel):
+class _ResponseFileSentenceRow(BaseModel):
     text: str
     relevant: bool = Field(default=True, alias="is-relevant")
-    model: _Facts | None = Field(default=None, alias="model-atomic-facts")
-    human: _Facts | None = Field(default=None, alias="human-atomic-facts")
+    model: _FactRows | None = Field(default=None, alias="model-atomic-facts")
+    human: _FactRows | None = Field(default=None, alias="human-atomic-facts")
 
 
-class _Doc(BaseModel):
+class _DocumentRow(BaseModel):
     title: str
     text: str
 
 
-class _Line(BaseModel):
+class _ResponseFileRow(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
     topic: str = Field(pattern=r"\S", validation_alias=AliasChoices("topic", "name"))
     output: str
     system: Annotated[str, Field(pattern=r"\S")] | None = None
     response_id: str | None = None
-    facts: _Facts | None = None
-    annotations: list[_Annotated] | None = None
+    facts: _FactRows | None = None
+    annotations: list[_ResponseFileSentenceRow] | None = None
     candidates: list[str] | None = None
-    docs: list[_Doc] = Field(default_factory=list)
+    docs: list[_DocumentRow] = Field(default_factory=list)
     category: str | None = None
 
 
-class _Given(BaseModel):
+class _ResponseFileGivenFactsRow(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
-    facts: _Facts
+    facts: _FactRows
     response_id: str | None = None
 
 
-class _Item(BaseModel):
+class _AlceItem(BaseModel):
     question: str
     output: str
-    docs: list[_Doc] = Field(default_factory=list)
+    docs: list[_DocumentRow] = Field(default_factory=list)
 
 
-class _Alce(BaseModel):
-    data: list[_Item]
+class _AlceOutputFile(BaseModel):
+    data: list[_AlceItem]
 
 
 # ------------------------------------------------------------------------------------------------------- reading
 
 
-def read_files(
+def read_response_files(
     paths: Iterable[str | Path],
     *,
     facts: str | Path | None = None,
     system: str | None = None,
     limit: int | None = None,
 ) -> list[Response]:
-    """`read_responses` of several files; a response that stands in two of them is a `UsageError`."""
-    responses = [one for path in paths for one in read_responses(path, facts=facts, system=system, limit=limit)]
+    """`read_response_file` of several files; a response that stands in two of them is a `UsageError`."""
+    responses = [one for path in paths for one in read_response_file(path, facts=facts, system=system, limit=limit)]
     for response_id, n in Counter(one.response_id for one in responses).items():
         if n > 1:
             raise UsageError(f"the same response stands in two of the files (response_id {response_id!r})")
     return responses
 
 
-def read_responses(
+def read_response_file(
     path: str | Path, *, facts: str | Path | None = None, system: str | None = None, limit: int | None = None
 ) -> list[Response]:
     """Read responses: JSONL (also ``.gz``), or an output file of ALCE (``.json``).
@@ -211,131 +209,125 @@ def read_responses(
     named = system if system is not None else source.name.removesuffix(".gz").rsplit(".", 1)[0]
     problems: list[Problem] = []
     if source.suffix == ".json":
-        alce: _Alce = read_json(source, _Alce)
+        alce: _AlceOutputFile = read_dataset_source_json(source, _AlceOutputFile)
         lines = [
-            (number, _Line.model_validate({"name": name_of(one.question), "output": one.output, "docs": one.docs}))
+            (number, _ResponseFileRow.model_validate({**dict(one), "name": parse_name_from_question(one.question)}))
             for number, one in enumerate(alce.data[:limit], start=1)
         ]
     else:
-        lines = _validated(read_lines(source)[:limit], _Line, problems)
+        lines = _validate_response_file_rows(read_response_lines(source)[:limit], _ResponseFileRow, problems)
+    fact_source = str(facts) if facts in ANNOTATED_FACT_SOURCES else None
     seen: Counter[str] = Counter()
     responses = []
     for number, line in lines:
-        if facts in ANNOTATED and "annotations" not in line.model_fields_set:
-            message = f"expected annotations, to take the {facts} facts from"
+        if fact_source is not None and "annotations" not in line.model_fields_set:
+            message = f"expected annotations, to take the {fact_source} facts from"
             problems.append(Problem(message, number, unit="line"))
-            continue
-        responses.append(_response(line, str(facts) if facts in ANNOTATED else None, named, seen))
+        else:
+            responses.append(_make_response_from_row(line, fact_source, named, seen))
     ids = Counter(response.response_id for response in responses)
     problems += [Problem(f"the response_id {one!r} stands {n} times") for one, n in ids.items() if n > 1]
-    _raise(source, problems)
-    return responses if facts is None or facts in ANNOTATED else _with_facts(responses, Path(facts))
+    _raise_problems(source, problems)
+    return responses if facts is None or fact_source else _add_facts_to_read_responses(responses, Path(facts))
 
 
-def _response(line: _Line, annotated: str | None, named: str, seen: Counter[str]) -> Response:
-    system = line.system or named
-    key = digest(system, line.topic, line.output)
-    made = make_response(line.topic.strip(), line.output, system, seen[key])
-    seen[key] += 1
+def _make_response_from_row(
+    line: _ResponseFileRow, fact_source: str | None, default_system: str, occurrences: Counter[str]
+) -> Response:
+    system = line.system or default_system
+    key = hash_texts(system, line.topic, line.output)
+    made = make_response(line.topic.strip(), line.output, system, occurrences[key])
+    occurrences[key] += 1
     candidates = line.candidates
     if candidates is None and line.docs:
         candidates = [doc.title for doc in line.docs]
     given = replace(
         made,
         response_id=line.response_id or made.response_id,
-        facts=None if line.facts is None else _made(line.facts),
+        facts=None if line.facts is None else _make_atomic_facts(line.facts),
         candidates=None if candidates is None else tuple(dict.fromkeys(candidates)),
         docs=tuple((doc.title, doc.text) for doc in line.docs),
         category=line.category,
     )
-    return replace(given, **_of_annotations(line, annotated))
+    return replace(given, **_extract_response_line_annotations(line, fact_source))
 
 
-def _of_annotations(line: _Line, annotated: str | None) -> dict[str, Any]:
+def _extract_response_line_annotations(line: _ResponseFileRow, fact_source: str | None) -> dict[str, Any]:
     """What the original's annotations tell: null means that the response abstained."""
     found: dict[str, Any] = {}
     sentences = line.annotations or []
     if line.annotations is not None:
         labels = Counter(fact.label for one in sentences if one.relevant for fact in one.human or ())
         found["human"] = labels["S"], labels["NS"], labels["IR"]
-    if annotated is not None:
+    if fact_source is not None:
         found["abstained"] = line.annotations is None
         found["sentences"] = tuple(one.text for one in sentences)
         found["facts"] = tuple(
             replace(fact, sentence=number)
             for number, one in enumerate(sentences)
-            for fact in _made(getattr(one, annotated) or ())
+            for fact in _make_atomic_facts(getattr(one, fact_source) or ())
         )
     return found
 
 
-def _with_facts(responses: list[Response], path: Path) -> list[Response]:
-    rows = read_lines(path)
+def _add_facts_to_read_responses(responses: list[Response], path: Path) -> list[Response]:
+    rows = read_response_lines(path)
     problems: list[Problem] = []
-    by_id: dict[str | int, tuple[Fact, ...]] = {}
+    by_id: dict[str | int, tuple[AtomicFact, ...]] = {}
     named = all(row.get("response_id") is not None for _, row in rows)
     if not named and len(rows) != len(responses):
         problems.append(Problem(f"expected a line per response: {len(responses)}, found {len(rows)}"))
     places = {number: position for position, (number, _) in enumerate(rows)}
-    for number, given in _validated(rows, _Given, problems):
-        by_id[str(given.response_id) if named else places[number]] = _made(given.facts)
+    for number, given in _validate_response_file_rows(rows, _ResponseFileGivenFactsRow, problems):
+        by_id[str(given.response_id) if named else places[number]] = _make_atomic_facts(given.facts)
     keys = [response.response_id if named else position for position, response in enumerate(responses)]
     problems += [Problem(f"no facts for the response_id {key!r}") for key in keys if named and key not in by_id]
-    _raise(path, problems)
+    _raise_problems(path, problems)
     return [replace(one, facts=by_id[key], sentences=None) for one, key in zip(responses, keys, strict=True)]
 
 
-def _made(facts: Sequence[_Fact]) -> tuple[Fact, ...]:
-    return tuple(Fact(one.text.strip(), one.label, one.sentence, one.group, one.entity) for one in facts)
+def _make_atomic_facts(facts: Sequence[_ResponseFileFactRow]) -> tuple[AtomicFact, ...]:
+    return tuple(AtomicFact(one.text.strip(), one.label, one.sentence, one.group, one.entity) for one in facts)
 
 
-def _validated(
-    rows: Sequence[tuple[int, dict[str, Any]]], form: type[Any], problems: list[Problem]
+def _validate_response_file_rows(
+    rows: Sequence[tuple[int, dict[str, Any]]], row_model: type[Any], problems: list[Problem]
 ) -> list[tuple[int, Any]]:
     """The rows that are of the form, with their line numbers; what is wrong with others is added to ``problems``."""
     found = []
     for number, row in rows:
         try:
-            found.append((number, form.model_validate(row)))
+            found.append((number, row_model.model_validate(row)))
         except ValidationError as error:
             told = error.errors(include_url=False)
-            problems += [problem({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told]
+            problems += [
+                describe_dataset_source_error({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told
+            ]
     return found
 
 
-def _raise(path: Path, problems: Sequence[Problem]) -> None:
+def _raise_problems(path: Path, problems: Sequence[Problem]) -> None:
     if problems:
         raise InputError(str(path), problems[:MAX_PROBLEMS], len(problems))
 
 
-def read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+def read_response_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
     """The lines that are not blank, with their numbers; half of a surrogate pair in a text becomes "?"."""
-    if not path.is_file():
-        raise InputError(str(path), [Problem("no such file" if not path.is_dir() else "this is a folder")])
     rows: list[tuple[int, dict[str, Any]]] = []
     problems: list[Problem] = []
-    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-        for number, line in _numbered(file, problems):
+    with open_json_lines_file(path) as file:
+        for number, line in _iterate_numbered_response_lines(file, problems):
             try:
-                row = from_json(line.decode("utf-8-sig" if number == 1 else "utf-8"))
-            except UnicodeDecodeError:
-                problems.append(Problem("not UTF-8 text", number, unit="line"))
-                continue
-            except json.JSONDecodeError as error:
-                what = "not JSON" if line.endswith(b"\n") else "the line is cut off"
-                problems.append(Problem(f"{what}: {error.msg} at character {error.pos + 1}", number, unit="line"))
-                continue
-            if isinstance(row, dict):
-                rows.append((number, storable(row)))
-            else:
-                problems.append(Problem(f"expected a JSON object, found {type(row).__name__}", number, unit="line"))
+                rows.append((number, parse_json_line(line, number)))
+            except ValueError as error:
+                problems.append(Problem(str(error), number, unit="line"))
     if not rows and not problems:
         problems.append(Problem("the file is empty"))
-    _raise(path, problems)
+    _raise_problems(path, problems)
     return rows
 
 
-def _numbered(file: Iterable[bytes], problems: list[Problem]) -> Iterator[tuple[int, bytes]]:
+def _iterate_numbered_response_lines(file: Iterable[bytes], problems: list[Problem]) -> Iterator[tuple[int, bytes]]:
     """The lines that hold something, with their numbers, up to where the file cannot be read."""
     number = 0
     try:

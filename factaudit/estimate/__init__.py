@@ -1,1 +1,1 @@
-"""The error rate of a system from few labels: plan, sample, label, estimate (DESIGN, "Estimating the error rate")."""
+"""The error rate of a system from few labels: plan, sample, label, estimate."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -42,7 +42,7 @@ class Evaluator(Protocol):
 
     @property
     def signature(self) -> str:
-        """Every setting that can change a verdict, on one line (`factaudit.signature.signature`)."""
+        """Every setting that can change a verdict, on one line (`factaudit.signature.make_signature`)."""
         ...
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
@@ -52,3 +52,7 @@ class Evaluator(Protocol):
         itself cannot work (no key, no model); what was yielded before it is kept.
         """
         ...
+
+
+#: What may judge: a spec (``rouge2``, ``{"llm": {"model": "m"}}``), an evaluator, or a function of claim and document.
+EvaluatorSource = str | Mapping[str, object] | Evaluator | Callable[..., object]

@@ -9,28 +9,28 @@ from typing import Annotated, Any, Literal
 
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
-from factaudit.evaluators.judging import NamedEvaluator, name_evaluator
-from factaudit.paths import Kind
-from factaudit.signature import signature
+from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
+from factaudit.signature import make_signature
+from factaudit.yaml_paths import YamlPathKind
 
 #: So many claims are held at once; each member judges them before the next block is read.
-_BLOCK = 2048
+_CLAIMS_PER_BLOCK = 2048
 
 
 @dataclass
-class Ensemble:
+class EnsembleEvaluator:
     """Score = mean of the members' scores, or (``how=vote``) the share of members that predict 1.
 
     evaluators: specs; on the command line names joined by ``+`` (``ensemble:evaluators=rouge2+tfidf``).
     A claim that one member leaves unscored is unscored, with that member's status.
     """
 
-    evaluators: Annotated[str | list[str | dict[str, dict[str, Any] | None]], Kind.EVALUATORS]
+    evaluators: Annotated[str | list[str | dict[str, dict[str, Any] | None]], YamlPathKind.EVALUATORS]
     how: Literal["mean", "vote"] = "mean"
 
     def __post_init__(self) -> None:
         specs = self.evaluators.split("+") if isinstance(self.evaluators, str) else self.evaluators
-        self._members: list[NamedEvaluator] = [name_evaluator(spec) for spec in specs]
+        self._members: list[NamedEvaluator] = [make_named_evaluator(spec) for spec in specs]
         if len(self._members) < 2:
             raise UsageError("ensemble: expected at least two evaluators (evaluators=rouge2+tfidf)")
 
@@ -47,27 +47,27 @@ class Ensemble:
     @property
     def signature(self) -> str:
         """The members' signatures are among the settings."""
-        return signature("ensemble", {"how": self.how, "evaluators": [named.signature for named in self._members]})
+        return make_signature("ensemble", {"how": self.how, "evaluators": [named.signature for named in self._members]})
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim, in blocks."""
         source = iter(claims)
-        while block := list(islice(source, _BLOCK)):
+        while block := list(islice(source, _CLAIMS_PER_BLOCK)):
             by_member = [{v.claim_id: v for v in named.evaluator.judge(block)} for named in self._members]
             for claim in block:
-                yield self._combined(claim.claim_id, [verdicts.get(claim.claim_id) for verdicts in by_member])
+                yield self._combine_verdicts(claim.claim_id, [verdicts.get(claim.claim_id) for verdicts in by_member])
 
-    def _combined(self, claim_id: str, verdicts: list[Verdict | None]) -> Verdict:
+    def _combine_verdicts(self, claim_id: str, verdicts: list[Verdict | None]) -> Verdict:
         values = []
         for named, verdict in zip(self._members, verdicts, strict=True):
-            value = None if verdict is None else self._value(verdict, named.threshold)
+            value = None if verdict is None else self._verdict_value(verdict, named.threshold)
             if value is None:
                 status = "error" if verdict is None or verdict.status == "ok" else verdict.status
                 return Verdict(claim_id, status=status, raw=f"{named.name}: {verdict.raw if verdict else 'no verdict'}")
             values.append(value)
         return Verdict(claim_id, sum(values) / len(values))
 
-    def _value(self, verdict: Verdict, threshold: float) -> float | None:
+    def _verdict_value(self, verdict: Verdict, threshold: float) -> float | None:
         if self.how == "mean" and verdict.score is not None:
             return verdict.score
         if verdict.prediction is not None:

@@ -8,15 +8,22 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators import hf
 from factaudit.evaluators.base import Claim, Verdict
-from factaudit.paths import NameOrPath
-from factaudit.signature import signature
-from factaudit.text.chunks import chunk, words
+from factaudit.evaluators.transformers_models import (
+    Encoding,
+    TransformersModel,
+    find_transformers_length_problem,
+    judge_by_transformers_chunks,
+    load_transformers_model,
+    transformers_signature_settings,
+)
+from factaudit.signature import make_signature
+from factaudit.text.chunks import count_words, split_into_chunks
 from factaudit.text.sentences import split_sentences
+from factaudit.yaml_paths import NameOrPath
 
 #: The published models by the names that their authors' code gives them.
-PUBLISHED = {
+PUBLISHED_MODELS = {
     "roberta-large": "lytang/MiniCheck-RoBERTa-Large",
     "deberta-v3-large": "lytang/MiniCheck-DeBERTa-v3-Large",
     "flan-t5-large": "lytang/MiniCheck-Flan-T5-Large",
@@ -28,7 +35,7 @@ CLASSIFIER_TOKENS, SEQ2SEQ_WORDS = 400, 500
 
 
 @dataclass
-class MiniCheck:
+class MiniCheckEvaluator:
     """Probability of support by a MiniCheck model: the maximum over chunks of the document.
 
     Args:
@@ -57,15 +64,18 @@ class MiniCheck:
             value = getattr(self, option)
             if value is not None and value < 1:
                 raise UsageError(f"minicheck: expected a {option} of at least 1, found {value}")
-        self._name = PUBLISHED.get(self.model, self.model)
-        self._loaded: _Loaded | None = None
+        self._name = PUBLISHED_MODELS.get(self.model, self.model)
+        self._loaded: _MiniCheckModel | None = None
 
     @property
     def signature(self) -> str:
         """The model (a folder by its checksum), and ``size``, ``unit``, ``max_length`` where they are not published."""
         unit = None if self.unit == "published" else self.unit
         given = {"size": self.size, "unit": unit, "max_length": self.max_length}
-        return signature("minicheck", hf.settings(self._name, self.revision) | {k: v for k, v in given.items() if v})
+        return make_signature(
+            "minicheck",
+            transformers_signature_settings(self._name, self.revision) | {k: v for k, v in given.items() if v},
+        )
 
     @property
     def provenance(self) -> dict[str, str | None]:
@@ -75,94 +85,98 @@ class MiniCheck:
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim, in any order; claims of one document are best given one after the other."""
         if self._loaded is None:
-            self._loaded = _Loaded.of(self._name, self.revision, self.device, self.size, self.unit, self.max_length)
-        yield from hf.judge(claims, self._loaded.encode, self._loaded.support, self.batch_size)
+            self._loaded = _MiniCheckModel.load(
+                self._name, self.revision, self.device, self.size, self.unit, self.max_length
+            )
+        yield from judge_by_transformers_chunks(
+            claims, self._loaded.encode, self._loaded.compute_support, self.batch_size
+        )
 
 
 @dataclass(frozen=True)
-class _Loaded:
-    """A loaded model with what is known of it only then. ``answers``: the tokens for 0 and 1; None: a classifier."""
+class _MiniCheckModel:
+    """A loaded model. ``answer_tokens``: the tokens for 0 and 1; None: a classifier."""
 
-    model: hf.Model
+    model: TransformersModel
     max_length: int
-    boundary: str
-    answers: tuple[int, int] | None
-    chunks: Callable[[str], list[str]]
+    separator: str
+    answer_tokens: tuple[int, int] | None
+    split_document: Callable[[str], list[str]]
 
     @classmethod
-    def of(
+    def load(
         cls, name: str, revision: str | None, device: str, size: int | None, unit: str, max_length: int | None
-    ) -> _Loaded:
-        model = hf.load(name, revision, device, _loader)
+    ) -> _MiniCheckModel:
+        model = load_transformers_model(name, revision, device, _choose_minicheck_class)
         tokenizer, config = model.tokenizer, model.model.config
-        positions = model.positions or MAX_LENGTH
-        if max_length is not None and model.positions is not None and max_length > positions:
+        positions = model.max_positions or MAX_LENGTH
+        if max_length is not None and model.max_positions is not None and max_length > positions:
             raise UsageError(f"minicheck: the model {name!r} reads {positions} tokens, found max_length {max_length}")
         boundary = tokenizer.eos_token or tokenizer.sep_token
         if boundary is None:
             raise FactauditError(f"the tokenizer of {name!r} has no token to put between document and claim")
-        if _loader(config) == "AutoModelForSequenceClassification":
+        if _choose_minicheck_class(config) == "AutoModelForSequenceClassification":
             if config.num_labels != 2:
                 raise FactauditError(f"{name!r} is no MiniCheck model: expected 2 classes, found {config.num_labels}")
-            answers, count, published = None, model.count, CLASSIFIER_TOKENS
+            answers, count, published = None, model.count_tokens, CLASSIFIER_TOKENS
         else:
-            answers, count, published = _answers(name, tokenizer), words, SEQ2SEQ_WORDS
-        count = {"published": count, "tokens": model.count, "words": words}[unit]
+            answers, count, published = _find_minicheck_answer_tokens(name, tokenizer), count_words, SEQ2SEQ_WORDS
+        count = {"published": count, "tokens": model.count_tokens, "words": count_words}[unit]
 
         # Claims come document by document.
         @lru_cache(maxsize=8)
         def chunks(doc: str) -> list[str]:
-            return published_chunks(doc, size or published, count)
+            return split_minicheck_chunks(doc, size or published, count)
 
         return cls(model, max_length or min(positions, MAX_LENGTH), boundary, answers, chunks)
 
-    def encode(self, claim: Claim) -> list[hf.Encoding] | str:
+    def encode(self, claim: Claim) -> list[Encoding] | str:
         """The model's inputs for each chunk of the claim's document, or why there are none."""
         inputs = []
-        doc = (claim.doc or "").replace(self.boundary, " ")
-        said = claim.claim.replace(self.boundary, " ")  # a claim must not bring a document of its own
+        doc = (claim.doc or "").replace(self.separator, " ")
+        said = claim.claim.replace(self.separator, " ")  # a claim must not bring a document of its own
 
         def length(part: str) -> int:
-            return len(self._input(part, said)["input_ids"])
+            return len(self._encode_pair(part, said)["input_ids"])
 
         # A blank document is judged too: what it supports is the model's to say.
-        for text in self.chunks(doc) or [""]:
-            encoded = self._input(text, said)
+        for text in self.split_document(doc) or [""]:
+            encoded = self._encode_pair(text, said)
             if len(encoded["input_ids"]) <= self.max_length:
                 inputs.append(encoded)
                 continue
-            if problem := hf.too_long(self.model, said, length(""), self.max_length):
+            if problem := find_transformers_length_problem(self.model, said, length(""), self.max_length):
                 return problem
-            cut = [self._input(part, said) for part in chunk(text, self.max_length, length)]
+            cut = [self._encode_pair(part, said) for part in split_into_chunks(text, self.max_length, length)]
             if any(len(part["input_ids"]) > self.max_length for part in cut):
                 return "the document has a word that is longer than the model reads"
             inputs += cut
         return inputs
 
-    def support(self, batch: Sequence[hf.Encoding]) -> list[float]:
+    def compute_support(self, batch: Sequence[Encoding]) -> list[float]:
         """The probability of support for each input of a batch."""
-        if self.answers is None:
-            logits = self.model.logits(batch)
+        if self.answer_tokens is None:
+            logits = self.model.compute_logits(batch)
         else:
             import torch
 
             start = self.model.model.config.decoder_start_token_id
             first = torch.full((len(batch), 1), start, device=self.model.device)
-            logits = self.model.logits(batch, decoder_input_ids=first)[:, 0, list(self.answers)]
+            logits = self.model.compute_logits(batch, decoder_input_ids=first)[:, 0, list(self.answer_tokens)]
         return logits.softmax(dim=-1)[:, 1].tolist()
 
-    def _input(self, text: str, claim: str) -> hf.Encoding:
-        prefix = "" if self.answers is None else "predict: "
-        encoded = self.model.tokenizer(f"{prefix}{text}{self.boundary}{claim}", verbose=False)
-        return encoded if self.answers is None else {"input_ids": encoded["input_ids"]}
+    def _encode_pair(self, text: str, claim: str) -> Encoding:
+        prefix = "" if self.answer_tokens is None else "predict: "
+        encoded = self.model.tokenizer(f"{prefix}{text}{self.separator}{claim}", verbose=False)
+        return encoded if self.answer_tokens is None else {"input_ids": encoded["input_ids"]}
 
 
-def published_chunks(doc: str, size: int, count: Callable[[str], int]) -> list[str]:
+def split_minicheck_chunks(doc: str, size: int, count_units: Callable[[str], int]) -> list[str]:
     """Chunks as MiniCheck makes them: whole sentences, line by line, while their counts sum to at most ``size``.
 
     Sentences are joined by one space, lines by their break. A sentence longer than ``size`` is a chunk of its own.
-    (`factaudit.text.chunks.chunk` cuts the document as it stands and never passes ``size``; the models were published
-    with this.)
+    (`factaudit.text.chunks.split_into_chunks` cuts the document as it stands and never passes ``size``; the models
+    were published with this.)
     """
     parts: list[str] = []
     for number, line in enumerate(doc.split("\n")):
@@ -170,7 +184,7 @@ def published_chunks(doc: str, size: int, count: Callable[[str], int]) -> list[s
     groups: list[list[str]] = [[]]
     total = 0
     for part in parts:
-        length = count(part)
+        length = count_units(part)
         if total + length > size:
             groups.append([])
             total = 0
@@ -180,7 +194,7 @@ def published_chunks(doc: str, size: int, count: Callable[[str], int]) -> list[s
     return [text for text in texts if text]
 
 
-def _loader(config: Any) -> str:
+def _choose_minicheck_class(config: Any) -> str:
     built = (config.architectures or [""])[0]
     if built.endswith("ForSequenceClassification"):
         return "AutoModelForSequenceClassification"
@@ -189,9 +203,11 @@ def _loader(config: Any) -> str:
     raise FactauditError(f"minicheck: expected a sequence classifier or a sequence-to-sequence model, found {built!r}")
 
 
-def _answers(name: str, tokenizer: Any) -> tuple[int, int]:
+def _find_minicheck_answer_tokens(model_name: str, tokenizer: Any) -> tuple[int, int]:
     """The first tokens of the answers "0" (not supported) and "1" (supported): 3 ("▁") and 209 ("▁1") in T5."""
     no, yes = (tokenizer.encode(answer, add_special_tokens=False) for answer in "01")
     if not no or not yes or no[0] == yes[0] or tokenizer.unk_token_id in (no[0], yes[0]):
-        raise FactauditError(f"the tokenizer of {name!r} cannot tell the answers '0' and '1' by their first token")
+        raise FactauditError(
+            f"the tokenizer of {model_name!r} cannot tell the answers '0' and '1' by their first token"
+        )
     return no[0], yes[0]

@@ -8,20 +8,27 @@ from functools import lru_cache
 from typing import Any
 
 from factaudit.errors import FactauditError, UsageError
-from factaudit.evaluators import hf
 from factaudit.evaluators.base import Claim, Verdict
-from factaudit.paths import NameOrPath
-from factaudit.signature import signature
-from factaudit.text.chunks import chunk
+from factaudit.evaluators.transformers_models import (
+    Encoding,
+    TransformersModel,
+    find_transformers_length_problem,
+    judge_by_transformers_chunks,
+    load_transformers_model,
+    transformers_signature_settings,
+)
+from factaudit.signature import make_signature
+from factaudit.text.chunks import split_into_chunks
+from factaudit.yaml_paths import NameOrPath
 
 #: A model that states no length reads so many tokens.
 MAX_LENGTH = 512
 # The room for a chunk is rounded down to these, so that claims of about one length share a document's chunks.
-_STEP = 32
+_ROOM_STEP_TOKENS = 32
 
 
 @dataclass
-class NLI:
+class NLIEvaluator:
     """P(entailment) with the document as the premise and the claim as the hypothesis, the maximum over chunks.
 
     Args:
@@ -29,7 +36,7 @@ class NLI:
         label: which of the model's labels is support, whatever its case.
         chunks: cut a long document into chunks of complete sentences; else its end is cut off.
         size: tokens of a chunk; by default as many as the model can read beside the claim.
-        revision, device, batch_size, max_length: as in `factaudit.evaluators.minicheck.MiniCheck`.
+        revision, device, batch_size, max_length: as in `factaudit.evaluators.minicheck.MiniCheckEvaluator`.
     """
 
     model: NameOrPath
@@ -48,14 +55,17 @@ class NLI:
                 raise UsageError(f"nli: expected a {option} of at least 1, found {value}")
         if self.size is not None and not self.chunks:
             raise UsageError("nli: size is of chunks, and chunks=false")
-        self._loaded: _Loaded | None = None
+        self._loaded: _NLIModel | None = None
 
     @property
     def signature(self) -> str:
         """The model (a folder by its checksum), label and chunks; ``size`` and ``max_length`` where given."""
         own = {"label": self.label.casefold(), "chunks": self.chunks}
         given = {"size": self.size, "max_length": self.max_length}
-        return signature("nli", hf.settings(self.model, self.revision) | own | {k: v for k, v in given.items() if v})
+        return make_signature(
+            "nli",
+            transformers_signature_settings(self.model, self.revision) | own | {k: v for k, v in given.items() if v},
+        )
 
     @property
     def provenance(self) -> dict[str, str | None]:
@@ -65,40 +75,48 @@ class NLI:
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         """One verdict per claim, in any order; claims of one document are best given one after the other."""
         if self._loaded is None:
-            self._loaded = self._load()
-        yield from hf.judge(claims, self._loaded.encode, self._loaded.support, self.batch_size)
+            self._loaded = self._load_model()
+        yield from judge_by_transformers_chunks(
+            claims, self._loaded.encode, self._loaded.compute_support, self.batch_size
+        )
 
-    def _load(self) -> _Loaded:
-        model = hf.load(self.model, self.revision, self.device, _loader)
+    def _load_model(self) -> _NLIModel:
+        model = load_transformers_model(self.model, self.revision, self.device, _choose_nli_class)
         config = model.model.config
-        stated = (model.positions, model.tokenizer.model_max_length, getattr(config, "max_position_embeddings", None))
+        stated = (
+            model.max_positions,
+            model.tokenizer.model_max_length,
+            getattr(config, "max_position_embeddings", None),
+        )
         # A tokenizer that knows no length states an absurd one.
         limit = min((length for length in stated if length and 0 < length < 1_000_000), default=MAX_LENGTH)
-        if self.max_length is not None and model.positions is not None and self.max_length > model.positions:
+        if self.max_length is not None and model.max_positions is not None and self.max_length > model.max_positions:
             raise UsageError(
-                f"nli: the model {self.model!r} reads {model.positions} tokens, found max_length {self.max_length}"
+                f"nli: the model {self.model!r} reads {model.max_positions} tokens, found max_length {self.max_length}"
             )
 
         # Claims come document by document.
         @lru_cache(maxsize=8)
         def cut(doc: str, size: int) -> list[str]:
-            return chunk(doc, size, model.count)
+            return split_into_chunks(doc, size, model.count_tokens)
 
-        target = entailment(config.id2label, self.label, self.model)
-        return _Loaded(model, target, self.max_length or limit, self.size, cut if self.chunks else None)
+        target = find_nli_entailment_label(config.id2label, self.label, self.model)
+        return _NLIModel(model, target, self.max_length or limit, self.size, cut if self.chunks else None)
 
 
 @dataclass(frozen=True)
-class _Loaded:
-    """A loaded model with what is known of it only then. ``cut``: from document and size to chunks; None: no chunks."""
+class _NLIModel:
+    """A loaded model with what is known of it only then. ``split_document``: from document and size to chunks; None: no
+    chunks.
+    """
 
-    model: hf.Model
+    model: TransformersModel
     label: int
     max_length: int
     size: int | None
-    cut: Callable[[str, int], list[str]] | None
+    split_document: Callable[[str, int], list[str]] | None
 
-    def encode(self, claim: Claim) -> list[hf.Encoding] | str:
+    def encode(self, claim: Claim) -> list[Encoding] | str:
         """The model's inputs for each chunk of the claim's document, or why there are none."""
         tokenizer = self.model.tokenizer
         separator = tokenizer.sep_token or tokenizer.eos_token
@@ -107,41 +125,43 @@ class _Loaded:
             doc, said = doc.replace(separator, " "), said.replace(separator, " ")
         taken = len(tokenizer("", said, verbose=False)["input_ids"])
         room = self.max_length - taken
-        if self.model.count(doc) <= (room if self.size is None else min(self.size, room)):
+        if self.model.count_tokens(doc) <= (room if self.size is None else min(self.size, room)):
             # A blank document is judged too: what it supports is the model's to say.
             return [tokenizer(doc, said, verbose=False)]
-        if problem := hf.too_long(self.model, said, taken, self.max_length):
+        if problem := find_transformers_length_problem(self.model, said, taken, self.max_length):
             return problem
-        if self.cut is None:
+        if self.split_document is None:
             return [tokenizer(doc, said, max_length=self.max_length, truncation="only_first")]
-        room = room // _STEP * _STEP
+        room = room // _ROOM_STEP_TOKENS * _ROOM_STEP_TOKENS
         inputs = [
             tokenizer(part, said, verbose=False)
-            for part in self.cut(doc, room if self.size is None else min(self.size, room)) or [""]
+            for part in self.split_document(doc, room if self.size is None else min(self.size, room)) or [""]
         ]
         if any(len(encoded["input_ids"]) > self.max_length for encoded in inputs):
             return "the document has a word that is longer than the model reads"
         return inputs
 
-    def support(self, batch: Sequence[hf.Encoding]) -> list[float]:
+    def compute_support(self, batch: Sequence[Encoding]) -> list[float]:
         """The label's probability for each input of a batch."""
-        return self.model.logits(batch).softmax(dim=-1)[:, self.label].tolist()
+        return self.model.compute_logits(batch).softmax(dim=-1)[:, self.label].tolist()
 
 
-def entailment(labels: dict[int, str], wanted: str, model: str) -> int:
+def find_nli_entailment_label(labels: dict[int, str], label_name: str, model_name: str) -> int:
     """The index of a model's label by its whole name: "not_entailment" is no "entailment".
 
-    >>> entailment({0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}, "entailment", "a-model")
+    >>> find_nli_entailment_label({0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}, "entailment", "a-model")
     2
     """
-    found = [index for index, name in labels.items() if str(name).strip().casefold() == wanted.strip().casefold()]
+    found = [index for index, name in labels.items() if str(name).strip().casefold() == label_name.strip().casefold()]
     if len(found) != 1:
         have = ", ".join(str(name) for name in labels.values())
-        raise FactauditError(f"the model {model!r} has no label {wanted!r}: choose one with label=NAME (has: {have})")
+        raise FactauditError(
+            f"the model {model_name!r} has no label {label_name!r}: choose one with label=NAME (has: {have})"
+        )
     return int(found[0])
 
 
-def _loader(config: Any) -> str:
+def _choose_nli_class(config: Any) -> str:
     built = (config.architectures or [""])[0]
     if not built.endswith("ForSequenceClassification"):
         raise FactauditError(f"nli: expected a sequence classifier, found {built!r}")

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
-from factaudit.errors import UsageError, hint
+from factaudit.errors import UsageError, suggest_known_name
 
 #: Form -> its module here and what it writes; each module has ``export(run_dir, out) -> list[Path]``.
-FORMS = {
+EXPORT_FORMS = {
     "latex": ("latex", "booktabs tables with intervals, and a methods paragraph with the signature"),
     "every-eval-ever": (
         "every_eval_ever",
@@ -21,12 +21,15 @@ FORMS = {
 }
 
 
-def export(run_dir: Path, form: str, out: Path | None = None) -> list[Path]:
+def export_run(run_dir: Path, form: str, out: Path | None = None) -> list[Path]:
     """Write a run folder in another form into ``out`` (by default ``export/FORM`` inside it); returns the files.
 
     Raises `UsageError` for an unknown form, `InputError` for a folder that has not what the form needs.
     """
-    if form not in FORMS:
-        raise UsageError(f"unknown form {form!r}{hint(form, list(FORMS))}")
-    function: Callable[[Path, Path], list[Path]] = import_module(f"factaudit.export.{FORMS[form][0]}").export
+    if form not in EXPORT_FORMS:
+        raise UsageError(f"unknown form {form!r}{suggest_known_name(form, list(EXPORT_FORMS))}")
+    module = EXPORT_FORMS[form][0]
+    function: Callable[[Path, Path], list[Path]] = getattr(
+        import_module(f"factaudit.export.{module}"), f"export_{module}"
+    )
     return function(run_dir, out or run_dir / "export" / form)

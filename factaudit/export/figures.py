@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from factaudit.report import read_results
-from factaudit.report.content import build
+from factaudit.report.report_document import build_report_document
+from factaudit.report.results_json import read_results_json
 
 
-def export(run_dir: Path, out: Path) -> list[Path]:
+def export_figures(run_dir: Path, out: Path) -> list[Path]:
     """Write ``column/NAME.pdf``, ``column/NAME.svg`` and the same in ``page``, for every figure of the report.
 
     At a column's width panels stand below each other. Figures that an engine wrote have one width, and stay where they
     are.
     """
-    from factaudit.report.plots.saving import save_figure
-    from factaudit.report.plots.style import COLUMN, PAGE
+    from factaudit.report.plots.figure_files import write_figure_files
+    from factaudit.report.plots.figure_style import COLUMN_WIDTH, PAGE_WIDTH
 
     paths = []
-    for section in build(read_results(run_dir), run_dir).sections:
-        for picture in section.pictures:
+    for section in build_report_document(read_results_json(run_dir), run_dir).sections:
+        for picture in section.figures:
             if picture.draw is None:
                 continue
-            for name, width in (("column", COLUMN), ("page", PAGE)):
+            for name, width in (("column", COLUMN_WIDTH), ("page", PAGE_WIDTH)):
                 title = picture.caption.split(".")[0]
-                paths += save_figure(picture.draw(width), out / name / picture.stem, title, ("pdf", "svg"))
+                paths += write_figure_files(picture.draw(width), out / name / picture.stem, title, ("pdf", "svg"))
     return paths

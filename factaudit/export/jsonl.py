@@ -6,19 +6,19 @@ from pathlib import Path
 from typing import Any
 
 from factaudit.files import write_jsonl
-from factaudit.tables import read_run, records
+from factaudit.tables import list_plain_rows, read_run_tables
 
 
-def export(run_dir: Path, out: Path) -> list[Path]:
+def export_jsonl(run_dir: Path, out: Path) -> list[Path]:
     """Write ``claims.jsonl``; a verdict is {evaluator, repeat, score, prediction, status, raw, chunk_scores}."""
-    claims, verdicts = read_run(run_dir)
+    claims, verdicts = read_run_tables(run_dir)
     said: dict[str, list[dict[str, Any]]] = {}
-    for row in records(verdicts):
-        said.setdefault(row.pop("claim_id"), []).append(_without_nulls(row))
-    rows = [{**_without_nulls(row), "verdicts": said.get(row["claim_id"], [])} for row in records(claims)]
+    for row in list_plain_rows(verdicts):
+        said.setdefault(row.pop("claim_id"), []).append(_drop_nulls(row))
+    rows = [{**_drop_nulls(row), "verdicts": said.get(row["claim_id"], [])} for row in list_plain_rows(claims)]
     write_jsonl(out / "claims.jsonl", rows)
     return [out / "claims.jsonl"]
 
 
-def _without_nulls(row: dict[str, Any]) -> dict[str, Any]:
+def _drop_nulls(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in row.items() if value is not None}

@@ -13,7 +13,7 @@ import numpy as np
 from rank_bm25 import BM25Okapi
 
 
-class Bm25(BM25Okapi):
+class Bm25Index(BM25Okapi):
     """BM25Okapi (k1 1.5, b 0.75, ε 0.25) of texts cut into words.
 
     rank_bm25 reads every text for every word of a query; here only those that hold the word are looked at, so that a
@@ -39,7 +39,7 @@ class Bm25(BM25Okapi):
         """The score of each text: float64 (n,)."""
         scores = np.zeros(len(self))
         for word in query:
-            if (found := self._holding(word)) is None:
+            if (found := self._find_postings(word)) is None:
                 continue
             texts, counts = (np.frombuffer(one, dtype=np.uint32) for one in found)
             frequency = counts.astype(np.int64)
@@ -47,15 +47,15 @@ class Bm25(BM25Okapi):
             scores[texts] += (self.idf.get(word) or 0) * (frequency * (self.k1 + 1) / (frequency + length))
         return scores
 
-    def best(self, query: Iterable[str], k: int | None = None) -> list[int]:
+    def rank_texts(self, query: Iterable[str], k: int | None = None) -> list[int]:
         """The ``k`` texts of the highest scores (all by default), best first; of equals the first comes first."""
         return [int(one) for one in np.argsort(-self.get_scores(query), kind="stable")[:k]]
 
-    def holding(self, query: Iterable[str]) -> set[int]:
+    def find_matching_texts(self, query: Iterable[str]) -> set[int]:
         """The texts that have a word of the query."""
-        return {text for word in query if (found := self._holding(word)) is not None for text in found[0]}
+        return {text for word in query if (found := self._find_postings(word)) is not None for text in found[0]}
 
-    def _holding(self, word: str) -> tuple[array[int], array[int]] | None:
+    def _find_postings(self, word: str) -> tuple[array[int], array[int]] | None:
         """The texts that hold a word, in order, and how often each does; None where none does, or it is not asked for.
 
         Where anything may be asked for, little of it is: a word's texts are looked for when it first is.

@@ -1,8 +1,8 @@
 """FActScore's own knowledge source: one SQLite file of pages, each a title and its passages (Min et al. 2023, §4.1).
 
-The file has a table ``documents(title, text)``; a text is the page's passages joined by `SEPARATOR`. It is opened
-read-only and read by index, so that a file of 20 GB costs no more memory than a small one. Two optional tables are
-understood: ``redirects(title, target)`` and ``factaudit_knowledge(key, value)``, which says how the file was made.
+The file has a table ``documents(title, text)``; a text is the page's passages joined by `PASSAGE_SEPARATOR`. It is
+opened read-only and read by index, so that a file of 20 GB costs no more memory than a small one. Two optional tables
+are understood: ``redirects(title, target)`` and ``factaudit_knowledge(key, value)``, which says how the file was made.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import struct
 import threading
 import unicodedata
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,59 +24,72 @@ from types import TracebackType
 from typing import Any
 
 from factaudit.errors import FactauditError, InputError, Problem
+from factaudit.files import replace_file_atomically
 
 #: What stands between two passages of a page in the original's file.
-SEPARATOR = "####SPECIAL####SEPARATOR####"
-#: Where the original keeps its Wikipedia of 1 April 2023.
-DEFAULT_PATH = Path(".cache/factscore/enwiki-20230401.db")
-ENVIRONMENT = "FACTSCORE_DB_PATH"
+PASSAGE_SEPARATOR = "####SPECIAL####SEPARATOR####"
+#: Where the original keeps its Wikipedia of 1 April 2023: this file in this folder, or in the folder of this variable.
+DATABASE_NAME, DEFAULT_FOLDER, FOLDER_VARIABLE = "enwiki-20230401.db", ".cache/factscore", "FACTSCORE_CACHE_DIR"
+DATABASE_PATH_VARIABLE = "FACTSCORE_DB_PATH"
 #: Up to this size a knowledge source is told from others by its content; a larger one by its size.
 MAX_HASHED_BYTES = 100 << 20
 #: A file without an index on the title is read whole at each look-up: bearable up to this size.
 MAX_UNINDEXED_BYTES = 64 << 20
 
-_MAGIC = b"SQLite format 3\x00"
+_SQLITE_HEADER = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True)
-class Page:
+class KnowledgePage:
     """One page: its title as the knowledge source has it, its passages in order, and how the title was found.
 
-    ``matched`` is ``exact``, ``normalised``, ``redirect`` or ``wikipedia``.
+    ``title_match`` is ``exact``, ``normalised``, ``redirect`` or ``wikipedia``.
     """
 
     title: str
     passages: tuple[str, ...]
-    matched: str = "exact"
+    title_match: str = "exact"
 
 
-def resolve(path: str | Path | None = None) -> Path:
-    """The knowledge source to use: the argument, else ``FACTSCORE_DB_PATH``, else `DEFAULT_PATH`.
+def find_knowledge_database(path: str | Path | None = None) -> Path:
+    """The knowledge source to use: the argument, else ``FACTSCORE_DB_PATH``, else the original's file.
 
-    Raises `FactauditError` that names the places looked at.
+    The original's file lies in the folder ``FACTSCORE_CACHE_DIR``, by default ``.cache/factscore``. Raises
+    `FactauditError` that names the places looked at.
     """
-    if path is not None:
-        return Path(path)
-    named = os.environ.get(ENVIRONMENT)
+    named = path or os.environ.get(DATABASE_PATH_VARIABLE)
     if named:
         return Path(named)
-    if DEFAULT_PATH.is_file():
-        return DEFAULT_PATH
+    original = Path(os.environ.get(FOLDER_VARIABLE) or DEFAULT_FOLDER) / DATABASE_NAME
+    if original.is_file():
+        return original
     raise FactauditError(
-        f"no knowledge source: none was given, {ENVIRONMENT} is not set, and there is no {DEFAULT_PATH}. "
-        "Make one with `factaudit knowledge build PAGES.jsonl --out FILE`, or get the original's enwiki-20230401.db"
+        f"no knowledge source: none was given, {DATABASE_PATH_VARIABLE} is not set, and there is no "
+        f"{original}. Make one with `factaudit knowledge build PAGES.jsonl --out FILE`, or get the "
+        f"original's {DATABASE_NAME}"
     )
+
+
+def create_empty_knowledge_database(path: Path) -> Path:
+    """A knowledge source without a page, where all pages are to come from elsewhere; kept where there is one."""
+    if not path.is_file():
+        with replace_file_atomically(path) as temporary, closing(sqlite3.connect(temporary)) as connection:
+            connection.execute("CREATE TABLE documents (title PRIMARY KEY, text)")
+            connection.commit()
+    return path
 
 
 class DocDB:
     """A knowledge source on disk, read-only. Safe to use from several threads and to open in several processes.
 
+    can_be_empty: take one without a page, too (`create_empty_knowledge_database`).
     Raises `InputError` where the file is missing, empty, cut off, not SQLite (an HTML page, say) or of another schema.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, can_be_empty: bool = False) -> None:
         self.path = Path(path)
-        _check_bytes(self.path)
+        self._can_be_empty = can_be_empty
+        _check_docdb_file(self.path)
         # One connection behind a lock: a look-up takes microseconds, and SQLite's are not shared between threads.
         self._lock = threading.Lock()
         self._connection = sqlite3.connect(
@@ -85,17 +99,17 @@ class DocDB:
             self._check_schema()
         except sqlite3.DatabaseError as error:
             self.close()
-            raise _refused(self.path, f"a damaged SQLite file ({error})") from None
+            raise _make_database_error(self.path, f"a damaged SQLite file ({error})") from None
         except BaseException:
             self.close()
             raise
 
     def passages(self, title: str) -> tuple[str, ...] | None:
         """The passages of the page with exactly this title, in order; None where there is no such page."""
-        rows = self._rows("SELECT text FROM documents WHERE title = ?", title)
-        return None if not rows else tuple(str(rows[0][0] or "").split(SEPARATOR))
+        rows = self._query_rows("SELECT text FROM documents WHERE title = ?", title)
+        return None if not rows else tuple(str(rows[0][0] or "").split(PASSAGE_SEPARATOR))
 
-    def find(self, topic: str) -> Page | None:
+    def find(self, topic: str) -> KnowledgePage | None:
         """The page of a topic: by its exact title, then through a redirect, then by the title normalised; else None.
 
         Normalised: underscores are spaces, runs of white space one space, case is ignored. Where several titles
@@ -103,40 +117,40 @@ class DocDB:
         """
         exact = self.passages(topic)
         if exact is not None:
-            return Page(topic, exact)
-        normal = normalise(topic)
-        forms = _variants(normal)
-        if (redirected := self._redirect(topic)) is not None:
+            return KnowledgePage(topic, exact)
+        normal = normalise_page_title(topic)
+        forms = _list_docdb_title_variants(normal)
+        if (redirected := self._find_redirected_page(topic)) is not None:
             return redirected
         for title in forms:
             passages = self.passages(title)
             if passages is not None:
-                return Page(title, passages, "normalised")
+                return KnowledgePage(title, passages, "normalised")
         for title in forms:
-            if (redirected := self._redirect(title)) is not None:
+            if (redirected := self._find_redirected_page(title)) is not None:
                 return redirected
-        other = self._in_any_case(normal)
-        return None if other is None else Page(other, self.passages(other) or (), "normalised")
+        other = self._find_title_in_any_case(normal)
+        return None if other is None else KnowledgePage(other, self.passages(other) or (), "normalised")
 
     def titles(self) -> Iterator[str]:
         """All titles in order, read a block at a time."""
-        yield from (str(row[0]) for row in self._in_order("title", 10_000))
+        yield from (str(row[0]) for row in self._read_in_title_order("title", 10_000))
 
-    def pages(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[KnowledgePage]:
         """All pages in order of their titles, read a block at a time."""
-        for title, text in self._in_order("title, text", 500):
-            yield Page(str(title), tuple(str(text or "").split(SEPARATOR)))
+        for title, text in self._read_in_title_order("title, text", 500):
+            yield KnowledgePage(str(title), tuple(str(text or "").split(PASSAGE_SEPARATOR)))
 
-    def names(self) -> Iterator[tuple[str, str]]:
+    def titles_and_redirects(self) -> Iterator[tuple[str, str]]:
         """(name, title of its page): all titles in order, then all redirects to a page, in order."""
         yield from ((title, title) for title in self.titles())
         if self._redirects:
             rows = "SELECT r.title, r.target FROM redirects r JOIN documents d ON d.title = r.target ORDER BY r.title"
-            yield from ((str(name), str(target)) for name, target in self._rows(rows))
+            yield from ((str(name), str(target)) for name, target in self._query_rows(rows))
 
-    def is_larger(self, n_pages: int) -> bool:
+    def has_more_pages_than(self, n_pages: int) -> bool:
         """Whether there are more than so many pages; the rest is not counted."""
-        return len(self._rows(f"SELECT 1 FROM documents LIMIT {n_pages + 1}")) > n_pages
+        return len(self._query_rows(f"SELECT 1 FROM documents LIMIT {n_pages + 1}")) > n_pages
 
     @cached_property
     def signature(self) -> str:
@@ -152,7 +166,7 @@ class DocDB:
         # Not of the file's bytes: those differ between versions of SQLite.
         for table in ("documents", *(["redirects"] if self._redirects else [])):
             columns = "title, text" if table == "documents" else "title, target"
-            for row in self._rows(f"SELECT {columns} FROM {table} ORDER BY title"):
+            for row in self._query_rows(f"SELECT {columns} FROM {table} ORDER BY title"):
                 hashed.update(json.dumps([str(value or "") for value in row]).encode())
             hashed.update(table.encode())
         return f"sha256:{hashed.hexdigest()}"
@@ -162,13 +176,13 @@ class DocDB:
         told: dict[str, Any] = {
             "path": str(self.path),
             "bytes": self.path.stat().st_size,
-            "n_pages": self._rows("SELECT COUNT(*) FROM documents")[0][0],
-            "n_redirects": self._rows("SELECT COUNT(*) FROM redirects")[0][0] if self._redirects else 0,
-            "indexed": self.indexed,
+            "n_pages": self._query_rows("SELECT COUNT(*) FROM documents")[0][0],
+            "n_redirects": self._query_rows("SELECT COUNT(*) FROM redirects")[0][0] if self._redirects else 0,
+            "indexed": self.has_title_index,
             "signature": self.signature,
         }
-        if self._table("factaudit_knowledge"):
-            told |= dict(self._rows("SELECT key, value FROM factaudit_knowledge ORDER BY rowid"))
+        if self._list_table_columns("factaudit_knowledge"):
+            told |= dict(self._query_rows("SELECT key, value FROM factaudit_knowledge ORDER BY rowid"))
         else:
             told["made_by"] = "another tool (tokenizer unknown)"
         return told
@@ -185,76 +199,79 @@ class DocDB:
     ) -> None:
         self.close()
 
-    def _redirect(self, title: str) -> Page | None:
-        rows = self._rows("SELECT target FROM redirects WHERE title = ?", title) if self._redirects else []
+    def _find_redirected_page(self, title: str) -> KnowledgePage | None:
+        rows = self._query_rows("SELECT target FROM redirects WHERE title = ?", title) if self._redirects else []
         passages = self.passages(str(rows[0][0])) if rows else None
-        return None if passages is None else Page(str(rows[0][0]), passages, "redirect")
+        return None if passages is None else KnowledgePage(str(rows[0][0]), passages, "redirect")
 
-    def _in_any_case(self, title: str) -> str | None:
+    def _find_title_in_any_case(self, title: str) -> str | None:
         """The first title in the alphabet that differs from this one by the case of its letters from a to z.
 
         By the index that every file has, which knows case: letter by letter, only where a title begins so. A title that
         is not there costs a few look-ups however many there are; comparing without case would read them all.
         """
-        if not self.indexed:  # it is small, and read whole in any case
+        if not self.has_title_index:  # it is small, and read whole in any case
             query = "SELECT title FROM documents WHERE title = ? COLLATE NOCASE ORDER BY title LIMIT 1"
-            return next((str(row[0]) for row in self._rows(query, title)), None)
+            return next((str(row[0]) for row in self._query_rows(query, title)), None)
         starts = [""]
         for letter in title:
             forms = sorted({letter.upper(), letter.lower()}) if letter.isascii() else [letter]
-            starts = [start + form for start in starts for form in forms if self._begins(start + form)]
-        return next((one for one in starts if self._rows("SELECT 1 FROM documents WHERE title = ?", one)), None)
+            starts = [start + form for start in starts for form in forms if self._has_title_beginning(start + form)]
+        return next((one for one in starts if self._query_rows("SELECT 1 FROM documents WHERE title = ?", one)), None)
 
-    def _begins(self, start: str) -> bool:
-        rows = self._rows("SELECT title FROM documents WHERE title >= ? ORDER BY title LIMIT 1", start)
+    def _has_title_beginning(self, start: str) -> bool:
+        rows = self._query_rows("SELECT title FROM documents WHERE title >= ? ORDER BY title LIMIT 1", start)
         return bool(rows) and str(rows[0][0]).startswith(start)
 
-    def _in_order(self, columns: str, block: int) -> Iterator[Any]:
+    def _read_in_title_order(self, columns: str, block: int) -> Iterator[Any]:
         last: tuple[str, ...] = ()
         while True:
             after = "WHERE title > ?" if last else ""
-            rows = self._rows(f"SELECT {columns} FROM documents {after} ORDER BY title LIMIT {block}", *last)
+            rows = self._query_rows(f"SELECT {columns} FROM documents {after} ORDER BY title LIMIT {block}", *last)
             if not rows:
                 return
             yield from rows
             last = (str(rows[-1][0]),)
 
-    def _rows(self, query: str, *values: str) -> list[Any]:
+    def _query_rows(self, query: str, *values: str) -> list[Any]:
         try:
             with self._lock:
                 return self._connection.execute(query, values).fetchall()
         except sqlite3.DatabaseError as error:
-            raise _refused(self.path, f"a damaged SQLite file ({error})") from None
+            raise _make_database_error(self.path, f"a damaged SQLite file ({error})") from None
 
-    def _table(self, name: str) -> list[str]:
+    def _list_table_columns(self, name: str) -> list[str]:
         """The columns of a table, [] where there is none."""
-        return [str(row[1]).lower() for row in self._rows(f"PRAGMA table_info({name})")]
+        return [str(row[1]).lower() for row in self._query_rows(f"PRAGMA table_info({name})")]
 
     def _check_schema(self) -> None:
-        columns = self._table("documents")
+        columns = self._list_table_columns("documents")
         if not {"title", "text"} <= set(columns):
-            rows = self._rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+            rows = self._query_rows("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
             found = f"documents({', '.join(columns)})" if columns else ", ".join(str(row[0]) for row in rows) or "none"
-            raise _refused(self.path, f"of another schema: expected a table documents(title, text), found {found}")
-        if not self._rows("SELECT 1 FROM documents LIMIT 1"):
-            raise _refused(self.path, "a knowledge source without a page")
-        self._redirects = {"title", "target"} <= set(self._table("redirects"))
-        plan = self._rows("EXPLAIN QUERY PLAN SELECT text FROM documents WHERE title = ?", "")
-        self.indexed = "SEARCH" in str(plan[0][-1])
-        if not self.indexed and self.path.stat().st_size > MAX_UNINDEXED_BYTES:
-            raise _refused(
+            raise _make_database_error(
+                self.path, f"of another schema: expected a table documents(title, text), found {found}"
+            )
+        self.is_empty = not self._query_rows("SELECT 1 FROM documents LIMIT 1")
+        if self.is_empty and not self._can_be_empty:
+            raise _make_database_error(self.path, "a knowledge source without a page")
+        self._redirects = {"title", "target"} <= set(self._list_table_columns("redirects"))
+        plan = self._query_rows("EXPLAIN QUERY PLAN SELECT text FROM documents WHERE title = ?", "")
+        self.has_title_index = "SEARCH" in str(plan[0][-1])
+        if not self.has_title_index and self.path.stat().st_size > MAX_UNINDEXED_BYTES:
+            raise _make_database_error(
                 self.path,
                 "without an index on the title, so that each look-up would read the whole file; mend it with "
                 "`CREATE UNIQUE INDEX documents_title ON documents(title)`",
             )
 
 
-def normalise(title: str) -> str:
+def normalise_page_title(title: str) -> str:
     """A title with spaces for underscores, single spaces for runs of white space, and accents as Wikipedia has them."""
     return re.sub(r"\s+", " ", unicodedata.normalize("NFC", title).replace("_", " ")).strip()
 
 
-def _variants(title: str) -> list[str]:
+def _list_docdb_title_variants(title: str) -> list[str]:
     # Wikipedia's titles begin with a capital; names have each word so. The index finds these without a scan.
     words = title.split(" ")
     forms = [
@@ -267,32 +284,42 @@ def _variants(title: str) -> list[str]:
     return list(dict.fromkeys(form for form in forms if form))
 
 
-def _check_bytes(path: Path) -> None:
+def is_sqlite_file(path: Path) -> bool:
+    """Whether a file begins as SQLite's do, as every knowledge source does."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
+
+
+def _check_docdb_file(path: Path) -> None:
     if not path.is_file():
         raise InputError(str(path), [Problem("no such knowledge source" if not path.is_dir() else "this is a folder")])
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(512)
     if not size:
-        raise _refused(path, "an empty file")
-    if not head.startswith(_MAGIC):
+        raise _make_database_error(path, "an empty file")
+    if not head.startswith(_SQLITE_HEADER):
         start = head.lstrip().lower()
         if start.startswith((b"<!doctype", b"<html", b"<head", b"<?xml")):
-            raise _refused(path, "an HTML page (a download link's warning page, perhaps), not an SQLite file")
+            raise _make_database_error(
+                path, "an HTML page (a download link's warning page, perhaps), not an SQLite file"
+            )
         if start.startswith(b"version https://git-lfs"):
-            raise _refused(path, "a Git LFS pointer; fetch the file itself with `git lfs pull`")
+            raise _make_database_error(path, "a Git LFS pointer; fetch the file itself with `git lfs pull`")
         hint = (
             "; make one from it with `factaudit knowledge build`" if path.suffix in {".jsonl", ".json", ".gz"} else ""
         )
-        raise _refused(path, f"not an SQLite file{hint}")
+        raise _make_database_error(path, f"not an SQLite file{hint}")
     if len(head) < 100:
-        raise _refused(path, f"cut off: {size} bytes")
+        raise _make_database_error(path, f"cut off: {size} bytes")
     page_size, changes, pages, valid_for = struct.unpack(">H", head[16:18]) + struct.unpack(">II60xI", head[24:96])
     # The page count holds only where it was written together with the change counter (SQLite's file format, 1.3.7).
     expected = (65536 if page_size == 1 else page_size) * pages
     if changes == valid_for and size < expected:
-        raise _refused(path, f"cut off: {size:,} of {expected:,} bytes (an unfinished download?)")
+        raise _make_database_error(path, f"cut off: {size:,} of {expected:,} bytes (an unfinished download?)")
 
 
-def _refused(path: Path, what: str) -> InputError:
-    return InputError(str(path), [Problem(f"not usable as a knowledge source: {what}")])
+def _make_database_error(path: Path, reason: str) -> InputError:
+    return InputError(str(path), [Problem(f"not usable as a knowledge source: {reason}")])

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from factaudit.errors import FactauditError, UsageError, hint
-from factaudit.knowledge.bm25 import Bm25
-from factaudit.knowledge.docdb import Page
-from factaudit.signature import signature
+from factaudit.errors import FactauditError, UsageError, suggest_known_name
+from factaudit.knowledge.bm25 import Bm25Index
+from factaudit.knowledge.docdb import KnowledgePage
+from factaudit.signature import make_signature
 
-METHODS = ("bm25", "dense", "all")
+RETRIEVAL_METHODS = ("bm25", "dense", "all")
 #: Passages per fact, as published.
-K = 5
+PASSAGES_PER_FACT = 5
 
 
-def clean(passage: str) -> str:
+def remove_special_tokens(passage: str) -> str:
     """A passage without the tokenizer's marks ``<s>`` and ``</s>``."""
     return passage.replace("<s>", "").replace("</s>", "")
 
 
 @dataclass
-class Retriever:
+class PassageRetriever:
     """Ranks the passages of a page for a fact. Safe to use from several threads.
 
     Args:
@@ -39,59 +39,51 @@ class Retriever:
     """
 
     method: str = "bm25"
-    k: int = K
+    k: int = PASSAGES_PER_FACT
     model: str = "sentence-transformers/gtr-t5-large"
     pages: int = 256
     encode: Callable[[list[str]], Any] | None = None
-    _indexes: OrderedDict[tuple[str, tuple[str, ...]], Any] = field(default_factory=OrderedDict, init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.method not in METHODS:
-            raise UsageError(f"unknown retrieval method {self.method!r}{hint(self.method, METHODS)}")
+        if self.method not in RETRIEVAL_METHODS:
+            raise UsageError(
+                f"unknown retrieval method {self.method!r}{suggest_known_name(self.method, RETRIEVAL_METHODS)}"
+            )
         if self.k < 1:
             raise UsageError(f"retrieval takes at least 1 passage, found k {self.k}")
+        # At worst two threads make the same index.
+        self._get_page_index = lru_cache(self.pages)(self._make_page_index)
 
     @property
     def signature(self) -> str:
         """The settings that choose passages, on one line."""
         if self.method == "all":
             return "all"
-        return signature(self.method, {"k": self.k} | ({"model": self.model} if self.method == "dense" else {}))
+        return make_signature(self.method, {"k": self.k} | ({"model": self.model} if self.method == "dense" else {}))
 
-    def retrieve(self, page: Page, topic: str, fact: str) -> list[str]:
+    def retrieve(self, page: KnowledgePage, topic: str, fact: str) -> list[str]:
         """The ``k`` best passages for the query ``topic + " " + fact``, best first; ties in passage order.
 
         Passages come cleaned of ``<s>`` and ``</s>``. All of a page that has ``k`` or fewer is returned, ranked.
         """
         if self.method == "all":
-            return [clean(passage) for passage in page.passages]
+            return [remove_special_tokens(passage) for passage in page.passages]
         query = f"{topic} {fact.strip()}"
-        index = self._index(page)
+        index = self._get_page_index(page)
         if self.method == "dense":
-            best = np.argsort(-(index @ self._embed([query])[0]), kind="stable")[: self.k]
+            best = np.argsort(-(index @ self._compute_embeddings([query])[0]), kind="stable")[: self.k]
         else:
-            best = index.best(query.split(), self.k)
-        return [clean(page.passages[i]) for i in best]
+            best = index.rank_texts(query.split(), self.k)
+        return [remove_special_tokens(page.passages[i]) for i in best]
 
-    def _index(self, page: Page) -> Any:
-        key = (page.title, page.passages)
-        with self._lock:
-            if key in self._indexes:
-                self._indexes.move_to_end(key)
-                return self._indexes[key]
-        # Made outside the lock: at worst two threads make the same index.
+    def _make_page_index(self, page: KnowledgePage) -> Any:
+        passages = map(remove_special_tokens, page.passages)
         if self.method == "dense":
-            index: Any = self._embed([f"{page.title} {clean(passage)}" for passage in page.passages])
-        else:
-            index = Bm25(clean(passage).split() for passage in page.passages)
-        with self._lock:
-            self._indexes[key] = index
-            while len(self._indexes) > self.pages:
-                self._indexes.popitem(last=False)
-        return index
+            return self._compute_embeddings([f"{page.title} {passage}" for passage in passages])
+        return Bm25Index(passage.split() for passage in passages)
 
-    def _embed(self, texts: Sequence[str]) -> np.ndarray:
+    def _compute_embeddings(self, texts: Sequence[str]) -> np.ndarray:
         with self._lock:
             if self.encode is None:
                 try:

@@ -7,23 +7,36 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from factaudit.errors import FactauditError
-from factaudit.llm.cache import KEPT, Cache, request_key
-from factaudit.llm.completion import read_completion
-from factaudit.llm.cost import Budget, Price, Usage, approximate_tokens, prompt_tokens, reply_limit
-from factaudit.llm.errors import Failure, Hopeless, read_error
-from factaudit.llm.ledger import NOT_BILLED, POSSIBLY
-from factaudit.llm.pacing import Pacing, Slots
+from factaudit.llm.chat_completion import parse_chat_completion
+from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.cost import (
+    LLMCallUsage,
+    LLMCostBudget,
+    LLMModelPrice,
+    approximate_token_count,
+    count_prompt_tokens,
+    find_reply_token_limit,
+)
+from factaudit.llm.http_transport import HTTPTransport
+from factaudit.llm.ledger import NOT_BILLED, POSSIBLY_BILLED
+from factaudit.llm.rate_limits import ConcurrencyLimiter, ServerRateLimits
+from factaudit.llm.reply_cache import KEPT_STATUSES, ReplyCache, hash_cached_request
+from factaudit.llm.server_errors import (
+    PermanentServerError,
+    ServerAttemptFailure,
+    parse_server_error_response,
+)
 from factaudit.llm.settings import LLMSettings
-from factaudit.llm.stopping import pause, seconds_left, stopping
-from factaudit.llm.transport import Transport
-from factaudit.llm.types import Reply, Request
-from factaudit.llm.writes import Writes
+from factaudit.llm.sqlite_transactions import TransactionQueue
+from factaudit.llm.stop_signals import grace_seconds_left, is_stopping, sleep_until_signal
+from factaudit.llm.transport_choice import find_llm_cache_server, make_transport
+from factaudit.llm.user_client import BlockingClientError
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -33,37 +46,36 @@ MALFORMED_RETRIES = 2
 #: Where nothing has ever answered at an address, more patience does not help.
 _UNREACHED_RETRIES = 2
 #: Seconds between two looks at what another process has asked.
-_LOOK = 0.05
-_STOPPED = Reply("skipped", error="stopped by a signal before it was sent")
+_LEASE_POLL_SECONDS = 0.05
+_STOPPED_REPLY = ChatReply("skipped", error="stopped by a signal before it was sent")
 
 _log = logging.getLogger("factaudit.llm")
 
 
-class Client:
+class LLMClient:
     """Ask one model of one server; an async context manager.
 
     ``settings``: an `LLMSettings`, or a model's name with ``options`` that are its fields. ``OPENAI_BASE_URL`` may
     hold an address with a password. Nothing is looked up, connected or started before a request is not in the cache.
     ``concurrency`` bounds the requests under way, ``timeout`` (seconds) each attempt; attempts that fail in a way that
     may pass (429, 5xx, timeouts, dropped connections, half a reply) are repeated up to ``max_retries`` times with
-    exponential backoff and jitter between ``backoff`` and ``max_backoff`` seconds, or when the server says. Where the
-    model is served is not part of what a reply depends on: where two servers run different weights under one name,
-    tell them apart by ``revision``.
+    exponential backoff and jitter between ``backoff`` and ``max_backoff`` seconds, or when the server says. A reply is
+    kept as its server's: another server is asked itself, though its model has the same name.
 
     `ask` raises `FactauditError` only for what would befall every request: no key, a key refused, no such model, a
     parameter that the model does not take, an account without credit, no server at the address.
     """
 
-    #: Whether what is asked at the same time is sent together (`factaudit.llm.gathering`).
+    #: Whether what is asked at the same time is sent together (`factaudit.llm.batch_client`).
     gathers = False
 
     def __init__(
         self,
         settings: LLMSettings | str,
         *,
-        cache: str | Path | Cache | None = None,
-        budget: Budget | None = None,
-        usage: Usage | None = None,
+        cache: str | Path | ReplyCache | None = None,
+        budget: LLMCostBudget | None = None,
+        usage: LLMCallUsage | None = None,
         api_key: str | None = None,
         backoff: float = 0.5,
         max_backoff: float = 30.0,
@@ -80,253 +92,306 @@ class Client:
         # What a local server cannot work on would wait there, and its time would run out.
         self.concurrency = settings.concurrency if local is None else local.slots
         self.max_retries = settings.max_retries
-        self.budget = Budget() if budget is None else budget
-        self.usage = Usage() if usage is None else usage
-        self.cache = cache if isinstance(cache, Cache) or cache is None else Cache(cache)
+        self.budget = LLMCostBudget() if budget is None else budget
+        self.usage = LLMCallUsage() if usage is None else usage
+        self.cache = cache if isinstance(cache, ReplyCache) or cache is None else ReplyCache(cache)
         self._own_price = settings.price()
-        self._transport = Transport(settings, api_key)
-        self._pacing = Pacing(settings.requests_per_minute, settings.tokens_per_minute, backoff, max_backoff, seed)
+        self._transport = make_transport(settings, api_key)
+        self._pacing = ServerRateLimits(
+            settings.requests_per_minute, settings.tokens_per_minute, backoff, max_backoff, seed
+        )
         self._answered = False
+        self._has_told_unknown_server = False
         self._others: set[str] = set()
-        self._begin()
+        self._bind_event_loop()
 
     @property
     def signature(self) -> str:
         """Model, parameters and revision; never a key or an address."""
         return self.settings.signature
 
-    async def __aenter__(self) -> Client:
-        self._begin()
-        self._transport.opened()
+    async def __aenter__(self) -> LLMClient:
+        self._bind_event_loop()
+        self._transport.bind_event_loop()
         return self
 
-    def _begin(self) -> None:
+    def _bind_event_loop(self) -> None:
         """What belongs to an event loop: a client may be opened again in another one."""
-        self._slots = Slots(self.concurrency)
-        self._flights: dict[bytes, asyncio.Future[Reply]] = {}
-        self._in_ledger = Writes(self.budget.ledger)
-        self._in_cache = None if self.cache is None else Writes(self.cache)
+        self._slots = ConcurrencyLimiter(self.concurrency)
+        self._flights: dict[bytes, asyncio.Future[ChatReply]] = {}
+        self._in_ledger = TransactionQueue(self.budget.ledger)
+        self._in_cache = None if self.cache is None else TransactionQueue(self.cache)
 
     async def __aexit__(self, *_: object) -> None:
         # Nobody waits for these any more; after a signal they are given their time all the same.
         if flights := set(self._flights.values()):
-            if left := seconds_left():
+            if left := grace_seconds_left():
                 await asyncio.wait(flights, timeout=left)
             for flight in flights:
                 flight.cancel()
             await asyncio.gather(*flights, return_exceptions=True)
         await self._transport.close()
 
-    def key(self, request: Request) -> bytes:
-        """The cache's key of a request."""
-        return request_key(self.model, self._full(request), self.revision)
+    @cached_property
+    def cache_server(self) -> str:
+        """The server as cache keys have it."""
+        return find_llm_cache_server(self.settings, self._transport)
 
-    def cached(self, requests: Sequence[Request]) -> list[Reply | None]:
+    def request_key(self, request: ChatRequest) -> bytes:
+        """The cache's key of a request."""
+        return self._hash_full_request(self._fill_request_params(request))
+
+    def _hash_full_request(self, full_request: ChatRequest) -> bytes:
+        return hash_cached_request(self.model, full_request, self.revision, self.cache_server)
+
+    def find_cached_replies(self, requests: Sequence[ChatRequest]) -> list[ChatReply | None]:
         """What the cache has for each request, read many at a time; needs no event loop."""
         if self.cache is None:
             return [None] * len(requests)
-        replies = self.cache.get_many([self.key(request) for request in requests])
-        return [None if reply is None else self._hit(reply) for reply in replies]
+        full_requests = [self._fill_request_params(request) for request in requests]
+        replies = self.cache.find_replies(self.model, full_requests, self.revision, self.cache_server)
+        return [None if reply is None else self._count_cached_reply(reply) for reply in replies]
 
-    async def ask(self, request: Request) -> Reply:
+    async def ask(self, request: ChatRequest) -> ChatReply:
         """The reply to one request. Equal requests at the same time are sent once, by whatever process."""
-        request = self._full(request)
-        key = request_key(self.model, request, self.revision)
+        request = self._fill_request_params(request)
+        key = self._hash_full_request(request)
         if (flight := self._flights.get(key)) is not None:
             reply = await asyncio.shield(flight)
-            return self._hit(replace(reply, cached=True)) if reply.status in KEPT else reply
+            return self._count_cached_reply(replace(reply, cached=True)) if reply.status in KEPT_STATUSES else reply
         # A task of its own: what was sent is awaited after a signal, though who asked has gone.
-        flight = self._flights[key] = asyncio.ensure_future(self._bought(key, request))
-        flight.add_done_callback(lambda done: self._landed(key, done))
+        flight = self._flights[key] = asyncio.ensure_future(self._buy_reply(key, request))
+        flight.add_done_callback(lambda done: self._drop_flight(key, done))
         return await asyncio.shield(flight)
 
-    def _landed(self, key: bytes, flight: asyncio.Future[Reply]) -> None:
+    def _drop_flight(self, key: bytes, flight: asyncio.Future[ChatReply]) -> None:
         if self._flights.get(key) is flight:
             del self._flights[key]
         if not flight.cancelled():
             flight.exception()  # seen: nobody may be waiting any more
 
-    def _hit(self, reply: Reply) -> Reply:
-        self.usage.cached()
-        self._served(reply)
+    def _count_cached_reply(self, reply: ChatReply) -> ChatReply:
+        self.usage.count_cached_calls(reply=reply)
+        if not reply.is_server_known and not self._has_told_unknown_server:
+            self._has_told_unknown_server = True
+            _log.warning(
+                "the cache has replies of %s that an earlier version kept without their server: they are taken as %s's",
+                self.model,
+                self.cache_server,
+            )
+        self._count_serving_model(reply)
         return reply
 
-    def body(self, request: Request) -> dict[str, Any]:
+    def request_body(self, request: ChatRequest) -> dict[str, Any]:
         """The body of the chat request, as the API has it."""
-        return self._body(self._full(request))
+        return self._make_request_body(self._fill_request_params(request))
 
-    def price(self) -> Price | None:
+    def model_price(self) -> LLMModelPrice | None:
         """The model's price: the settings', else the price table's."""
-        return self._own_price or self.budget.price(self.model)
+        return self._own_price or self.budget.model_price(self.model)
 
-    def keep(self, key: bytes, send: int, reply: Reply, discount: float = 1.0) -> None:
+    def keep_paid_reply(
+        self, key: bytes, send_number: int, reply: ChatReply, discount: float = 1.0, *, is_server_in_key: bool = True
+    ) -> None:
         """Put a reply that was paid for into the cache, and settle its send."""
         if self.cache is not None:
-            self.cache.put(key, self.model, self.revision, reply)
-        self._count(send, reply, discount)
+            server = self.cache_server if is_server_in_key else None
+            self.cache.put(key, self.model, self.revision, reply, server)
+        self._settle_paid_send(send_number, reply, discount)
 
-    def _count(self, send: int, reply: Reply, discount: float = 1.0) -> None:
-        price = self.price()
+    def _settle_paid_send(self, send_number: int, reply: ChatReply, discount: float = 1.0) -> None:
+        price = self.model_price()
         cost = None if price is None else discount * price.cost(reply.prompt_tokens, reply.completion_tokens)
-        self.budget.ledger.settle(send, reply.status, reply.prompt_tokens, reply.completion_tokens, cost)
-        self.usage.paid(reply.prompt_tokens, reply.completion_tokens, cost)
-        self._served(reply)
+        self.budget.ledger.settle_send(send_number, reply.status, reply.prompt_tokens, reply.completion_tokens, cost)
+        self.usage.count_paid_call(reply.prompt_tokens, reply.completion_tokens, cost)
+        self._count_serving_model(reply)
 
-    def over_limit(self) -> Reply:
+    def make_over_limit_reply(self) -> ChatReply:
         """The reply to a request that the limit of money does not allow."""
-        if stopping():
-            return _STOPPED
-        return Reply("skipped", error=f"max_cost of {self.budget.max_cost} would be passed: raise it to resume")
+        if is_stopping():
+            return _STOPPED_REPLY
+        return ChatReply("skipped", error=f"max_cost of {self.budget.max_cost} would be passed: raise it to resume")
 
-    def server(self) -> str:
+    def server_address(self) -> str:
         """The server's address without user, password or query."""
-        return self._transport.server()
+        return self._transport.server_address()
 
-    def sync_client(self) -> OpenAI:
+    def make_sync_client(self) -> OpenAI:
         """A blocking client of the same server, for the Batch API."""
-        return self._transport.sync_client()
+        assert isinstance(self._transport, HTTPTransport), "settings refuse batches through a client object"
+        return self._transport.make_sync_client()
 
-    def read(self, status: int, headers: Mapping[str, str], text: str) -> Reply | Failure:
+    def parse_http_answer(self, status: int, headers: Mapping[str, str], body: str) -> ChatReply | ServerAttemptFailure:
         """What an HTTP answer means: a reply, or a failure that may pass. Raises what no request will get past."""
         self._answered = True
         if status == 200:
-            return self._redacted(read_completion(text))
+            return self._redact_failure(parse_chat_completion(body))
         try:
-            answer = read_error(status, headers, text, answered=self.usage.calls > 0)
-        except Hopeless as error:
-            said = self._redact(str(error))
-            if status == 404 and not urlsplit(self.server()).path.rstrip("/"):
+            answer = parse_server_error_response(status, headers, body, has_answered=self.usage.calls > 0)
+        except PermanentServerError as error:
+            said = self._redact_keys(str(error))
+            if status == 404 and not urlsplit(self.server_address()).path.rstrip("/"):
                 said += " (most servers' address ends in /v1)"
-            raise Hopeless(f"{self.server()}, model {self.model!r}: {said}") from None
-        if isinstance(answer, Reply):
-            return replace(answer, text=self._redact(answer.text), error=answer.error and self._redact(answer.error))
-        return self._redacted(answer)
+            if (
+                status == 401
+                and isinstance(self._transport, HTTPTransport)
+                and self._transport.find_api_key() == "none"
+            ):
+                said += " (no key was sent: api_key_env names the variable that holds it)"
+            raise PermanentServerError(f"{self.server_address()}, model {self.model!r}: {said}") from None
+        if isinstance(answer, ChatReply):
+            return replace(
+                answer, text=self._redact_keys(answer.text), error=answer.error and self._redact_keys(answer.error)
+            )
+        return self._redact_failure(answer)
 
-    def _redacted(self, answer: Reply | Failure) -> Reply | Failure:
-        return replace(answer, reason=self._redact(answer.reason)) if isinstance(answer, Failure) else answer
+    def _redact_failure(self, answer: ChatReply | ServerAttemptFailure) -> ChatReply | ServerAttemptFailure:
+        return (
+            replace(answer, reason=self._redact_keys(answer.reason))
+            if isinstance(answer, ServerAttemptFailure)
+            else answer
+        )
 
-    def _full(self, request: Request) -> Request:
-        return Request(request.messages, self.settings.request_params(request.params))
+    def _fill_request_params(self, request: ChatRequest) -> ChatRequest:
+        return ChatRequest(request.messages, self.settings.request_params(request.params))
 
-    def _body(self, full: Request) -> dict[str, Any]:
-        return {"model": self.model, "messages": [dict(message) for message in full.messages], **full.params}
+    def _make_request_body(self, full_request: ChatRequest) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "messages": [dict(message) for message in full_request.messages],
+            **full_request.params,
+        }
 
-    async def _bought(self, key: bytes, request: Request) -> Reply:
+    async def _buy_reply(self, key: bytes, request: ChatRequest) -> ChatReply:
         if (cache := self.cache) is None or self._in_cache is None:
-            return await self._sent(key, request)
+            return await self._send_with_retries(key, request)
         kept = False
         try:
             # What another process is asking for is awaited: its reply is ours, too.
-            while not (found := await self._in_cache(lambda: cache.get(key) or cache.claim(key))):
-                if stopping():
-                    return _STOPPED
-                await pause(_LOOK)
-            reply = self._hit(found) if isinstance(found, Reply) else await self._sent(key, request)
-            kept = reply.status in KEPT
+            def find_or_lease() -> ChatReply | bool:
+                (kept,) = cache.find_replies(self.model, [request], self.revision, self.cache_server)
+                return kept or cache.take_lease(key)
+
+            while not (found := await self._in_cache(find_or_lease)):
+                if is_stopping():
+                    return _STOPPED_REPLY
+                await sleep_until_signal(_LEASE_POLL_SECONDS)
+            reply = (
+                self._count_cached_reply(found)
+                if isinstance(found, ChatReply)
+                else await self._send_with_retries(key, request)
+            )
+            kept = reply.status in KEPT_STATUSES
             return reply
         finally:
             if not kept:
-                cache.release(key)
+                cache.release_lease(key)
 
-    async def _sent(self, key: bytes, request: Request) -> Reply:
-        body = self._body(request)
-        expected = prompt_tokens(request)
-        most = self.budget.most(self.price(), request)
+    async def _send_with_retries(self, key: bytes, request: ChatRequest) -> ChatReply:
+        body = self._make_request_body(request)
+        expected = count_prompt_tokens(request)
+        most = self.budget.most_cost(self.model_price(), request)
         malformed, attempt = 0, 0
         while True:
-            answer = await self._attempt(key, body, request, expected, most)
-            if isinstance(answer, Reply):
+            answer = await self._send_once(key, body, request, expected, most)
+            if isinstance(answer, ChatReply):
                 return answer
             malformed += answer.malformed
             if answer.unreached and not self._answered and attempt >= min(_UNREACHED_RETRIES, self.max_retries):
-                raise FactauditError(f"no server answers at {self.server()}: {answer.reason}")
+                raise FactauditError(f"no server answers at {self.server_address()}: {answer.reason}")
             attempt += 1
-            if attempt > self.max_retries or malformed > MALFORMED_RETRIES or stopping():
-                return Reply("error", error=f"gave up after {attempt} attempts: {answer.reason}")
-            await self._pacing.after(attempt - 1, answer.after)
+            if attempt > self.max_retries or malformed > MALFORMED_RETRIES or is_stopping():
+                return ChatReply("error", error=f"gave up after {attempt} attempts: {answer.reason}")
+            await self._pacing.wait_after_failure(attempt - 1, answer.retry_after)
 
-    async def _attempt(
-        self, key: bytes, body: dict[str, Any], request: Request, expected: int, most: float | None
-    ) -> Reply | Failure:
+    async def _send_once(
+        self, key: bytes, body: dict[str, Any], request: ChatRequest, expected_tokens: int, most_cost: float | None
+    ) -> ChatReply | ServerAttemptFailure:
         """One send, written into the ledger before it is made and settled by whatever comes of it."""
         async with self._slots:
-            await self._pacing.before(expected + (reply_limit(request.params) or 0))
-            if stopping():
-                return _STOPPED
-            if not (send := await self._reserved(expected, most)):
-                return self.over_limit()
+            await self._pacing.wait_before_request(expected_tokens + (find_reply_token_limit(request.params) or 0))
+            if is_stopping():
+                return _STOPPED_REPLY
+            if not (send := await self._reserve_cost(expected_tokens, most_cost)):
+                return self.make_over_limit_reply()
             status = "dropped"  # of a send that is cancelled nobody knows what it cost
             try:
-                answer = await self._post(body)
-                if isinstance(answer, Reply) and answer.status in KEPT:
-                    answer = _counted(answer, expected)
+                answer = await self._post_body(body)
+                if isinstance(answer, ChatReply) and answer.status in KEPT_STATUSES:
+                    answer = _fill_llm_client_token_counts(answer, expected_tokens)
                     status = answer.status
                 else:
-                    status = answer.status if isinstance(answer, Failure) else NOT_BILLED
+                    status = answer.status if isinstance(answer, ServerAttemptFailure) else NOT_BILLED
+            except BlockingClientError:
+                raise
             except FactauditError:
                 status = NOT_BILLED
                 raise
             finally:
-                if status in POSSIBLY:
-                    self.usage.paid(expected, 0, most)
-                if status in POSSIBLY or status == NOT_BILLED:
-                    self.budget.ledger.settle(send, status)
-            if isinstance(answer, Failure) and answer.malformed:
-                self._malformed(send, answer, expected, most)
-            if isinstance(answer, Failure) or answer.status not in KEPT:
+                if status in POSSIBLY_BILLED:
+                    self.usage.count_paid_call(expected_tokens, 0, most_cost)
+                if status in POSSIBLY_BILLED or status == NOT_BILLED:
+                    self.budget.ledger.settle_send(send, status)
+            if isinstance(answer, ServerAttemptFailure) and answer.malformed:
+                self._settle_malformed_send(send, answer, expected_tokens, most_cost)
+            if isinstance(answer, ServerAttemptFailure) or answer.status not in KEPT_STATUSES:
                 return answer
             if self.cache is not None and self._in_cache is not None:
-                await self._in_cache(partial(self.cache.put, key, self.model, self.revision, answer))
+                await self._in_cache(partial(self.cache.put, key, self.model, self.revision, answer, self.cache_server))
         # It is on disk, and others may be sent.
-        await self._in_ledger(partial(self._count, send, answer))
+        await self._in_ledger(partial(self._settle_paid_send, send, answer))
         return answer
 
-    async def _reserved(self, expected: int, most: float | None) -> int | Literal[False]:
-        """As `Budget.try_open`, waiting for other sends to settle where that may help; False also at a signal."""
-        opened = partial(self.budget.try_open, self.usage.account, expected, most)
+    async def _reserve_cost(self, expected_tokens: int, most_cost: float | None) -> int | Literal[False]:
+        """Reserve as `LLMCostBudget.try_open_send`, and wait for other sends where that may help. False at a signal."""
+        opened = partial(self.budget.try_open_send, self.usage.account, expected_tokens, most_cost)
         while (send := await self._in_ledger(opened)) is None:
-            if stopping():
+            if is_stopping():
                 return False
             # Clients may live on different event loops and in different processes: nothing else can be waited for.
             await asyncio.sleep(0.02)
         return send
 
-    def _malformed(self, send: int, failure: Failure, expected: int, most: float | None) -> None:
-        price = self.price()
-        tokens = failure.usage or (expected, 0)
-        cost = most if failure.usage is None or price is None else price.cost(*tokens)
-        self.budget.ledger.settle(send, "malformed", *tokens, cost)
-        self.usage.paid(*tokens, cost)
+    def _settle_malformed_send(
+        self, send_number: int, failure: ServerAttemptFailure, expected_tokens: int, most_cost: float | None
+    ) -> None:
+        price = self.model_price()
+        tokens = failure.billed_tokens or (expected_tokens, 0)
+        cost = most_cost if failure.billed_tokens is None or price is None else price.cost(*tokens)
+        self.budget.ledger.settle_send(send_number, "malformed", *tokens, cost)
+        self.usage.count_paid_call(*tokens, cost)
 
-    async def _post(self, body: dict[str, Any]) -> Reply | Failure:
+    async def _post_body(self, body: dict[str, Any]) -> ChatReply | ServerAttemptFailure:
         answer = await self._transport.post(body)
-        return answer if isinstance(answer, Failure) else self.read(*answer)
+        return answer if isinstance(answer, ServerAttemptFailure) else self.parse_http_answer(*answer)
 
-    def _served(self, reply: Reply) -> None:
+    def _count_serving_model(self, reply: ChatReply) -> None:
         """Count who answered, and say it once where that is another model than was asked for."""
-        if (name := self.usage.replied(reply)) is not None:
-            self.budget.ledger.answered(self.usage.account, name)
-        if reply.model and reply.model not in self._others and not _same_model(self.model, reply.model):
+        if (name := self.usage.count_serving_model(reply)) is not None:
+            self.budget.ledger.record_serving_model(self.usage.account, name)
+        if reply.model and reply.model not in self._others and not _is_same_llm_model(self.model, reply.model):
             self._others.add(reply.model)
             _log.warning("%s was asked for, and the server answered as %s", self.model, reply.model)
 
-    def _redact(self, text: str) -> str:
-        return self._transport.redact(text)
+    def _redact_keys(self, text: str) -> str:
+        return self._transport.redact_keys(text)
 
 
-def _counted(reply: Reply, expected: int) -> Reply:
+def _fill_llm_client_token_counts(reply: ChatReply, expected_tokens: int) -> ChatReply:
     """A reply with tokens to pay for, where the server counted none."""
     if reply.prompt_tokens:
         return reply
-    return replace(reply, prompt_tokens=expected, completion_tokens=approximate_tokens(reply.text))
+    return replace(reply, prompt_tokens=expected_tokens, completion_tokens=approximate_token_count(reply.text))
 
 
-def _same_model(asked: str, served: str) -> bool:
+def _is_same_llm_model(requested_model: str, serving_model: str) -> bool:
     """Whether a server's name is that of the model asked for: a dated snapshot, a tag or a folder before it aside.
 
-    >>> _same_model("gpt-4o", "gpt-4o-2024-08-06"), _same_model("gpt-4o", "gpt-4o-mini")
+    >>> _is_same_llm_model("gpt-4o", "gpt-4o-2024-08-06"), _is_same_llm_model("gpt-4o", "gpt-4o-mini")
     (True, False)
     """
-    one, other = (name.lower().rstrip("/").rpartition("/")[2].removesuffix(":latest") for name in (asked, served))
+    one, other = (
+        name.lower().rstrip("/").rpartition("/")[2].removesuffix(":latest") for name in (requested_model, serving_model)
+    )
     one, other = one.removesuffix(".gguf"), other.removesuffix(".gguf")
     return one == other or re.fullmatch(re.escape(one) + r"[-@:.]v?\d[\d.-]*", other) is not None

@@ -1,4 +1,6 @@
-"""What calls cost: before they are made (`estimate`), while they are (`Budget`), and after (`Usage`)."""
+"""The cost of calls: estimated before (`estimate_judging_cost`), limited (`LLMCostBudget`) and counted
+(`LLMCallUsage`).
+"""
 
 from __future__ import annotations
 
@@ -10,26 +12,27 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
 from factaudit.errors import InputError, Problem, UsageError
-from factaudit.llm.cache import Cache, request_key
-from factaudit.llm.ledger import Ledger
-from factaudit.llm.types import Reply, Request
+from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.ledger import CallLedger
+from factaudit.llm.reply_cache import ReplyCache, hash_cached_request
 
 #: OpenAI's Batch API costs half (OpenAI help centre, "Batch API FAQ").
 BATCH_DISCOUNT = 0.5
 #: Chat formats wrap each message in a few tokens of their own (OpenAI cookbook, "How to count tokens": 3, and 3 more).
-_MESSAGE_TOKENS = 3
-_APPROXIMATION = "1 token per 4 bytes of UTF-8"
+_TOKENS_PER_MESSAGE = 3
+_APPROXIMATION_NOTE = "1 token per 4 bytes of UTF-8"
 
 _log = logging.getLogger("factaudit.cost")
 
 
 @dataclass(frozen=True)
-class Price:
+class LLMModelPrice:
     """US dollars per million tokens, on a date, as a source gave them."""
 
     input: float
@@ -42,14 +45,14 @@ class Price:
         return (prompt_tokens * self.input + completion_tokens * self.output) / 1e6
 
 
-def load_prices(path: str | Path | None = None) -> dict[str, Price]:
+def read_llm_price_table(path: str | Path | None = None) -> dict[str, LLMModelPrice]:
     """The price table that ships with the package, with the rows of the user's own (a CSV of the same form) over it.
 
     The user's is ``path``, else the file that ``$FACTAUDIT_PRICES`` names. Columns: model, input, output (US dollars
     per million tokens), and optionally date and source.
     """
     shipped = files("factaudit.llm").joinpath("prices.csv").read_text(encoding="utf-8")
-    prices = _parse_prices(shipped.splitlines(), "prices.csv")
+    prices = _parse_llm_price_table(shipped.splitlines(), "prices.csv")
     if path := path or os.environ.get("FACTAUDIT_PRICES"):
         try:
             lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
@@ -57,11 +60,11 @@ def load_prices(path: str | Path | None = None) -> dict[str, Price]:
             raise UsageError(f"price table {path}: {error.strerror}") from error
         except UnicodeDecodeError as error:
             raise UsageError(f"price table {path}: not UTF-8 text ({error.reason})") from error
-        prices |= _parse_prices(lines, str(path))
+        prices |= _parse_llm_price_table(lines, str(path))
     return prices
 
 
-def _parse_prices(lines: Iterable[str], source: str) -> dict[str, Price]:
+def _parse_llm_price_table(lines: Iterable[str], source: str) -> dict[str, LLMModelPrice]:
     prices = {}
     for number, row in enumerate(csv.DictReader(lines), start=1):
         for column in ("model", "input", "output"):
@@ -73,23 +76,25 @@ def _parse_prices(lines: Iterable[str], source: str) -> dict[str, Price]:
             raise InputError(source, [Problem("expected dollars per million tokens", number, "input")]) from None
         if not all(0 <= figure < float("inf") for figure in figures):
             raise InputError(source, [Problem("expected a price of 0 or more", number, "input")])
-        prices[row["model"]] = Price(*figures, row.get("date") or "", row.get("source") or "")
+        prices[row["model"]] = LLMModelPrice(*figures, row.get("date") or "", row.get("source") or "")
     return prices
 
 
-def price_of(model: str, prices: Mapping[str, Price]) -> Price | None:
+def find_model_price(model: str, prices: Mapping[str, LLMModelPrice]) -> LLMModelPrice | None:
     """The price of a model; a dated snapshot (``gpt-4o-2024-08-06``) without a row costs what its name does."""
     undated = re.sub(r"-\d{4}-\d{2}-\d{2}$", "", model)
     return prices.get(model) or prices.get(undated)
 
 
 @dataclass
-class Usage:
+class LLMCallUsage:
     """What one evaluator has used so far, in this process.
 
     ``calls`` are sends that were, or may have been, paid for, repeats among them; ``cost`` is None where no price is
     known for one of them. ``account``: the name under which the ledger has the sends. ``served``: how many replies
-    (cached ones too) came from which model, as the server named it.
+    (cached ones too) came from which model, as the server named it. ``oldest_cached``, ``newest_cached``: when the
+    cache got what came from it (Unix seconds). ``unknown_server_calls``: how many of that had been kept without a
+    server.
     """
 
     calls: int = 0
@@ -97,11 +102,14 @@ class Usage:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = 0.0
+    oldest_cached: int | None = None
+    newest_cached: int | None = None
+    unknown_server_calls: int = 0
     account: str = field(default="", compare=False)
     served: Counter[str] = field(default_factory=Counter, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
-    def paid(self, prompt_tokens: int, completion_tokens: int, cost: float | None) -> None:
+    def count_paid_call(self, prompt_tokens: int, completion_tokens: int, cost: float | None) -> None:
         """Count one send that the server was, or may have been, paid for."""
         with self._lock:
             self.calls += 1
@@ -109,12 +117,31 @@ class Usage:
             self.completion_tokens += completion_tokens
             self.cost = None if self.cost is None or cost is None else self.cost + cost
 
-    def cached(self, count: int = 1) -> None:
-        """Count replies that cost nothing: from the cache, or shared with an equal request."""
+    def count_cached_calls(self, count: int = 1, reply: ChatReply | None = None) -> None:
+        """Count replies that cost nothing: from the cache (then with the reply), or shared with an equal request."""
         with self._lock:
             self.cached_calls += count
+            if reply is not None and (created := reply.created) is not None:
+                self.oldest_cached = min(created, self.oldest_cached or created)
+                self.newest_cached = max(created, self.newest_cached or created)
+                self.unknown_server_calls += not reply.is_server_known
 
-    def replied(self, reply: Reply) -> str | None:
+    def forget_cached_replies(self) -> None:
+        """Begin anew with what `cached_row` says."""
+        with self._lock:
+            self.oldest_cached = self.newest_cached = None
+            self.unknown_server_calls = 0
+
+    def cached_row(self) -> dict[str, Any]:
+        """From when the cached replies are (ISO dates, or None), and of how many no server is known."""
+        ends = {"cached_from": self.oldest_cached, "cached_until": self.newest_cached}
+        dates = {
+            name: None if seconds is None else datetime.fromtimestamp(seconds, UTC).date().isoformat()
+            for name, seconds in ends.items()
+        }
+        return {**dates, "unknown_server_calls": self.unknown_server_calls}
+
+    def count_serving_model(self, reply: ChatReply) -> str | None:
         """Count which model a reply is from; its name where it is the first from there."""
         if not reply.model:
             return None
@@ -129,7 +156,7 @@ class Usage:
         return {name: getattr(self, name) for name in names}
 
 
-class Budget:
+class LLMCostBudget:
     """A limit of money that several clients, and several processes with one ledger, share.
 
     Without ``max_cost`` there is no limit; prices are looked up and sends written down all the same. Each send is first
@@ -141,24 +168,24 @@ class Budget:
     def __init__(
         self,
         max_cost: float | None = None,
-        prices: Mapping[str, Price] | None = None,
-        ledger: Ledger | str | Path | None = None,
+        prices: Mapping[str, LLMModelPrice] | None = None,
+        ledger: CallLedger | str | Path | None = None,
     ) -> None:
         if max_cost is not None and not max_cost >= 0:
             raise UsageError(f"max_cost: expected US dollars, 0 or more, found {max_cost!r}")
         self.max_cost = max_cost
-        self.prices = load_prices() if prices is None else prices
-        self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        self.exhausted = False
+        self.prices = read_llm_price_table() if prices is None else prices
+        self.ledger = ledger if isinstance(ledger, CallLedger) else CallLedger(ledger)
+        self.is_exhausted = False
 
     @property
     def spent(self) -> float:
         """What was, or may have been, spent: also by other processes and earlier ones with the same ledger."""
-        return self.ledger.spent()
+        return self.ledger.sum_spent_dollars()
 
-    def price(self, model: str) -> Price | None:
+    def model_price(self, model: str) -> LLMModelPrice | None:
         """The price of ``model``. Raises `UsageError` where a limit is set and no price is known."""
-        price = price_of(model, self.prices)
+        price = find_model_price(model, self.prices)
         if price is None and self.max_cost is not None:
             raise UsageError(
                 f"max_cost needs the price of {model!r}, which no price table has: put it into a CSV of model, input,"
@@ -166,50 +193,50 @@ class Budget:
             )
         return price
 
-    def most(self, price: Price | None, request: Request) -> float | None:
+    def most_cost(self, price: LLMModelPrice | None, request: ChatRequest) -> float | None:
         """The most that one send can cost: no tokenizer makes more tokens than there are bytes. None without a price.
 
         Where the length of replies is not limited, and there is no ``max_cost``, it is that of the prompt alone.
         """
         if price is None:
             return None
-        limit = reply_limit(request.params)
+        limit = find_reply_token_limit(request.params)
         if limit is None and self.max_cost is not None and price.output > 0:
             raise UsageError(
                 "max_cost needs a limit on the length of a reply: set max_tokens (max_completion_tokens for a model"
                 " that reasons)"
             )
-        most = _prompt_tokens(request, lambda text: len(text.encode("utf-8", "surrogatepass")))
+        most = _count_message_tokens(request, lambda text: len(text.encode("utf-8", "surrogatepass")))
         return price.cost(most, limit or 0)
 
-    def try_open(
-        self, account: str, prompt_tokens: int, most: float | None, key: bytes | None = None
+    def try_open_send(
+        self, account: str, prompt_tokens: int, most_cost: float | None, key: bytes | None = None
     ) -> int | Literal[False] | None:
         """The ledger's number of a send; False where it can never fit, None where it may once others have settled."""
-        send = self.ledger.open(account, prompt_tokens, most, self.max_cost, key)
+        send = self.ledger.open_send(account, prompt_tokens, most_cost, self.max_cost, key)
         if send is not None or self.max_cost is None:
             return send
-        if self.ledger.spent(under_way=False) + (most or 0.0) <= self.max_cost:
+        if self.ledger.sum_spent_dollars(with_open_sends=False) + (most_cost or 0.0) <= self.max_cost:
             # Those under way may turn out cheaper; of processes that have ended nothing more will come.
-            self.ledger.bury()
+            self.ledger.settle_ended_processes()
             return None
-        if not self.exhausted:
+        if not self.is_exhausted:
             _log.warning(
                 "max_cost: $%.2f of $%.2f are spent, and one more call could pass it: the rest is left out;"
                 " raise max_cost and run the same again to go on",
-                self.ledger.spent(under_way=False),
+                self.ledger.sum_spent_dollars(with_open_sends=False),
                 self.max_cost,
             )
-        self.exhausted = True
+        self.is_exhausted = True
         return False
 
 
-def approximate_tokens(text: str) -> int:
+def approximate_token_count(text: str) -> int:
     """One token per four bytes of UTF-8, rounded up."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 
-def token_counter(model: str) -> tuple[Callable[[str], int], str]:
+def make_cost_token_counter(model: str) -> tuple[Callable[[str], int], str]:
     """A function that counts the tokens of a text for ``model``, and how it does: tiktoken, or an approximation.
 
     tiktoken knows OpenAI's models only, and fetches their vocabularies when first used; where it is missing, does not
@@ -220,63 +247,66 @@ def token_counter(model: str) -> tuple[Callable[[str], int], str]:
 
         encoding = tiktoken.encoding_for_model(model)
     except Exception:  # missing, unknown model, no network: tiktoken raises whatever its downloader does
-        return approximate_tokens, f"approximately, {_APPROXIMATION}"
+        return approximate_token_count, f"approximately, {_APPROXIMATION_NOTE}"
     return lambda text: len(encoding.encode(text, disallowed_special=())), f"tiktoken {encoding.name}"
 
 
-def prompt_tokens(request: Request) -> int:
+def count_prompt_tokens(request: ChatRequest) -> int:
     """The approximate number of tokens of a request's messages."""
-    return _prompt_tokens(request, approximate_tokens)
+    return _count_message_tokens(request, approximate_token_count)
 
 
-def reply_limit(params: Mapping[str, Any]) -> int | None:
+def find_reply_token_limit(params: Mapping[str, Any]) -> int | None:
     """The most tokens that a reply may have, where a request's parameters limit them."""
     return params.get("max_completion_tokens") or params.get("max_tokens")
 
 
-def _prompt_tokens(request: Request, count: Callable[[str], int]) -> int:
-    return _MESSAGE_TOKENS + sum(_MESSAGE_TOKENS + count(message["content"]) for message in request.messages)
+def _count_message_tokens(request: ChatRequest, count_tokens: Callable[[str], int]) -> int:
+    return _TOKENS_PER_MESSAGE + sum(
+        _TOKENS_PER_MESSAGE + count_tokens(message["content"]) for message in request.messages
+    )
 
 
-def estimate(
+def estimate_judging_cost(
     evaluators: Mapping[str, Any],
     claims: Iterable[Any],
-    cache: str | Path | None = None,
-    prices: Mapping[str, Price] | None = None,
+    prices: Mapping[str, LLMModelPrice] | None = None,
 ) -> list[dict[str, Any]]:
     """What judging ``claims`` would cost: one row per evaluator that asks a language model, nothing sent.
 
     An evaluator is counted where it has ``requests(claims)``, ``client_key()`` (model and revision as the cache has
-    them), ``batch`` and ``cache``; ``claims`` is read once for each, so it must be a sequence or re-iterable. A row is
-    ``{"evaluator", "model", "calls", "cached_calls", "prompt_tokens", "max_completion_tokens", "cost", "price_date",
-    "counted", "reason"}``; ``cost`` has replies of full length, and is as good as ``counted`` says the prompts' tokens
-    are; None (with a reason) where no price or no limit on the length of replies is known.
+    them), ``cache_server()``, ``batch`` and ``cache_path``; ``claims`` is read once for each, so it must be a sequence
+    or re-iterable. A row is ``{"evaluator", "model", "calls", "cached_calls", "prompt_tokens",
+    "max_completion_tokens", "cost", "price_date", "counted", "reason"}``; ``cost`` has replies of full length, and is
+    as good as ``counted`` says the prompts' tokens are; None (with a reason) where no price or no limit on the length
+    of replies is known.
     """
-    prices = load_prices() if prices is None else prices
+    prices = read_llm_price_table() if prices is None else prices
     rows = []
     for name, evaluator in evaluators.items():
         if not hasattr(evaluator, "requests"):
             continue
         model, revision = evaluator.client_key()
-        path = Path(cache if cache is not None else evaluator.cache_path() or "")
-        store = Cache(path, read_only=True) if path.is_file() else None
-        count, how = token_counter(model)
+        path = Path(evaluator.cache_path() or "")
+        store = ReplyCache(path, read_only=True) if path.is_file() else None
+        server = evaluator.cache_server()
+        count, how = make_cost_token_counter(model)
         row = {"evaluator": name, "model": model, "calls": 0, "cached_calls": 0, "prompt_tokens": 0}
         completion: int | None = 0
         seen: set[bytes] = set()
         for request in evaluator.requests(claims):
-            key = request_key(model, request, revision)
-            if key in seen or (store is not None and store.get(key) is not None):
+            key = hash_cached_request(model, request, revision, server)
+            if key in seen or (store is not None and store.find_replies(model, [request], revision, server)[0]):
                 row["cached_calls"] += 1
                 continue
             seen.add(key)
             row["calls"] += 1
-            row["prompt_tokens"] += _prompt_tokens(request, count)
-            limit = reply_limit(request.params)
+            row["prompt_tokens"] += _count_message_tokens(request, count)
+            limit = find_reply_token_limit(request.params)
             completion = None if limit is None or completion is None else completion + limit
         if store is not None:
             store.close()
-        price = Price(0.0, 0.0) if evaluator.base_url == "local" else price_of(model, prices)
+        price = LLMModelPrice(0.0, 0.0) if evaluator.base_url == "local" else find_model_price(model, prices)
         reason = None
         if price is None:
             reason = f"cost: no price is known for {model!r}"

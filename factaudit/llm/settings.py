@@ -13,24 +13,27 @@ from urllib.parse import urlsplit
 import yaml
 from pydantic import BeforeValidator, PlainSerializer, TypeAdapter, ValidationError
 
-from factaudit.errors import FactauditError, UsageError, hint
-from factaudit.llm.local import LOCAL, LocalModel
-from factaudit.paths import NameOrPath
-from factaudit.signature import signature
-from factaudit.spec import FORM, parse_spec
-from factaudit.yamlfile import plain_yaml
+from factaudit.errors import FactauditError, UsageError, suggest_known_name
+from factaudit.llm.local_server import LOCAL_BASE_URL, LocalModelServer
+from factaudit.signature import make_signature
+from factaudit.spec_string import SPEC_FORM, parse_spec_string
+from factaudit.yaml_file import parse_plain_yaml
+from factaudit.yaml_paths import NameOrPath
 
 if TYPE_CHECKING:
-    from factaudit.llm.cost import Price
+    from factaudit.llm.cost import LLMModelPrice
 
 #: Parameters that would change what comes back, not how the model is sampled.
-_OURS = ("model", "messages", "stream", "n")
-_SECRET = re.compile(r"api.?key|authorization|password|secret|bearer|credential|access.?token|cookie", re.IGNORECASE)
-_KEY_LIKE = re.compile(r"(?:\b(?:sk|hf|gsk|xai)[-_][\w-]{16,}|\bBearer\s+\S{8,})")
+_RESERVED_PARAMS = ("model", "messages", "stream", "n")
+SECRET_NAME_PATTERN = re.compile(
+    r"api.?key|authorization|password|secret|bearer|credential|access.?token|cookie", re.IGNORECASE
+)
+_SECRET_VALUE_PATTERN = re.compile(r"(?:\b(?:sk|hf|gsk|xai)[-_][\w-]{16,}|\bBearer\s+\S{8,})")
 #: OpenAI's reasoning models answer 400 to ``max_tokens``, to any temperature but 1 and to log-probabilities
 #: (platform.openai.com/docs/guides/reasoning).
-_REASONING = re.compile(r"(?:^|/)(?:o[134]|gpt-5)(?![0-9])(?!.*chat)", re.IGNORECASE)
-_REFUSED = ("temperature", "top_p", "max_tokens", "logprobs", "top_logprobs")
+_REASONING_MODEL_PATTERN = re.compile(r"(?:^|/)(?:o[134]|gpt-5)(?![0-9])(?!.*chat)", re.IGNORECASE)
+_CLIENT_NAME_PATTERN = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+_REASONING_REFUSED_PARAMS = ("temperature", "top_p", "max_tokens", "logprobs", "top_logprobs")
 
 
 @dataclass(kw_only=True)
@@ -42,12 +45,15 @@ class LLMSettings:
     Args:
         model: its name, as the server has it.
         base_url: the server; by default ``OPENAI_BASE_URL``, else OpenAI's. ``local`` starts a llama.cpp server.
-        api_key_env: the variable that holds the key. The key itself is written nowhere.
+        api_key_env: the variable that holds the key; by default ``OPENAI_API_KEY``, which goes to OpenAI's server (or
+            that of ``OPENAI_BASE_URL``) alone. The key itself is written nowhere.
         params: any parameters of the request. They go before what a caller asks for by default, and a null takes that
             away: ``{temperature: null}``. ``max_completion_tokens`` takes the place of ``max_tokens``. A model that
             refuses ``max_tokens``, temperatures and log-probabilities (OpenAI's o1 to gpt-5) is sent none of them
             unless they stand here.
         revision: tells apart models that have the same name and give other replies; part of every cache key.
+        server_name: stands in cache keys in the place of the server's address. Give it where one server moves (to
+            another port, say), so that its replies are found again; two servers with one name share their replies.
         batch: use the Batch API: half the price, within a day. The same command again goes on with what was submitted.
         concurrency: requests under way at a time.
         requests_per_minute, tokens_per_minute: limits of the account.
@@ -55,6 +61,8 @@ class LLMSettings:
         max_retries: further attempts after one that failed in a way that may pass.
         prices: a price table (CSV), or this model's: ``{input: 0.15, output: 0.6}``, US dollars per million tokens.
         cache: ``default``, ``none``, or a path.
+        client: an `openai.AsyncOpenAI`, `openai.AsyncAzureOpenAI` or what wraps one, a function that makes it, or the
+            function's name, ``MODULE:FUNCTION``. Calls go through its ``chat.completions.create``.
 
     Raises `UsageError` for what cannot be.
     """
@@ -64,9 +72,10 @@ class LLMSettings:
 
     model: NameOrPath = ""
     base_url: str | None = None
-    api_key_env: str = "OPENAI_API_KEY"
+    api_key_env: str | None = None
     params: dict[str, Any] = field(default_factory=dict)
     revision: str = ""
+    server_name: str = ""
     batch: bool = False
     concurrency: int = 16
     requests_per_minute: float | None = None
@@ -75,57 +84,65 @@ class LLMSettings:
     max_retries: int = 6
     prices: NameOrPath | dict[str, float] | None = None
     cache: NameOrPath = "default"
+    client: object = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        check_url(self.base_url)
-        if not self.model and self.base_url != LOCAL:
+        check_llm_base_url(self.base_url)
+        if not self.model and self.base_url != LOCAL_BASE_URL:
             raise UsageError("option model: expected the name of a model")
         for name in ("concurrency", "timeout", "requests_per_minute", "tokens_per_minute"):
             if (value := getattr(self, name)) is not None and not value > 0:
                 raise UsageError(f"{name}: expected more than 0, found {value!r}")
         if self.max_retries < 0:
             raise UsageError(f"max_retries: expected 0 or more, found {self.max_retries!r}")
-        check_params(self.params)
+        check_llm_request_params(self.params)
         if isinstance(self.prices, dict) and (
             set(self.prices) != {"input", "output"} or not all(value >= 0 for value in self.prices.values())
         ):
             raise UsageError("prices: expected a CSV's path, or {input, output} in US dollars per million tokens")
-        if self.batch and self.base_url == LOCAL:
+        if isinstance(self.client, str) and not _CLIENT_NAME_PATTERN.fullmatch(self.client):
+            raise UsageError(f"client: expected MODULE:FUNCTION, found {self.client!r}")
+        if self.client is not None and (self.base_url is not None or self.batch):
+            other = "base_url: the client has an address of its own" if self.base_url else "batch: it asks one by one"
+            raise UsageError(f"client does not go with {other}")
+        if self.batch and self.base_url == LOCAL_BASE_URL:
             raise UsageError("option batch: the local server has no Batch API")
         if self.batch and self.cache_path() is None:
             raise UsageError("option batch: needs the cache, which is how a killed run finds its batches again")
 
     @classmethod
-    def of(cls, given: str | Mapping[str, Any] | LLMSettings) -> LLMSettings:
+    def from_value(cls, value: str | Mapping[str, Any] | LLMSettings) -> LLMSettings:
         """From a text or a mapping. Raises `UsageError`."""
-        if isinstance(given, LLMSettings):
-            return given
-        if isinstance(given, str):
-            model, options = parse_spec(given, "llm")
+        if isinstance(value, LLMSettings):
+            return value
+        if isinstance(value, str):
+            model, options = parse_spec_string(value, "llm")
             if not model or "=" in model or "," in model:
-                raise UsageError(f"llm {given!r}: expected {FORM}")
-            given = {"model": model, **options}
-        if not isinstance(given, Mapping):
-            raise UsageError(f"llm: expected a model's name or settings, found {type(given).__name__}")
-        options = nest_params(given)
+                raise UsageError(f"llm {value!r}: expected {SPEC_FORM}")
+            value = {"model": model, **options}
+        if not isinstance(value, Mapping):
+            raise UsageError(f"llm: expected a model's name or settings, found {type(value).__name__}")
+        options = nest_dotted_llm_request_params(value)
         known = [one.name for one in fields(cls)]
         for key in options:
             if key not in known:
-                where = f"; a parameter of the request is params.{key}" if key not in _OURS else ""
-                raise UsageError(f"llm: unknown key {key!r}{hint(str(key), known)}{where}")
+                where = f"; a parameter of the request is params.{key}" if key not in _RESERVED_PARAMS else ""
+                raise UsageError(f"llm: unknown key {key!r}{suggest_known_name(str(key), known)}{where}")
         try:
             return TypeAdapter(cls).validate_python(options)
         except ValidationError as error:
             first = error.errors()[0]
             raise UsageError(f"llm: {first['loc'][0]}: {first['msg']}, found {first.get('input')!r}") from None
 
-    def told(self) -> dict[str, Any]:
+    def non_default_settings(self) -> dict[str, Any]:
         """The settings that are not as they are by default, for lock files."""
         shown = {}
         for one in fields(self):
             default = one.default if one.default_factory is MISSING else one.default_factory()
             if (value := getattr(self, one.name)) != default:
                 shown[one.name] = value
+        if not isinstance(self.client, str | None):
+            shown["client"] = type(self.client).__qualname__
         return shown
 
     def client_key(self) -> tuple[str, str]:
@@ -136,48 +153,49 @@ class LLMSettings:
 
     @property
     def signature(self) -> str:
-        """Model, revision and parameters; not where the model is served, nor how fast it is asked."""
+        """Model, revision, parameters and the server's name, if any; not its address, nor how fast it is asked."""
         model, revision = self.client_key()
-        return signature("llm", {"model": model, "revision": revision, **self.params})
+        named = {"server": self.server_name} if self.server_name else {}
+        return make_signature("llm", {"model": model, "revision": revision, **named, **self.params})
 
     @cached_property
-    def local_model(self) -> LocalModel | None:
+    def local_model(self) -> LocalModelServer | None:
         """What ``base_url: local`` starts."""
-        return LocalModel.find(self.model, self.concurrency) if self.base_url == LOCAL else None
+        return LocalModelServer.find_model(self.model, self.concurrency) if self.base_url == LOCAL_BASE_URL else None
 
     def cache_path(self) -> Path | None:
         """The cache's file; None where it is turned off."""
-        from factaudit.llm.cache import default_path
+        from factaudit.llm.reply_cache import default_cache_path
 
         if self.cache == "none":
             return None
-        return default_path() if self.cache == "default" else Path(self.cache)
+        return default_cache_path() if self.cache == "default" else Path(self.cache)
 
-    def request_params(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """What is sent where a caller wants ``wanted`` by default.
+    def request_params(self, default_params: Mapping[str, Any]) -> dict[str, Any]:
+        """What is sent where a caller wants ``default_params`` by default.
 
         >>> LLMSettings(model="m", params={"max_completion_tokens": 9}).request_params({"max_tokens": 5, "seed": 1})
         {'seed': 1, 'max_completion_tokens': 9}
         """
-        sent = dict(wanted)
-        if self.base_url != LOCAL and _REASONING.search(self.model):
-            sent = {key: value for key, value in sent.items() if key not in _REFUSED}
+        sent = dict(default_params)
+        if self.base_url != LOCAL_BASE_URL and _REASONING_MODEL_PATTERN.search(self.model):
+            sent = {key: value for key, value in sent.items() if key not in _REASONING_REFUSED_PARAMS}
         if "max_completion_tokens" in self.params:
             sent.pop("max_tokens", None)
         return {key: value for key, value in {**sent, **self.params}.items() if value is not None}
 
-    def price(self) -> Price | None:
+    def price(self) -> LLMModelPrice | None:
         """The price that these settings give, if any; a model that runs here costs nothing."""
-        from factaudit.llm.cost import Price, load_prices, price_of
+        from factaudit.llm.cost import LLMModelPrice, find_model_price, read_llm_price_table
 
-        if self.base_url == LOCAL:
-            return Price(0.0, 0.0)
+        if self.base_url == LOCAL_BASE_URL:
+            return LLMModelPrice(0.0, 0.0)
         if isinstance(self.prices, dict):
-            return Price(self.prices["input"], self.prices["output"])
-        return None if self.prices is None else price_of(self.model, load_prices(self.prices))
+            return LLMModelPrice(self.prices["input"], self.prices["output"])
+        return None if self.prices is None else find_model_price(self.model, read_llm_price_table(self.prices))
 
 
-def nest_params(options: Mapping[str, Any]) -> dict[str, Any]:
+def nest_dotted_llm_request_params(options: Mapping[str, Any]) -> dict[str, Any]:
     """``{"params.seed": "1"}`` as ``{"params": {"seed": 1}}``: of a text, the values are read as YAML's."""
     nested = {key: value for key, value in options.items() if not key.startswith("params.")}
     dotted = {key.removeprefix("params."): value for key, value in options.items() if key.startswith("params.")}
@@ -185,42 +203,42 @@ def nest_params(options: Mapping[str, Any]) -> dict[str, Any]:
         inner = nested.get("params") or {}
         if not isinstance(inner, Mapping):
             raise UsageError(f"params: expected keys and values, found {inner!r}")
-        nested["params"] = {**inner, **{key: _yaml(key, value) for key, value in dotted.items()}}
+        nested["params"] = {**inner, **{key: _parse_llm_param_value(key, value) for key, value in dotted.items()}}
     return nested
 
 
-def _yaml(key: str, value: Any) -> Any:
+def _parse_llm_param_value(key: str, value: Any) -> Any:
     try:
-        return plain_yaml(value) if isinstance(value, str) else value
+        return parse_plain_yaml(value) if isinstance(value, str) else value
     except (yaml.YAMLError, ValueError, RecursionError):
         raise UsageError(f"params.{key}: the value is not YAML") from None
 
 
-def check_params(params: Mapping[str, Any]) -> None:
+def check_llm_request_params(params: Mapping[str, Any]) -> None:
     """Refuse what would be a secret in lock files, caches and reports, and what is not the user's to set."""
     for key in params:
-        if key in _OURS:
+        if key in _RESERVED_PARAMS:
             raise UsageError(f"params: {key!r} is not a parameter to set here")
-    for place, value in _leaves(params, ""):
-        if _SECRET.search(place) or (isinstance(value, str) and _KEY_LIKE.search(value)):
-            name = place if _SECRET.search(place) else place.split(".")[0]
+    for place, value in _iterate_llm_param_leaves(params, ""):
+        if SECRET_NAME_PATTERN.search(place) or (isinstance(value, str) and _SECRET_VALUE_PATTERN.search(value)):
+            name = place if SECRET_NAME_PATTERN.search(place) else place.split(".")[0]
             raise UsageError(f"params: {name!r} looks like a secret, and settings are written down: use api_key_env")
 
 
-def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+def _iterate_llm_param_leaves(value: Any, param_path: str) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _leaves(inner, f"{place}.{key}" if place else str(key))
+            yield from _iterate_llm_param_leaves(inner, f"{param_path}.{key}" if param_path else str(key))
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _leaves(inner, place)
+            yield from _iterate_llm_param_leaves(inner, param_path)
     else:
-        yield place, value
+        yield param_path, value
 
 
-def check_url(base_url: str | None) -> None:
+def check_llm_base_url(base_url: str | None) -> None:
     """Raise `UsageError` where a configured address is none, or has what must not stand in a lock file."""
-    if base_url is None or base_url == LOCAL:
+    if base_url is None or base_url == LOCAL_BASE_URL:
         return
     try:
         parts = urlsplit(base_url)
@@ -234,13 +252,18 @@ def check_url(base_url: str | None) -> None:
         raise UsageError("base_url: expected an address without password or query; OPENAI_BASE_URL may have a password")
 
 
-def _field(given: Any) -> Any:
+def _validate_llm_setting(value: Any) -> Any:
     # Inside a settings model, what is wrong is a problem like others, told with the line of its key.
     try:
-        return LLMSettings.of(given)
+        return LLMSettings.from_value(value)
     except FactauditError as error:
         raise ValueError(str(error)) from None
 
 
-#: A field of a settings model that names a language model, in any form that `LLMSettings.of` takes.
-LLMField = Annotated[LLMSettings, BeforeValidator(_field), PlainSerializer(LLMSettings.told)]
+LLM = LLMSettings
+"""`LLMSettings`, as `factaudit` exports it."""
+
+#: A field of a settings model that names a language model, in any form that `LLMSettings.from_value` takes.
+LLMField = Annotated[
+    LLMSettings, BeforeValidator(_validate_llm_setting), PlainSerializer(LLMSettings.non_default_settings)
+]

@@ -6,7 +6,7 @@
   if (!root) return;
   const SIZE = 20;
   const part = (name) => root.querySelector(`[data-part="${name}"]`);
-  const fields = ["dataset", "system", "evaluator", "kind", "text"];
+  const fields = ["dataset", "system", "evaluator", "kind", "text", "order"];
   let about = null;
   let source = null;
   let first = 0;
@@ -25,7 +25,7 @@
     return JSON.parse(await new Response(stream).text());
   }
 
-  // ---- what is asked of the claims that the report holds, as `factaudit.report.claims.Claims.find` does of all
+  // ---- what is asked of the claims that the report holds, as `factaudit.report.claim_browser.ClaimBrowser.find_claims` does of all
   function isOf(kind, said, label, all) {
     const known = said.p !== null && label !== null;
     if (kind === "wrong") return known && said.p !== label;
@@ -34,6 +34,18 @@
     if (kind === "right") return known && said.p === label;
     if (kind === "unscored") return said.p === null;
     return all.some((one) => one.p === 1) && all.some((one) => one.p === 0);
+  }
+  // What claims are sorted by, the greatest first, as `_compute_order_values` does; null keeps the report's order.
+  function orderValue(order, row, evaluator) {
+    if (order === "wrong") return row.said.filter((one) => isOf("wrong", one, row.label)).length;
+    if (order === "disagreement") {
+      const ones = row.said.filter((one) => one.p === 1).length;
+      const zeros = row.said.filter((one) => one.p === 0).length;
+      return Math.min(ones, zeros) / Math.max(ones + zeros, 1);
+    }
+    const scores = row.said.filter((one) => (evaluator < 0 || one.e === evaluator) && one.s !== undefined).map((one) => one.s);
+    const mean = scores.reduce((sum, score) => sum + score, 0) / scores.length;
+    return scores.length ? (order === "highest" ? mean : -mean) : -Infinity;
   }
   function held(page) {
     return {
@@ -48,6 +60,10 @@
           const said = evaluator < 0 ? row.said : row.said.filter((one) => one.e === evaluator);
           return said.some((one) => isOf(asked.kind, one, row.label, row.said));
         });
+        if (asked.order) {
+          const values = new Map(rows.map((row) => [row, orderValue(asked.order, row, evaluator)]));
+          rows.sort((a, b) => (values.get(a) === values.get(b) ? 0 : values.get(b) - values.get(a)));
+        }
         return Promise.resolve({ total: rows.length, rows: rows.slice(asked.first, asked.first + SIZE) });
       },
       doc: (row) => (row.doc < 0 ? null : page.docs[row.doc]),
@@ -170,14 +186,14 @@
   }
   function follow() {
     const hash = decodeURIComponent(location.hash.slice(1));
-    if (!hash.startsWith("claims?")) return;
+    if (!hash.startsWith("claims?")) return null;
     const given = new URLSearchParams(hash.slice(7));
     for (const name of fields) part(name).value = given.get(name) || "";
     first = 0;
     for (let node = root; node; node = node.parentElement) if (node.tagName === "DETAILS") node.open = true;
     root.querySelector("details").open = true;
     root.scrollIntoView();
-    show();
+    return show();
   }
 
   async function start() {
@@ -211,7 +227,7 @@
       location.hash = `claims?${link.dataset.asked}`;
     });
     await show();
-    follow();
+    await follow();
     root.dataset.ready = "yes";
   }
   start();

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import re
 from collections.abc import Sequence
@@ -13,101 +12,139 @@ from typing import Any
 
 import jinja2
 
-from factaudit.report.claims import KINDS, MAX_CLAIMS, Claims, link
-from factaudit.report.content import Document
-from factaudit.report.pictures import Picture
-from factaudit.report.summary import evidence
+from factaudit.audit.first_screen import FirstScreen
+from factaudit.report.claim_browser import (
+    CLAIM_KINDS,
+    CLAIM_ORDERS,
+    MAX_REPORT_CLAIMS,
+    ClaimBrowser,
+    compress_to_base64,
+    make_claim_browser_link,
+)
+from factaudit.report.report_document import ReportDocument
+from factaudit.report.report_figures import ReportFigure
+from factaudit.report.summary import format_summary_finding_evidence
 
 #: Bytes of figures that the file may hold.
-MAX_FIGURES = 2_400_000
+MAX_EMBEDDED_FIGURE_BYTES = 2_400_000
 #: What stands for a figure until it is unpacked: an empty one.
-_NOTHING = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4="
+_EMPTY_IMAGE = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4="
 
 
-def to_html(document: Document, figures: Path, claims: Claims | None = None) -> str:
-    """The whole document; ``figures`` is the folder of its drawn figures, ``claims`` those to look at.
+def render_html_report(document: ReportDocument, figure_folder: Path, claim_browser: ClaimBrowser | None = None) -> str:
+    """The whole document; ``figure_folder`` is the folder of its drawn figures, ``claim_browser`` those to look at.
 
-    All text is escaped by the template.
+    Claims without text are not shown. All text is escaped by the template.
     """
-    made = environment()
-    about = claims.about() if claims is not None else {"evaluators": [], "datasets": [], "systems": []}
-    made.filters["link"] = lambda finding: link(finding, about)
-    script = script_of()
-    held = {"served": False, "packed": claims.packed(), "kinds": KINDS, "most": MAX_CLAIMS} if claims else None
+    if claim_browser is not None and not claim_browser.has_text:
+        claim_browser = None
+    made = make_html_template_environment()
+    about = (
+        claim_browser.list_filter_choices()
+        if claim_browser is not None
+        else {"evaluators": [], "datasets": [], "systems": []}
+    )
+    made.filters["link"] = lambda finding: make_claim_browser_link(finding, about)
+    script = read_page_script()
+    held = (
+        {
+            "served": False,
+            "packed": claim_browser.pack_telling_claims(),
+            "kinds": CLAIM_KINDS,
+            "orders": CLAIM_ORDERS,
+            "most": MAX_REPORT_CLAIMS,
+        }
+        if claim_browser
+        else None
+    )
     return made.get_template("report.html.j2").render(
         document=document,
-        images=_images([one for section in document.sections for one in section.pictures], figures),
-        next_steps=_next_steps(document, claims is not None, len(about["systems"])),
+        images=_embed_figures_in_html([one for section in document.sections for one in section.figures], figure_folder),
+        next_steps=_list_html_next_steps(document, claim_browser),
         claims=held,
-        style=style_of(),
+        style=read_style_sheet(),
         script=script,
         # Only this script may run, whatever a name or a statement holds.
-        script_hash=hash_of(script),
+        script_hash=hash_page_script(script),
     )
 
 
-def _next_steps(document: Document, has_claims: bool, n_systems: int) -> list[tuple[str, str]]:
+def render_html_first_screen(screen: FirstScreen) -> str:
+    """The first screen alone, for a notebook."""
+    return str(make_html_template_environment().get_template("first_screen.html.j2").module.first_screen(screen))  # type: ignore[attr-defined]
+
+
+def _list_html_next_steps(document: ReportDocument, claim_browser: ClaimBrowser | None) -> list[tuple[str, str]]:
     """What follows from the run, with the command."""
     steps = []
-    if has_claims:
-        steps.append(("Look at the claims that evaluators get wrong:", "factaudit view RUN"))
-    if n_systems > 1 and not any(section.id == "estimates" for section in document.sections):
+    if claim_browser is not None:
+        what = "that evaluators get wrong" if claim_browser.n_labelled else "and what was said of them"
+        steps.append((f"Look at the claims {what}:", "factaudit view RUN"))
+    can_label = (
+        claim_browser is not None
+        and len(claim_browser.list_filter_choices()["systems"]) > 1
+        and claim_browser.n_labelled < len(claim_browser.table)
+    )
+    if can_label and not any(section.id == "estimates" for section in document.sections):
         command = "factaudit sample RUN/claims.parquet RUN/verdicts.parquet --budget 200 --out sample.parquet"
         steps.append(("Get each system's error rate with an interval from few labels:", command))
-    if document.glance is not None:
+    if document.evaluator_table is not None:
         steps.append(("See what changes when an evaluator does:", "factaudit diff RUN NEW_RUN"))
     return steps
 
 
-def environment() -> jinja2.Environment:
+def make_html_template_environment() -> jinja2.Environment:
     """What renders the templates beside this file."""
     made = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_asset),
+        loader=jinja2.FunctionLoader(_read_page_asset),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["evidence"] = evidence
+    made.filters["evidence"] = format_summary_finding_evidence
     # A number and its unit stay on one line.
     made.filters["units"] = lambda text: str(text).replace(" %", "\u00a0%")
     return made
 
 
-def style_of() -> str:
+def read_style_sheet() -> str:
     """The pages' style sheet."""
-    return _asset("report.css")
+    return _read_page_asset("report.css")
 
 
-def script_of() -> str:
+def read_page_script() -> str:
     """The pages' script."""
-    return _asset("report.js") + _asset("claims.js")
+    return _read_page_asset("report.js") + _read_page_asset("claims.js")
 
 
-def hash_of(script: str) -> str:
+def hash_page_script(script: str) -> str:
     """A script's hash, as a Content-Security-Policy names it after ``sha256-``."""
     return base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
 
 
-def _asset(name: str) -> str:
+def _read_page_asset(name: str) -> str:
     return files("factaudit.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _images(pictures: Sequence[Picture], figures: Path) -> dict[str, dict[str, Any]]:
+def _embed_figures_in_html(report_figures: Sequence[ReportFigure], figure_folder: Path) -> dict[str, dict[str, Any]]:
     """Attributes of ``<img>`` by stem: vectors are packed, which the script undoes where they come to be seen.
 
     While there is room; the largest become links.
     """
     found: dict[str, dict[str, Any]] = {}
-    for picture in pictures:
-        vector, raster = (figures / f"{picture.stem}.{kind}" for kind in ("svg", "png"))
+    for picture in report_figures:
+        vector, raster = (figure_folder / f"{picture.stem}.{kind}" for kind in ("svg", "png"))
         if vector.is_file():
-            image = {"src": _NOTHING, "packed": _base64(gzip.compress(vector.read_bytes(), 9, mtime=0))}
+            image = {"src": _EMPTY_IMAGE, "packed": compress_to_base64(vector.read_bytes())}
         else:
-            image = {"src": f"data:image/png;base64,{_base64(raster.read_bytes())}", "packed": ""}
-        found[picture.stem] = {**image, "width": _screen_width(vector, raster)}
+            image = {
+                "src": f"data:image/png;base64,{base64.b64encode(raster.read_bytes()).decode('ascii')}",
+                "packed": "",
+            }
+        found[picture.stem] = {**image, "width": _find_html_figure_width(vector, raster)}
     sizes = {stem: len(one["src"]) + len(one["packed"]) for stem, one in found.items()}
-    room = MAX_FIGURES - sum(sizes.values())
+    room = MAX_EMBEDDED_FIGURE_BYTES - sum(sizes.values())
     for stem in sorted(sizes, key=lambda stem: -sizes[stem]):
         if room < 0:
             room += sizes[stem]
@@ -115,16 +152,12 @@ def _images(pictures: Sequence[Picture], figures: Path) -> dict[str, dict[str, A
     return found
 
 
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
-
-
-def _screen_width(vector: Path, raster: Path) -> int:
+def _find_html_figure_width(svg_path: Path, png_path: Path) -> int:
     """The width to show a figure at, in CSS pixels: a third larger than on paper, so that 7 pt can be read."""
-    if vector.is_file():
-        found = re.search(rb'<svg [^>]*\bwidth="([\d.]+)pt"', vector.read_bytes()[:4096])
+    if svg_path.is_file():
+        found = re.search(rb'<svg [^>]*\bwidth="([\d.]+)pt"', svg_path.read_bytes()[:4096])
         inches = float(found[1]) / 72 if found else 5.0
     else:
         # A PNG's width stands at byte 16; it is drawn at 200 dpi.
-        inches = int.from_bytes(raster.read_bytes()[16:20], "big") / 200
+        inches = int.from_bytes(png_path.read_bytes()[16:20], "big") / 200
     return round(inches * 96 * 4 / 3)

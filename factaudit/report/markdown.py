@@ -4,97 +4,120 @@ from __future__ import annotations
 
 import re
 
-from factaudit.audit.core.rows import Row
-from factaudit.audit.core.words import UNDEFINED
-from factaudit.report.content import Document, Section
-from factaudit.report.pictures import Picture
-from factaudit.report.summary import evidence
-from factaudit.report.tables import Cell, Table
-from factaudit.text.printable import count
+from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.first_screen import FirstScreen
+from factaudit.report.report_document import ReportDocument, ReportSection
+from factaudit.report.report_figures import ReportFigure
+from factaudit.report.report_tables import ReportTable, ReportTableCell
+from factaudit.report.summary import format_summary_finding_evidence
+from factaudit.text.display_text import format_count
 
 #: A Markdown table shows so many rows; its CSV has all.
-MAX_ROWS = 50
+MAX_MARKDOWN_ROWS = 50
 
 
-def to_markdown(document: Document) -> str:
+def render_markdown_report(document: ReportDocument) -> str:
     """The whole document; figures by relative path, all text escaped."""
-    parts = [f"# {escape(document.title)}", *map(escape, document.lead[:1])]
-    if document.decisions:
-        parts.append(_table(document.decisions))
-    parts += map(escape, document.lead[1:])
-    if document.glance:
-        parts.append(_table(document.glance))
-    if document.checks or document.well:
+    parts = [f"# {escape_markdown(document.title)}"]
+    if document.first_screen.is_answer:
+        parts += render_markdown_first_screen(document.first_screen)
+    else:
+        parts += map(escape_markdown, document.summary_paragraphs[:1])
+    if document.decision_table:
+        parts.append(_render_markdown_table(document.decision_table))
+    parts += map(escape_markdown, document.summary_paragraphs[1:])
+    if document.evaluator_table:
+        parts.append(_render_markdown_table(document.evaluator_table))
+    if document.check_warnings or document.ok_findings:
         parts.append("## Findings")
-        if document.headlines:
+        if document.headline_findings:
             parts.append(
                 "\n".join(
-                    _finding(each.finding, f"{each.check.title}: {each.statement}") for each in document.headlines
+                    _render_finding(each.finding, f"{each.check.title}: {each.statement}")
+                    for each in document.headline_findings
                 )
             )
-            told = "; ".join(f"{escape(check.title)} ({check.counts()})" for check in document.checks)
+            told = "; ".join(
+                f"{escape_markdown(check.title)} ({check.format_severity_counts()})"
+                for check in document.check_warnings
+            )
             parts.append(f"What was found, by check: {told}.")
-        more = sum(len(check.findings) for check in document.checks) - len(document.headlines)
-        more_text = f"{count(more, 'more warning')} and " if more else ""
-        parts.append(
-            f"{more_text}{count(len(document.well), 'check')} without a warning: [findings](tables/findings.csv)"
-        )
+        more = sum(len(check.findings) for check in document.check_warnings) - len(document.headline_findings)
+        counts = [f"{format_count(more, 'more finding')} to heed"] if more else []
+        counts += [document.format_ok_counts()] if document.ok_findings else []
+        parts.append(f"{'; '.join(counts) or 'As a file'}: [findings](tables/findings.csv)")
     for section in document.sections:
-        parts += _section(section)
+        parts += _render_markdown_section(section)
     return "\n\n".join(parts) + "\n"
 
 
-def _finding(each: Row, statement: str) -> str:
-    text = f"- **{escape(str(each.get('severity', '')))}** {escape(statement)}"
-    return f"{text} ({escape(evidence(each))})" if each.get("evidence") else text
+def render_markdown_first_screen(screen: FirstScreen) -> list[str]:
+    """The first screen as paragraphs: size, table, notes and advice."""
+    heads = [escape_markdown(" ".join(filter(None, head))) for head in screen.columns]
+    lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
+    lines = [*lines, *(f"| {' | '.join(map(escape_markdown, row))} |" for row in screen.rows)] if heads else []
+    advice = [f"- **{one.word}** {escape_markdown(one.sentence)}" for one in screen.advice]
+    note = f"{screen.describe_shown_rows()}; the files in `tables` have all." if screen.more_rows else ""
+    parts = [escape_markdown(screen.size), "\n".join(lines), note, "\n".join(advice)]
+    return [part for part in parts if part]
 
 
-def _section(section: Section) -> list[str]:
-    parts = [f"## {escape(section.title)}", *map(escape, section.text)]
-    parts += [_picture(picture) for picture in section.pictures]
-    parts += [_table(table) for table in section.tables]
-    parts += [_merged(each) for each in section.merged]
+def _render_finding(finding: Row, statement: str) -> str:
+    text = f"- **{escape_markdown(str(finding.get('severity', '')))}** {escape_markdown(statement)}"
+    return f"{text} ({escape_markdown(format_summary_finding_evidence(finding))})" if finding.get("evidence") else text
+
+
+def _render_markdown_section(section: ReportSection) -> list[str]:
+    parts = [f"## {escape_markdown(section.title)}", *map(escape_markdown, section.paragraphs)]
+    parts += [_render_figure(picture) for picture in section.figures]
+    parts += [_render_markdown_table(table) for table in section.tables]
+    parts += [_render_merged_biography_paragraph(each) for each in section.merged_paragraphs]
     return parts
 
 
-def _merged(each: Row) -> str:
-    people = [person["title"] for person in each["people"]]
-    lines = [f"**{escape(each['name'])}**" + (f" ({escape(each['system'])})" if each["system"] else "")]
-    for fact in each["facts"]:
+def _render_merged_biography_paragraph(merged_paragraph: Row) -> str:
+    people = [person["title"] for person in merged_paragraph["people"]]
+    lines = [
+        f"**{escape_markdown(merged_paragraph['name'])}**"
+        + (f" ({escape_markdown(merged_paragraph['system'])})" if merged_paragraph["system"] else "")
+    ]
+    for fact in merged_paragraph["facts"]:
         about = "not supported" if fact["person"] is None else people[fact["person"]]
-        text = f"**{escape(fact['text'])}**" if fact["elsewhere"] else escape(fact["text"])
-        lines.append(f"- {text} ({escape(about)})")
+        text = f"**{escape_markdown(fact['text'])}**" if fact["elsewhere"] else escape_markdown(fact["text"])
+        lines.append(f"- {text} ({escape_markdown(about)})")
     return "\n".join([lines[0], "", *lines[1:]])
 
 
-def _picture(picture: Picture) -> str:
-    return f"![{escape(picture.alt)}](figures/{picture.stem}.svg)\n\n*{escape(picture.caption)}*"
+def _render_figure(figure: ReportFigure) -> str:
+    caption = escape_markdown(" ".join(filter(None, [figure.caption, figure.formula])))
+    return f"![{escape_markdown(figure.alt)}](figures/{figure.stem}.svg)\n\n*{caption}*"
 
 
-def _table(table: Table) -> str:
+def _render_markdown_table(table: ReportTable) -> str:
     lines = [
-        "| " + " | ".join(map(escape, table.columns)) + " |",
-        "|" + "|".join("---:" if numeric else "---" for numeric in table.numeric) + "|",
+        "| " + " | ".join(map(escape_markdown, table.columns)) + " |",
+        "|" + "|".join("---:" if numeric else "---" for numeric in table.numeric_columns) + "|",
     ]
-    lines += ["| " + " | ".join(map(_cell, row)) + " |" for row in table.rows[:MAX_ROWS]]
-    text = "\n".join(lines) + f"\n\n*{escape(' '.join([table.caption, *_notes(table)]))}*"
+    lines += ["| " + " | ".join(map(_render_cell, row)) + " |" for row in table.rows[:MAX_MARKDOWN_ROWS]]
+    text = "\n".join(lines) + f"\n\n*{escape_markdown(' '.join([table.caption, *_shorten_table_notes(table)]))}*"
     if table.file:
-        shown = min(len(table.rows), MAX_ROWS)
+        shown = min(len(table.rows), MAX_MARKDOWN_ROWS)
         first = f"The first {shown} of {table.total:,} rows; all: " if shown < table.total else "As a file: "
-        text += f"\n\n{first}[{escape(table.file)}]({table.file})"
+        text += f"\n\n{first}[{escape_markdown(table.file)}]({table.file})"
     return text
 
 
-def _notes(table: Table) -> list[str]:
+def _shorten_table_notes(table: ReportTable) -> list[str]:
     return [note.split(";")[0].rstrip(".") + "." for note in table.notes]
 
 
-def _cell(cell: Cell) -> str:
-    text = escape(cell.text) + "".join(f" <sub>{escape(note)}</sub>" for note in cell.notes)
-    return f"{text} <sub>{escape(cell.why)}</sub>" if cell.text == UNDEFINED and cell.why else text
+def _render_cell(cell: ReportTableCell) -> str:
+    text = escape_markdown(cell.text) + "".join(f" <sub>{escape_markdown(note)}</sub>" for note in cell.notes)
+    return f"{text} <sub>{escape_markdown(cell.reason)}</sub>" if cell.text == UNDEFINED_MARK and cell.reason else text
 
 
-def escape(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it is: no markup, no HTML, no table cell ends, one line."""
     text = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     text = re.sub(r"([\\`*_{}\[\]|~$])", r"\\\1", text)

@@ -27,6 +27,15 @@ for (const button of document.querySelectorAll("th button")) {
     body.append(...rows.map(([, row]) => row));
   });
 }
+// A long table opens with its first rows; the button shows all.
+for (const button of document.querySelectorAll("button.whole")) {
+  button.addEventListener("click", () => {
+    const box = button.closest("figure").querySelector(".scroll");
+    box.className = box.querySelectorAll("tbody tr").length > 24 ? "scroll tall" : "scroll";
+    button.parentElement.remove();
+    box.focus();
+  });
+}
 // Figures are packed (gzip): each is unpacked when it comes to be seen, those of the appendix when it is unfolded.
 async function unpackPicture(image) {
   const packed = image.dataset.packed;

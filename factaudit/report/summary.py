@@ -9,86 +9,81 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from factaudit.audit import declared
-from factaudit.audit.core.decisions import limits_of
-from factaudit.audit.core.declare import Audited, Column
-from factaudit.audit.core.rows import ALL, MACRO, Row
-from factaudit.audit.core.words import UNDEFINED, figure, heading, percent, round_points, span
-from factaudit.report.tables import Cell, Table, beside
-from factaudit.text.printable import count
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit.core.audit_declaration import Column
+from factaudit.audit.core.decision_limits import read_decision_limits
+from factaudit.audit.core.figure_formatting import (
+    UNDEFINED_MARK,
+    format_audit_figure,
+    format_figure_range,
+    format_heading_with_unit,
+    format_limit_in_points,
+    format_percent,
+)
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row
+from factaudit.audit.first_screen import describe_run_size, rank_evaluators_for_summary
+from factaudit.report.report_tables import (
+    N_UNFOLDED_EVALUATORS,
+    ReportTable,
+    ReportTableCell,
+    format_report_interval_and_bounds,
+)
+from factaudit.text.display_text import format_count
 
 #: From the gravest to the least.
 SEVERITIES = ("fail", "warn", "ok")
 
 
-def best_first(audited: Audited) -> list[str]:
-    """The evaluators from the best on, by the first audit that can say so; floors, no candidates, come last."""
-    for name, audit in declared().items():
-        if audit.best is not None and (found := audit.best(audited.rows(name))):
-            return sorted(found, key=audited.floors.__contains__)
-    return []
-
-
-def lead(results: Mapping[str, Any]) -> list[str]:
+def compose_summary_paragraphs(results: Mapping[str, Any]) -> list[str]:
     """A few sentences that answer the question; one string per paragraph."""
-    audited = Audited(results["audits"], results["about"])
-    best = next(iter(best_first(audited)), None)
+    audited = make_audited_run(results["audits"], results["about"])
+    best = next(iter(rank_evaluators_for_summary(audited)), None)
     if best in audited.floors and len(audited.floors) < len(results["about"].get("evaluators") or []):
         best = None  # what is judged has no figure: to tell of what it is measured by would mislead
-    paragraphs = [_about(results["about"])]
-    said = {name: a.opening(audited, best) for name, a in declared().items() if a.opening and audited.rows(name)}
+    paragraphs = [describe_run_size(audited)]
+    said = {name: a.opening(audited, best) for name, a in load_all_audits().items() if a.opening and audited.rows(name)}
     # Who is best comes first.
-    paragraphs += [said.pop(name) for name in list(said) if declared()[name].best is not None]
+    paragraphs += [said.pop(name) for name in list(said) if load_all_audits()[name].best is not None]
     paragraphs += said.values()
     told = results["about"].get("evaluators", [])
-    missing = _shares({each["name"]: (_without_prediction(each), each.get("n_verdicts") or 0) for each in told})
+    missing = _format_shares_by_evaluator(
+        {each["name"]: (_count_missing_predictions(each), each.get("n_verdicts") or 0) for each in told}
+    )
     if missing:
         paragraphs.append(
             f"Verdicts without a prediction: {missing}. They count as unscored: they leave no denominator, "
             "and each figure that they could change comes with the bounds between which it would lie."
         )
-    guessed = _shares({each["name"]: (each.get("n_guessed") or 0, each.get("n_verdicts") or 0) for each in told})
+    guessed = _format_shares_by_evaluator(
+        {each["name"]: (each.get("n_guessed") or 0, each.get("n_verdicts") or 0) for each in told}
+    )
     if guessed:
         paragraphs.append(f"Replies that could not be read and were counted as a verdict all the same: {guessed}.")
     return [text for text in paragraphs if text]
 
 
-_FAILED = ("unparsed", "refused", "error", "skipped")
+_FAILED_STATUSES = ("unparsed", "refused", "error", "skipped")
 
 
-def _without_prediction(each: Row) -> int:
-    return sum(each.get(f"n_{status}") or 0 for status in _FAILED) - (each.get("n_guessed") or 0)
+def _count_missing_predictions(evaluator_row: Row) -> int:
+    return sum(evaluator_row.get(f"n_{status}") or 0 for status in _FAILED_STATUSES) - (
+        evaluator_row.get("n_guessed") or 0
+    )
 
 
-def _shares(counts: Mapping[str, tuple[int, int]]) -> str:
+def _format_shares_by_evaluator(counts: Mapping[str, tuple[int, int]]) -> str:
     return ", ".join(f"{name} ({part:,} of {whole:,})" for name, (part, whole) in counts.items() if part)
 
 
-def _about(about: Mapping[str, Any]) -> str:
-    claims = about.get("claims") or []
-    evaluators = about.get("evaluators") or []
-    labelled = sum(row.get("n_labelled") or 0 for row in claims)
-    attributable = sum(row.get("n_attributable") or 0 for row in claims)
-    total = sum(row.get("n_claims") or 0 for row in claims)
-    if not claims:
-        return ""
-    text = f"{count(total, 'claim')} from {count(len(claims), 'dataset')}"
-    floors = sum(bool(row.get("floor")) for row in evaluators)
-    told = count(len(evaluators) - floors, "evaluator") + (f" and {count(floors, 'floor')}" if floors else "")
-    text = f"{told}, {text}" if evaluators else text
-    if not labelled:
-        return f"{text}; none of the claims is labelled, so that evaluators can be compared with each other only."
-    which = "all labelled" if labelled == total else f"{labelled:,} of them labelled"
-    return f"{text}, {which}: {percent(attributable / labelled)} of the labels say attributable."
-
-
-def decisions(results: Mapping[str, Any]) -> Table | None:
+def build_task_decision_table(results: Mapping[str, Any]) -> ReportTable | None:
     """May each evaluator be used for each task? A line per evaluator, a column per task, with figure and sentence."""
-    audited = Audited(results["audits"], results["about"])
-    tasks = [one for name, audit in declared().items() if audited.rows(name) for one in audit.decides]
-    tasks.sort(key=lambda one: one.place)
+    audited = make_audited_run(results["audits"], results["about"])
+    tasks = [one for name, audit in load_all_audits().items() if audited.rows(name) for one in audit.decides]
     given = [row["name"] for row in results["about"].get("evaluators") or []]
-    names = [name for name in dict.fromkeys([*best_first(audited), *given]) if name not in audited.floors]
+    names = [
+        name for name in dict.fromkeys([*rank_evaluators_for_summary(audited), *given]) if name not in audited.floors
+    ]
     answers = {(name, one.task): one.answer(audited, name) for name in names for one in tasks}
     tasks = [one for one in tasks if any(answers[name, one.task] is not None for name in names)]
     names = [name for name in names if any(answers[name, one.task] is not None for one in tasks)]
@@ -96,29 +91,39 @@ def decisions(results: Mapping[str, Any]) -> Table | None:
         return None
     body = []
     for name in names:
-        cells = [Cell(name)]
+        cells = [ReportTableCell(name)]
         for one in tasks:
             answer = answers[name, one.task]
-            cells.append(Cell(UNDEFINED) if answer is None else Cell(answer.may, [answer.figure, answer.sentence]))
+            cells.append(
+                ReportTableCell(UNDEFINED_MARK)
+                if answer is None
+                else ReportTableCell(answer.may, [answer.figure, answer.sentence])
+            )
         body.append(cells)
-    limits = limits_of(audited)
-    caption = (
-        f"May it be used to …? By these limits, which can be set: TPR and TNR over {percent(limits.min_rate)} for "
-        f"single errors, every system's error rate within {round_points(limits.max_bias)} points, at most "
-        f"{percent(limits.max_misordered)} of the pairs of systems misordered where the labels order at least "
-        f"{percent(limits.min_orderable)}. “Cannot tell”: these labels do not say."
-    )
+    limits = read_decision_limits(audited)
+    by_task = {
+        "find single errors": f"for single errors, TPR and TNR over {format_percent(limits.min_rate)}",
+        "report a system's error rate": "every system's error rate within "
+        f"{format_limit_in_points(limits.max_bias)} points of the labelled one",
+        "rank systems": "no pair of systems significantly reversed, at most "
+        f"{format_percent(limits.max_misordered)} of the pairs ordered by one side alone, and at least "
+        f"{format_percent(limits.min_orderable)} ordered by the labels",
+    }
+    said = "; ".join(by_task[one.task] for one in tasks if one.task in by_task)
+    caption = f"May it be used to …? By these limits, which can be set: {said}." if said else "May it be used to …?"
+    if any(cell.text == "cannot tell" for line in body for cell in line):
+        caption += " “Cannot tell”: the data do not say."
     columns = ["evaluator", *(one.task for one in tasks)]
-    return Table(caption, columns, [False] * len(columns), body, len(body))
+    return ReportTable(caption, columns, [False] * len(columns), body, len(body), n_unfolded=N_UNFOLDED_EVALUATORS)
 
 
-def glance(results: Mapping[str, Any]) -> Table | None:
+def build_evaluator_overview(results: Mapping[str, Any]) -> ReportTable | None:
     """One line per evaluator: what to know before trusting it."""
-    audited = Audited(results["audits"], results["about"])
-    glances = {name: audit.glance for name, audit in declared().items() if audit.glance and audited.rows(name)}
+    audited = make_audited_run(results["audits"], results["about"])
+    glances = {name: audit.glance for name, audit in load_all_audits().items() if audit.glance and audited.rows(name)}
     names = [row["name"] for row in results["about"].get("evaluators") or []]
     names += [row["evaluator"] for name in glances for row in audited.rows(name)]
-    names = sorted(dict.fromkeys([*best_first(audited), *names]), key=audited.floors.__contains__)
+    names = sorted(dict.fromkeys([*rank_evaluators_for_summary(audited), *names]), key=audited.floors.__contains__)
     found = {
         name: {each: row for each in names if (row := one.figures(audited.rows(name), each)) is not None}
         for name, one in glances.items()
@@ -128,83 +133,97 @@ def glance(results: Mapping[str, Any]) -> Table | None:
     if not order:
         return None
     findings = results.get("findings") or []
-    columns = ["evaluator", *(heading(column) for one in glances.values() for column in one.columns.values())]
+    columns = [
+        "evaluator",
+        *(format_heading_with_unit(column) for one in glances.values() for column in one.columns.values()),
+    ]
     columns += ["findings: fail", "findings: warn"] * bool(findings)
     body = []
     for evaluator in order:
         floor = evaluator in audited.floors
-        cells = [Cell(evaluator, ["a floor: reads nothing"] if floor else [])]
+        cells = [ReportTableCell(evaluator, ["a floor: reads nothing"] if floor else [])]
         for name, one in glances.items():
             row = found[name].get(evaluator, {})
             for key, column in one.columns.items():
                 defined = row.get(key) is not None
-                notes = beside({k: v for k, v in row.items() if k in (f"{key}_low", f"{key}_high")}, key, column)
+                notes = format_report_interval_and_bounds(
+                    {k: v for k, v in row.items() if k in (f"{key}_low", f"{key}_high")}, key, column
+                )
                 why = "" if defined else str(row.get("reason") or "")
-                cells.append(Cell(figure(column, row.get(key)), notes if defined else [], why))
+                cells.append(ReportTableCell(format_audit_figure(column, row.get(key)), notes if defined else [], why))
         if findings:
             for severity in ("fail", "warn"):
                 mine = [f for f in findings if f.get("evaluator") == evaluator and f.get("severity") == severity]
-                cells.append(Cell(UNDEFINED) if floor else Cell(str(len(mine))))
+                cells.append(ReportTableCell(UNDEFINED_MARK) if floor else ReportTableCell(str(len(mine))))
         body.append(cells)
     notes = [one.note(next(iter(found[name].values()))) for name, one in glances.items()]
     caption = " ".join(["The evaluators at a glance.", *filter(None, notes)])
-    return Table(caption, columns, [False] + [True] * (len(columns) - 1), body, len(body))
+    numeric = [False] + [True] * (len(columns) - 1)
+    return ReportTable(caption, columns, numeric, body, len(body), n_unfolded=N_UNFOLDED_EVALUATORS)
 
 
 @dataclass(frozen=True)
-class Warned:
+class CheckFindingsSummary:
     """The findings of one check, gravest first, within a severity those on the best evaluators first."""
 
     title: str
     findings: list[Row]
     #: The audit whose check it is; "" where none declares it.
-    audit: str = ""
+    audit_name: str = ""
 
-    def counts(self) -> str:
+    def format_severity_counts(self) -> str:
         """``3 fail, 1 warn``."""
         severities = [each.get("severity") for each in self.findings]
         return ", ".join(f"{severities.count(one)} {one}" for one in SEVERITIES if one in severities)
 
 
 #: So many findings open the report.
-MOST_HEADLINES = 5
+MAX_HEADLINES = 5
 
 
 @dataclass(frozen=True)
-class Headline:
-    """What a check found of an evaluator: its gravest finding, which stands for those on ``more`` other data sets."""
+class SummaryFinding:
+    """What a check found of an evaluator: its gravest finding, which stands for those on ``n_more_datasets`` other data
+    sets.
+    """
 
-    check: Warned
+    check: CheckFindingsSummary
     finding: Row
-    more: int
+    n_more_datasets: int
 
     @property
     def statement(self) -> str:
         text = str(self.finding.get("statement"))
-        return f"{text} (And so on {count(self.more, 'more dataset')}.)" if self.more else text
+        return (
+            f"{text} (And so on {format_count(self.n_more_datasets, 'more dataset')}.)"
+            if self.n_more_datasets
+            else text
+        )
 
 
-def headlines(groups: Sequence[Warned], most: int = MOST_HEADLINES) -> list[Headline]:
+def choose_summary_findings(check_warnings: Sequence[CheckFindingsSummary]) -> list[SummaryFinding]:
     """The findings to read first: of every check the one on the best evaluator, then the next; the gravest first, and
     among equals those that hold on most data sets."""
     ranked = []
-    for group in groups:
+    for group in check_warnings:
         lines: dict[tuple[Any, Any], list[Row]] = {}
         for each in group.findings:
             lines.setdefault((each.get("severity"), each.get("evaluator")), []).append(each)
         for depth, ((severity, _), found) in enumerate(lines.items()):
-            more = len({each.get("dataset") for each in found} - {None, ALL, MACRO, found[0].get("dataset")})
+            more = len(
+                {each.get("dataset") for each in found} - {None, ALL_TOGETHER, MACRO_MEAN, found[0].get("dataset")}
+            )
             gravity = SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
-            ranked.append((gravity, depth, -more, Headline(group, found[0], more)))
-    return [headline for *_, headline in sorted(ranked, key=lambda one: one[:3])[:most]]
+            ranked.append((gravity, depth, -more, SummaryFinding(group, found[0], more)))
+    return [headline for *_, headline in sorted(ranked, key=lambda one: one[:3])[:MAX_HEADLINES]]
 
 
-def checks(results: Mapping[str, Any]) -> tuple[list[Warned], list[Row]]:
+def group_summary_findings_by_check(results: Mapping[str, Any]) -> tuple[list[CheckFindingsSummary], list[Row]]:
     """The checks that have something to warn of, and the findings that are ``ok``."""
     gravity = {severity: position for position, severity in enumerate(SEVERITIES)}
-    best = best_first(Audited(results["audits"], results.get("about", {})))
+    best = rank_evaluators_for_summary(make_audited_run(results["audits"], results.get("about", {})))
     rank = {evaluator: position for position, evaluator in enumerate(best)}
-    known = {check.id: (check.title, audit.name) for audit in declared().values() for check in audit.checks}
+    known = {check.id: (check.title, audit.name) for audit in load_all_audits().values() for check in audit.checks}
 
     def order(finding: Row) -> tuple[int, int]:
         return gravity.get(str(finding.get("severity")), 0), rank.get(str(finding.get("evaluator")), len(rank))
@@ -212,38 +231,38 @@ def checks(results: Mapping[str, Any]) -> tuple[list[Warned], list[Row]]:
     found = results.get("findings") or []
     grave = [each for each in found if each.get("severity") != "ok"]
     groups = [
-        Warned(title, sorted((f for f in grave if f.get("id") == one), key=order), audit)
+        CheckFindingsSummary(title, sorted((f for f in grave if f.get("id") == one), key=order), audit)
         for one in dict.fromkeys(each.get("id") for each in grave)
         for title, audit in [known.get(str(one), (str(one), ""))]
     ]
     return groups, [each for each in found if each.get("severity") == "ok"]
 
 
-def evidence(finding: Row) -> str:
+def format_summary_finding_evidence(finding: Row) -> str:
     """A finding's figures in one line: ``TPR 91.0 %, gap +42.8 points (+30.1 to +55.0), n 120``."""
     figures = finding.get("evidence") or {}
     said = []
     for key, value in figures.items():
         if key.endswith(("_low", "_high", "_min", "_max")) and key.rpartition("_")[0] in figures:
             continue
-        column = _column(str(finding.get("id")), key)
+        column = _find_summary_evidence_column(str(finding.get("id")), key)
         unit = {"percent": "%", "points": "points"}.get(column.unit, "")
-        text = " ".join(part for part in (column.heading, figure(column, value), unit) if part)
+        text = " ".join(part for part in (column.heading, format_audit_figure(column, value), unit) if part)
         low, high = figures.get(f"{key}_low"), figures.get(f"{key}_high")
         if low is not None and high is not None:
-            text += f" ({span(column, low, high)})"
+            text += f" ({format_figure_range(column, low, high)})"
         least, most = figures.get(f"{key}_min"), figures.get(f"{key}_max")
         if least is not None and most is not None:
-            text += f", bounds {span(column, least, most)}"
+            text += f", bounds {format_figure_range(column, least, most)}"
         said.append(text)
     return ", ".join(said)
 
 
-def _column(check: str, key: str) -> Column:
+def _find_summary_evidence_column(check_id: str, key: str) -> Column:
     """The column of a figure in a finding's evidence."""
-    for audit in declared().values():
+    for audit in load_all_audits().values():
         for each in audit.checks:
-            if each.id == check:
+            if each.id == check_id:
                 known = {**audit.columns, **each.evidence}
                 if key in known:
                     return known[key]

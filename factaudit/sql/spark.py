@@ -1,8 +1,9 @@
 """The queries on Apache Spark, where verdicts live in a lake: needs a session of yours (``pip install pyspark``).
 
->>> engine = Spark(session, "scratch")  # doctest: +SKIP
->>> tables = Tables("lake.claims", "lake.verdicts", "lake.claims", "lake.verdicts")  # doctest: +SKIP
->>> rates(Stored(engine, prepare(engine, tables)), intervals=Intervals())  # doctest: +SKIP
+>>> engine = SparkEngine(session, "scratch")  # doctest: +SKIP
+>>> tables = SourceTables("lake.claims", "lake.verdicts", "lake.claims", "lake.verdicts")  # doctest: +SKIP
+>>> tallies = SqlTallies(engine, join_source_tables(engine, tables))  # doctest: +SKIP
+>>> compute_evaluator_rates(tallies, intervals=ClusterBootstrap())  # doctest: +SKIP
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from factaudit.errors import InputError, Problem
-from factaudit.sql.engine import Kind, kind_of
+from factaudit.errors import InputError, Problem, first_error_line
+from factaudit.sql.sql_engine import ColumnKind, classify_sql_column_type
 
 
-class Spark:
-    """A Spark session as an `Engine`; what is kept is written as Parquet under ``folder``, which all workers reach."""
+class SparkEngine:
+    """A Spark session as a `SqlEngine`; tables are stored as Parquet under ``folder``, which all workers reach."""
 
     def __init__(self, session: Any, folder: str | Path) -> None:
         self._session, self._folder = session, str(folder)
@@ -30,32 +31,31 @@ class Spark:
         types = dict(found.dtypes)
         values = dict(zip(found.columns, columns, strict=False)) or dict.fromkeys(found.columns, ())
         return {
-            name: np.array(each, dtype=object if kind_of(types[name]) == "text" else None)
+            name: np.array(each, dtype=object if classify_sql_column_type(types[name]) == "text" else None)
             if len(each)
             else np.zeros(0, dtype=np.int64)
             for name, each in values.items()
         }
 
-    def keep(self, name: str, *queries: str, order: Sequence[str] = ()) -> None:
+    def store_table(self, name: str, *queries: str, order: Sequence[str] = ()) -> None:
         path = f"{self._folder}/{name}"
         for at, sql in enumerate(queries):
             self._session.sql(sql).write.mode("append" if at else "overwrite").parquet(path)
         self._session.read.parquet(path).createOrReplaceTempView(name)
         self._kept.append(name)
 
-    def drop(self, name: str) -> None:
+    def drop_table(self, name: str) -> None:
         self._session.catalog.dropTempView(name)
 
-    def cuts(self, relation: str, column: str, rows: int) -> list[Any]:
+    def find_part_bounds(self, relation: str, column: str, rows: int) -> list[Any]:
         return []  # the cluster parts it
 
-    def columns(self, relation: str) -> dict[str, Kind]:
+    def read_column_kinds(self, relation: str) -> dict[str, ColumnKind]:
         try:
             declared = self._session.sql(f"SELECT * FROM {relation} AS t").dtypes
         except Exception as error:  # py4j's classes are known where pyspark is
-            first = str(error).strip().splitlines()[0]
-            raise InputError(relation, [Problem(f"cannot be read ({first})")]) from None
-        return {str(name): kind_of(str(kind)) for name, kind in declared}
+            raise InputError(relation, [Problem(f"cannot be read ({first_error_line(error)})")]) from None
+        return {str(name): classify_sql_column_type(str(kind)) for name, kind in declared}
 
     def close(self) -> None:
         for name in self._kept:

@@ -5,18 +5,25 @@ pandas DataFrames with the columns of `factaudit.tables.schema`, kept as Parquet
 ``.gz``). Reading validates: all that is wrong with a file is reported together, by row and column.
 """
 
-from factaudit.tables.plain import records
-from factaudit.tables.read import read_claims, read_run, read_table, read_verdicts
-from factaudit.tables.schema import CLAIM_COLUMNS, DEFAULT_THRESHOLD, STATUSES, VERDICT_COLUMNS, VERDICT_KEY, suffix
-from factaudit.tables.validate import (
-    claim_positions,
-    make_claim_ids,
-    merge_claims,
-    merge_verdicts,
+from factaudit.tables.plain_values import list_plain_rows
+from factaudit.tables.reading import read_claims, read_run_tables, read_table, read_verdicts
+from factaudit.tables.schema import (
+    CLAIM_COLUMNS,
+    DEFAULT_THRESHOLD,
+    STATUSES,
+    VERDICT_COLUMNS,
+    VERDICT_KEY,
+    parse_table_suffix,
+)
+from factaudit.tables.validation import (
+    find_claim_positions_in_table,
+    make_claim_ids_from_content,
+    merge_claim_tables,
+    merge_verdict_tables,
     validate_claims,
     validate_verdicts,
 )
-from factaudit.tables.write import write_table
+from factaudit.tables.writing import write_table
 
 __all__ = [
     "CLAIM_COLUMNS",
@@ -24,16 +31,16 @@ __all__ = [
     "STATUSES",
     "VERDICT_COLUMNS",
     "VERDICT_KEY",
-    "claim_positions",
-    "make_claim_ids",
-    "merge_claims",
-    "merge_verdicts",
+    "find_claim_positions_in_table",
+    "list_plain_rows",
+    "make_claim_ids_from_content",
+    "merge_claim_tables",
+    "merge_verdict_tables",
+    "parse_table_suffix",
     "read_claims",
-    "read_run",
+    "read_run_tables",
     "read_table",
     "read_verdicts",
-    "records",
-    "suffix",
     "validate_claims",
     "validate_verdicts",
     "write_table",

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from factaudit.errors import UsageError, hint
-from factaudit.tables.columns import binary, no_text, text
-from factaudit.tables.problems import Problems
-from factaudit.tables.read import read_table
-from factaudit.tables.schema import POSITIONS, suffix
-from factaudit.tables.validate import claim_positions
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.tables.column_parsing import make_empty_text_column, parse_binary_column, parse_text_column
+from factaudit.tables.problems import TableProblemCollector
+from factaudit.tables.reading import read_table
+from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
+from factaudit.tables.validation import find_claim_positions_in_table
 
 ANNOTATION_COLUMNS = ("claim_id", "annotator", "label", "grade", "start", "end", "note", "seconds")
 #: How the labels of several annotators become one. A name of an annotator is a rule too.
-RULES = ("majority", "any_unattributable", "all_attributable", "mean")
+LABEL_RULES = ("majority", "any_unattributable", "all_attributable", "mean")
 
 
 def read_annotations(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -30,15 +30,14 @@ def read_annotations(*paths: str | Path, claims: pd.DataFrame | None = None) -> 
 
     Raises `InputError` naming file, row and column; so does an annotator with two labels for one claim.
     """
-    tables = []
-    for path in paths:
-        unit = "line" if suffix(path).startswith(".jsonl") else "row"
-        tables.append(validate_annotations(read_table(path), claims, str(path), unit))
+    tables = [validate_annotations(read_table(path), claims, str(path), name_row_unit(path)) for path in paths]
     if len(tables) == 1:
         return tables[0]
     together = pd.concat(tables, ignore_index=True)
-    problems = Problems("annotations", parts=[(str(path), len(t)) for path, t in zip(paths, tables, strict=True)])
-    _contradictions(problems, together)
+    problems = TableProblemCollector(
+        "annotations", parts=[(str(path), len(t)) for path, t in zip(paths, tables, strict=True)]
+    )
+    _report_contradictory_annotations(problems, together)
     problems.raise_if_any()
     return together.drop_duplicates(ignore_index=True)
 
@@ -50,75 +49,81 @@ def validate_annotations(
 
     A missing annotator is ``annotator``. With ``claims``, an annotation of an unknown claim is an error.
     """
-    problems = Problems(source, unit, table.attrs.get(POSITIONS))
+    problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
     table = table.reset_index(drop=True)
     table.attrs = {}
-    problems.columns(table, ("claim_id",))
+    problems.add_missing_columns(table, ("claim_id",))
     if "label" not in table and "grade" not in table:
         problems.add("expected a column 'label' or a column 'grade'")
-    problems.no_rows(table)
+    problems.add_if_empty(table)
     problems.raise_if_any()
 
-    ids = text(table["claim_id"], "claim_id", problems)
-    problems.mask(table["claim_id"].isna() | (ids == ""), "claim_id", "expected an id, found none")
+    ids = parse_text_column(table["claim_id"], "claim_id", problems)
+    problems.add_where(table["claim_id"].isna() | (ids == ""), "claim_id", "expected an id, found none")
     expected = "expected 1 (attributable), 0 (unattributable) or nothing"
     found: dict[str, Any] = {
         "claim_id": ids,
-        "annotator": (_texts(table, "annotator", problems)).fillna("annotator"),
-        "label": binary(table.get("label"), table.index, "label", expected, problems),
-        "grade": _texts(table, "grade", problems),
-        "start": _numbers(table, "start", "a character's position from 0 on", problems).astype("Int64"),
-        "end": _numbers(table, "end", "a character's position from 0 on", problems).astype("Int64"),
-        "note": _texts(table, "note", problems),
-        "seconds": _numbers(table, "seconds", "seconds", problems),
+        "annotator": (_parse_optional_text(table, "annotator", problems)).fillna("annotator"),
+        "label": parse_binary_column(table.get("label"), table.index, "label", expected, problems),
+        "grade": _parse_optional_text(table, "grade", problems),
+        "start": _parse_annotation_numbers(table, "start", "a character's position from 0 on", problems).astype(
+            "Int64"
+        ),
+        "end": _parse_annotation_numbers(table, "end", "a character's position from 0 on", problems).astype("Int64"),
+        "note": _parse_optional_text(table, "note", problems),
+        "seconds": _parse_annotation_numbers(table, "seconds", "seconds", problems),
     }
     annotations = pd.DataFrame(found)
     one_end = annotations["start"].isna() != annotations["end"].isna()
-    problems.mask(one_end, "end", "expected both start and end, or neither")
+    problems.add_where(one_end, "end", "expected both start and end, or neither")
     backwards = (annotations["start"] >= annotations["end"]).fillna(False)
-    problems.mask(backwards, "end", "expected an end behind the start", annotations["end"])
+    problems.add_where(backwards, "end", "expected an end behind the start", annotations["end"])
     if claims is not None:
-        unknown = claim_positions(claims, ids) < 0
-        problems.mask(unknown, "claim_id", "expected the id of a claim, but no claim has it", ids)
+        unknown = find_claim_positions_in_table(claims, ids) < 0
+        problems.add_where(unknown, "claim_id", "expected the id of a claim, but no claim has it", ids)
     problems.raise_if_any()
-    _contradictions(problems, annotations)
+    _report_contradictory_annotations(problems, annotations)
     problems.raise_if_any()
     return annotations.drop_duplicates(ignore_index=True)
 
 
-def judgements(annotations: pd.DataFrame, grades: Mapping[str, int | None] | None = None) -> pd.DataFrame:
+def list_annotator_judgements(
+    annotations: pd.DataFrame, grade_labels: Mapping[str, int | None] | None = None
+) -> pd.DataFrame:
     """One row per claim and annotator: claim_id, annotator, label (Int8: 1, 0 or null), in the order of the table.
 
-    grades: what each grade means; without it a grade leaves the label as it is. Raises `UsageError` for a grade that
-    the map lacks.
+    grade_labels: what each grade means; without it a grade leaves the label as it is. Raises `UsageError` for a grade
+    that the map lacks.
     """
     label = annotations["label"]
-    if grades is not None:
+    if grade_labels is not None:
         known = annotations["grade"].dropna()
         for grade in known.unique():
-            if grade not in grades:
-                raise UsageError(f"grade {grade!r} is not in the map of grades{hint(str(grade), list(grades))}")
-        mapped = annotations["grade"].map(lambda grade: pd.NA if pd.isna(grade) else grades[grade])
+            if grade not in grade_labels:
+                raise UsageError(
+                    f"grade {grade!r} is not in the map of grades{suggest_known_name(str(grade), list(grade_labels))}"
+                )
+        mapped = annotations["grade"].map(lambda grade: pd.NA if pd.isna(grade) else grade_labels[grade])
         label = mapped.where(annotations["grade"].notna(), label).astype("Int8")
     rows = pd.DataFrame({"claim_id": annotations["claim_id"], "annotator": annotations["annotator"], "label": label})
     return rows.drop_duplicates(["claim_id", "annotator"], ignore_index=True)
 
 
-def labels_by(rule: str, judged: pd.DataFrame) -> pd.Series:
+def label_claims_by_annotations(rule: str, judgements: pd.DataFrame) -> pd.Series:
     """The label of each claim by a rule: a Series by claim_id, Int8 with nulls (``mean``: float64 in [0, 1]).
 
-    judged: as `judgements` gives it. ``majority``: what more annotators say, null where as many say 1 as 0.
+    judgements: from `list_annotator_judgements`. ``majority``: what more annotators say, null where as many say 1 as 0.
     ``any_unattributable``: 0 as soon as one says 0. ``all_attributable``: 1 only where all say 1, and none is
     undecided; 0 where one says 0. A name of an annotator: that one's labels. Raises `UsageError` for an unknown rule.
     """
-    annotators = list(judged["annotator"].unique())
-    if rule not in RULES and rule not in annotators:
-        raise UsageError(f"unknown label rule {rule!r}{hint(rule, [*RULES, *annotators])}")
+    annotators = list(judgements["annotator"].unique())
+    if rule not in LABEL_RULES and rule not in annotators:
+        raise UsageError(f"unknown label rule {rule!r}{suggest_known_name(rule, [*LABEL_RULES, *annotators])}")
     if rule in annotators:
-        mine = judged[judged["annotator"] == rule]
+        mine = judgements[judgements["annotator"] == rule]
         return mine.set_index("claim_id")["label"]
-    ids, claims = pd.factorize(judged["claim_id"])
-    label = judged["label"].fillna(-1).to_numpy(dtype=np.int64)
+    ids, claims = pd.factorize(judgements["claim_id"])
+    label = judgements["label"].fillna(-1).to_numpy(dtype=np.int64)
     ones, zeros, none = (np.bincount(ids[label == value], minlength=len(claims)) for value in (1, 0, -1))
     index = pd.Index(claims, name="claim_id")
     if rule == "mean":
@@ -133,30 +138,34 @@ def labels_by(rule: str, judged: pd.DataFrame) -> pd.Series:
     return labels.mask(found < 0)
 
 
-def relabelled(claims: pd.DataFrame, judged: pd.DataFrame, rule: str) -> pd.DataFrame:
+def relabel_claims_by_annotations(claims: pd.DataFrame, judgements: pd.DataFrame, rule: str) -> pd.DataFrame:
     """The claims with labels by a rule; those that nobody annotated keep theirs. Raises `UsageError` for ``mean``."""
     if rule == "mean":
         raise UsageError("label rule 'mean' makes soft labels, and rates need 1 or 0: name another rule first")
-    made = claims["claim_id"].map(labels_by(rule, judged)).astype("Int8")
-    annotated = claims["claim_id"].isin(judged["claim_id"])
+    made = claims["claim_id"].map(label_claims_by_annotations(rule, judgements)).astype("Int8")
+    annotated = claims["claim_id"].isin(judgements["claim_id"])
     return claims.assign(label=claims["label"].where(~annotated, made))
 
 
-def _texts(table: pd.DataFrame, column: str, problems: Problems) -> pd.Series:
-    return text(table[column], column, problems) if column in table else no_text(table.index)
+def _parse_optional_text(table: pd.DataFrame, column: str, problems: TableProblemCollector) -> pd.Series:
+    return (
+        parse_text_column(table[column], column, problems) if column in table else make_empty_text_column(table.index)
+    )
 
 
-def _numbers(table: pd.DataFrame, column: str, expected: str, problems: Problems) -> pd.Series:
+def _parse_annotation_numbers(
+    table: pd.DataFrame, column: str, expected: str, problems: TableProblemCollector
+) -> pd.Series:
     if column not in table:
         return pd.Series(np.nan, index=table.index)
     numbers = pd.to_numeric(table[column], errors="coerce").astype("float64")
     whole = column == "seconds" or (numbers % 1 == 0)
     good = table[column].isna() | ((numbers >= 0) & (numbers < 2**53) & whole)
-    problems.mask(~good, column, f"expected {expected}, or nothing", table[column])
+    problems.add_where(~good, column, f"expected {expected}, or nothing", table[column])
     return numbers.where(good)
 
 
-def _contradictions(problems: Problems, annotations: pd.DataFrame) -> None:
+def _report_contradictory_annotations(problems: TableProblemCollector, annotations: pd.DataFrame) -> None:
     """Two different labels (or grades) of one annotator for one claim."""
     said = annotations["label"].astype("str").fillna("") + "|" + annotations["grade"].fillna("")
     keys = [annotations["claim_id"], annotations["annotator"]]
@@ -167,4 +176,4 @@ def _contradictions(problems: Problems, annotations: pd.DataFrame) -> None:
         name, claim = annotations["annotator"].iloc[row], annotations["claim_id"].iloc[row]
         return f"expected one label per claim and annotator, but {name!r} has another on {claim!r}"
 
-    problems.each(np.flatnonzero(different & ~first), "label", message)
+    problems.add_rows(np.flatnonzero(different & ~first), "label", message)

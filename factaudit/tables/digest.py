@@ -10,15 +10,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from factaudit.tables.columns import TEXT, arrow, is_encoded
-from factaudit.tables.documents import blocks, encode
-from factaudit.tables.plain import plain
+from factaudit.tables.column_parsing import TEXT_DTYPE, is_dictionary_encoded, make_arrow_text
+from factaudit.tables.documents import encode_distinct_documents, iterate_document_text_blocks
+from factaudit.tables.plain_values import make_plain_value
 
 #: What pandas' hash has for a missing text.
-_NO_TEXT = np.iinfo(np.uint64).max
+_MISSING_TEXT_HASH = np.iinfo(np.uint64).max
 
 
-def table_digest(table: pd.DataFrame) -> str:
+def compute_table_digest(table: pd.DataFrame) -> str:
     """A hash of a table's content, rows in order: what `pandas.util.hash_pandas_object` has for its rows, hashed.
 
     Each text is hashed once, and some at a time: as Python's objects all would take more than the table.
@@ -28,31 +28,33 @@ def table_digest(table: pd.DataFrame) -> str:
     factor = 1_000_003
     # Columns are put together as in pandas (and as in Python's tuples), where all would be held at once.
     for left, column in zip(range(len(columns), 0, -1), columns, strict=True):
-        rows ^= _hashed(table[column])
+        rows ^= _digest_table_column(table[column])
         rows *= np.uint64(factor)
         factor += 82_520 + 2 * left
     rows += np.uint64(97_531)
     return hashlib.sha256("\0".join(map(str, columns)).encode() + rows.tobytes()).hexdigest()[:16]
 
 
-def _hashed(values: pd.Series) -> np.ndarray:
+def _digest_table_column(values: pd.Series) -> np.ndarray:
     """uint64 (n,)."""
     if values.isna().all():  # most columns of most tables: the same, whatever its type
         return np.full(len(values), pd.util.hash_array(np.array([np.nan]))[:1], dtype=np.uint64)
     if values.dtype == object:
-        values = pd.Series([json.dumps(value, default=str) for value in map(plain, values)], dtype=TEXT)
-    if not (isinstance(values.dtype, pd.StringDtype) or is_encoded(values)):
+        values = pd.Series(
+            [json.dumps(value, default=str) for value in map(make_plain_value, values)], dtype=TEXT_DTYPE
+        )
+    if not (isinstance(values.dtype, pd.StringDtype) or is_dictionary_encoded(values)):
         return pd.util.hash_pandas_object(values, index=False).to_numpy()
-    again = 1 if is_encoded(values) else _times(arrow(values))
-    numbers, texts = encode(values.iloc[: len(values) // again])
+    again = 1 if is_dictionary_encoded(values) else _hash_repeated_text_column(make_arrow_text(values))
+    numbers, texts = encode_distinct_documents(values.iloc[: len(values) // again])
     each = [
         pd.util.hash_array(np.array(texts[start:end].to_pylist(), dtype=object), categorize=False)
-        for start, end in blocks(texts)
+        for start, end in iterate_document_text_blocks(texts)
     ]
-    return np.tile(np.concatenate([*each, np.array([_NO_TEXT], dtype=np.uint64)])[numbers], again)
+    return np.tile(np.concatenate([*each, np.array([_MISSING_TEXT_HASH], dtype=np.uint64)])[numbers], again)
 
 
-def _times(texts: pa.Array) -> int:
+def _hash_repeated_text_column(texts: pa.Array) -> int:
     """How often a column says the same all over again: verdicts mostly name the claims once for each evaluator."""
     size = pc.index(texts[1:], texts[0]).as_py() + 1
     if size < 2 or len(texts) % size:

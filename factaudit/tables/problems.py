@@ -13,7 +13,7 @@ import pandas as pd
 from factaudit.errors import MAX_PROBLEMS, InputError, Problem
 
 
-class Problems:
+class TableProblemCollector:
     """Collects what is wrong with one source: the first `MAX_PROBLEMS` in full, the rest as a count."""
 
     def __init__(
@@ -22,34 +22,35 @@ class Problems:
         unit: str = "row",
         positions: Sequence[int] | None = None,
         parts: Sequence[tuple[str, int]] = (),
+        n_kept: int = MAX_PROBLEMS,
     ) -> None:
         """``positions``: the line of each row, where they are not 1, 2, ...; ``parts``: names and sizes of what the
-        rows were put together from."""
-        self.source, self.unit, self.positions, self.parts = source, unit, positions, parts
-        self.found: list[Problem] = []
+        rows were put together from; ``n_kept``: so many problems are kept in full."""
+        self.source, self.unit, self.positions, self.parts, self.n_kept = source, unit, positions, parts, n_kept
+        self.problems: list[Problem] = []
         self.total = 0
 
     def add(self, message: str, row: int | None = None, column: str | None = None, unit: str | None = None) -> None:
         self.total += 1
-        if len(self.found) < MAX_PROBLEMS:
-            self.found.append(Problem(message, row, column, unit or self.unit))
+        if len(self.problems) < self.n_kept:
+            self.problems.append(Problem(message, row, column, unit or self.unit))
 
-    def mask(self, bad: Any, column: str, message: str, values: pd.Series | None = None) -> None:
-        """Every row where ``bad`` is true is a problem; with ``values`` the message quotes what was found."""
+    def add_where(self, is_wrong: Any, column: str, message: str, values: pd.Series | None = None) -> None:
+        """Every row where ``is_wrong`` is true is a problem; with ``values`` the message quotes what was found."""
 
         def said(row: int) -> str:
-            return message if values is None else f"{message}, found {_show(values.iloc[row])}"
+            return message if values is None else f"{message}, found {_format_found_value(values.iloc[row])}"
 
-        self.each(np.flatnonzero(np.asarray(bad, dtype=bool)), column, said)
+        self.add_rows(np.flatnonzero(np.asarray(is_wrong, dtype=bool)), column, said)
 
-    def each(self, rows: np.ndarray, column: str, message: Callable[[int], str]) -> None:
+    def add_rows(self, rows: np.ndarray, column: str, message: Callable[[int], str]) -> None:
         """Each of the rows (their numbers, from 0) is a problem, with a message of its own."""
         for row in map(int, rows[:MAX_PROBLEMS]):
-            unit, number = self._place(row)
+            unit, number = self._name_row(row)
             self.add(message(row), number, column, unit)
         self.total += max(0, len(rows) - MAX_PROBLEMS)
 
-    def columns(self, table: pd.DataFrame, required: Iterable[str]) -> None:
+    def add_missing_columns(self, table: pd.DataFrame, required: Iterable[str]) -> None:
         for column in table.columns[table.columns.duplicated()].unique():
             self.add("the column is there twice", column=str(column))
         for column in required:
@@ -59,23 +60,23 @@ class Problems:
                 found = f"did you mean {near[0]!r}?" if near else f"columns found: {present}"
                 self.add(f"the column is missing ({found})", column=column)
 
-    def no_rows(self, table: pd.DataFrame) -> None:
+    def add_if_empty(self, table: pd.DataFrame) -> None:
         if len(table) == 0:
             self.add("the file has no rows")
 
-    def duplicates(self, values: pd.Series, column: str, expected: str) -> None:
+    def add_duplicates(self, values: pd.Series, column: str, expected: str) -> None:
         again = values.duplicated() & values.notna()
         if not again.any():
             return
         first = values.drop_duplicates().reset_index().set_index(values.name or column)["index"]
 
         def said(row: int) -> str:
-            before = " ".join(map(str, self._place(int(first[values.iloc[row]]))))
-            return f"expected {expected}, but {_show(values.iloc[row])} is also in {before}"
+            before = " ".join(map(str, self._name_row(int(first[values.iloc[row]]))))
+            return f"expected {expected}, but {_format_found_value(values.iloc[row])} is also in {before}"
 
-        self.each(np.flatnonzero(again), column, said)
+        self.add_rows(np.flatnonzero(again), column, said)
 
-    def _place(self, row: int) -> tuple[str, int]:
+    def _name_row(self, row: int) -> tuple[str, int]:
         """What a message calls the row: its unit (with the part's name) and number."""
         if self.parts:
             ends = list(accumulate(size for _, size in self.parts))
@@ -86,14 +87,14 @@ class Problems:
 
     def raise_if_any(self) -> None:
         if self.total:
-            raise InputError(self.source, self.found, self.total)
+            raise InputError(self.source, self.problems, self.total)
 
 
-def parts(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> list[tuple[str, int]]:
-    """What `Problems` calls the rows of tables that were put under each other."""
+def list_table_parts(tables: Sequence[pd.DataFrame], sources: Sequence[str]) -> list[tuple[str, int]]:
+    """What `TableProblemCollector` calls the rows of tables that were put under each other."""
     return [(source, len(table)) for source, table in zip(sources, tables, strict=True)] if sources else []
 
 
-def _show(value: Any) -> str:
+def _format_found_value(value: Any) -> str:
     text = repr(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 60 else text[:57] + "..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from factaudit.errors import InputError, Problem
@@ -35,21 +36,40 @@ STATUSES = ("ok", "unparsed", "refused", "error", "skipped")
 #: A score above this (strictly) is prediction 1, where no prediction is given.
 DEFAULT_THRESHOLD = 0.5
 #: What results call sums over data sets, systems and calibrations; in data they would be taken for these.
-RESERVED = ("__macro__", "__all__", "__cv__")
+RESERVED_NAMES = ("__macro__", "__all__", "__cv__")
 #: The columns whose values become names in results.
-NAMES = ("dataset", "task", "system", "group", "evaluator")
-SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
+NAME_COLUMNS = ("dataset", "task", "system", "group", "evaluator")
+TABLE_SUFFIXES = (".parquet", ".jsonl", ".jsonl.gz", ".csv", ".csv.gz")
 #: In the ``attrs`` of a table that was read: the line of each row, where blank lines stand between them.
-POSITIONS = "positions"
+POSITIONS_KEY = "positions"
 
 
-def suffix(path: str | Path) -> str:
+def parse_table_suffix(path: str | Path) -> str:
     """The format that a table's file name says: one of .parquet, .jsonl, .jsonl.gz, .csv, .csv.gz, else `InputError`.
 
     Writers can ask before there is anything to write.
     """
     name = Path(path).name.lower()
-    for known in SUFFIXES:
+    for known in TABLE_SUFFIXES:
         if name.endswith(known):
             return known
-    raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(SUFFIXES)}")])
+    raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(TABLE_SUFFIXES)}")])
+
+
+def make_text_placeholder(dataset: str, row_number: int) -> str:
+    """Stands for a claim whose text the source does not have; ``row_number`` counts from 1."""
+    return f"(no text: row {row_number} of {dataset})"
+
+
+def is_text_placeholder(text: str) -> bool:
+    """Whether a claim's text only stands for one that the source does not have.
+
+    >>> is_text_placeholder(make_text_placeholder("mine", 3)), is_text_placeholder("(no text)")
+    (True, False)
+    """
+    return re.fullmatch(r"\(no text: row \d+ of .*\)", text, re.DOTALL) is not None
+
+
+def name_row_unit(path: str | Path) -> str:
+    """What a message calls a row of the file: ``line`` or ``row``."""
+    return "line" if ".jsonl" in Path(path).name.lower() else "row"

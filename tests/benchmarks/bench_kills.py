@@ -1,4 +1,4 @@
-"""A hundred kills at random moments over judge, score, dscore, run and batches, with 30 % of the calls failing.
+"""A hundred kills at random moments over judge, score, score --people, run and batches, with 30 % of the calls failing.
 
     python tests/benchmarks/bench_kills.py [--kills 100]
 

@@ -28,9 +28,9 @@ from table import clocked, report
 from factaudit.evaluators.base import Claim
 from factaudit.evaluators.judging import NamedEvaluator
 from factaudit.evaluators.judging import judge as judge_claims
-from factaudit.evaluators.llm import LLMJudge
-from factaudit.llm.cache import Cache, request_key
-from factaudit.llm.types import Reply, Request, Token
+from factaudit.evaluators.llm_judges import LLMJudge
+from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest
+from factaudit.llm.reply_cache import ReplyCache, hash_cached_request
 from factaudit.tables import read_verdicts, validate_claims, write_table
 
 SERVER = Path(__file__).resolve().parent.parent / "llm_server.py"
@@ -99,7 +99,7 @@ def sdk(url: str, count: int, concurrency: int, aiohttp: bool = False) -> float:
     return asyncio.run(run())
 
 
-def bare(url: str, count: int, concurrency: int, requests: Iterator[Request] | None = None) -> float:
+def bare(url: str, count: int, concurrency: int, requests: Iterator[ChatRequest] | None = None) -> float:
     """Seconds for the same requests through aiohttp alone: the floor, nothing cached, counted or understood.
 
     requests: those of another bench, in place of the evaluator's.
@@ -176,9 +176,9 @@ def cache(count: int = 100_000) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         judge = LLMJudge(model="m", cache=f"{folder}/cache.sqlite")
-        keys = [request_key("m", request) for request in judge.requests(claims(count))]
-        reply = Reply("ok", "Yes", "stop", (Token("Yes", -0.1, {"Yes": -0.1, "No": -2.3}),), 480, 1)
-        store = Cache(path / "cache.sqlite")
+        keys = [hash_cached_request("m", request) for request in judge.requests(claims(count))]
+        reply = ChatReply("ok", "Yes", "stop", (ChatReplyToken("Yes", -0.1, {"Yes": -0.1, "No": -2.3}),), 480, 1)
+        store = ReplyCache(path / "cache.sqlite")
         for key in keys:
             store.put(key, "m", "", reply)
             name = key.hex()
@@ -199,7 +199,7 @@ def cache(count: int = 100_000) -> None:
             for key in keys:
                 name = key.hex()
                 data = json.loads((path / name[:2] / f"{name}.json").read_text())
-                Reply("ok", data["text"], data["finish_reason"], tuple(Token(*t) for t in data["tokens"]))
+                ChatReply("ok", data["text"], data["finish_reason"], tuple(ChatReplyToken(*t) for t in data["tokens"]))
             return time.perf_counter() - start
 
         def judged() -> float:

@@ -24,16 +24,16 @@ import numpy as np
 import pandas as pd
 from table import Cost, report
 
-from factaudit.audit import computable
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.estimate.run import estimate_held, estimate_rates
-from factaudit.sql.prepare import prepare
-from factaudit.sql.source import of_files
-from factaudit.sql.stored import Stored
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit import list_computable_audits
+from factaudit.blas_threads import use_one_blas_thread
+from factaudit.estimate.rate_estimation import estimate_rates, estimate_rates_past_memory
+from factaudit.sql.source_tables import find_parquet_tables_for_sql
+from factaudit.sql.sql_tallies import SqlTallies
+from factaudit.sql.table_join import join_source_tables
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import read_claims, read_verdicts
 from factaudit.tables.annotations import validate_annotations
-from factaudit.threads import one_thread
 
 EVALUATORS = 5
 #: At most this many claims are read into memory to compare with.
@@ -103,22 +103,28 @@ def step(how: str, folder: Path, audits: list[str], rows: Path) -> dict[str, Any
             if how == "arrays":
                 claims = read_claims(folder / "claims.parquet")
                 verdicts = read_verdicts(*sorted(folder.glob("verdicts-*.parquet")), claims=claims)
-                judged: Any = Judged.join(claims, verdicts)
+                judged: Any = Judgements.join(claims, verdicts)
             else:
-                tables = of_files([str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")])
-                engine = tables.engine(Path(opened.enter_context(tempfile.TemporaryDirectory(dir=folder))))
+                tables = find_parquet_tables_for_sql(
+                    [str(folder / "claims.parquet")], [str(folder / "verdicts-*.parquet")]
+                )
+                engine = tables.open_engine(Path(opened.enter_context(tempfile.TemporaryDirectory(dir=folder))))
                 opened.callback(engine.close)
                 scores = bool(SCORES & set(audits))
-                judged = Stored(engine, prepare(engine, tables, scores=scores, ids="estimate" in audits))
+                judged = SqlTallies(
+                    engine, join_source_tables(engine, tables, with_scores=scores, with_ids="estimate" in audits)
+                )
         for name in audits:
             with timed(name):
                 if name != "estimate":
-                    with one_thread():
-                        found[name] = computable()[name].compute(judged, intervals=Intervals(2000))
+                    with use_one_blas_thread():
+                        found[name] = list_computable_audits()[name].compute(judged, intervals=ClusterBootstrap(2000))
                 elif how == "arrays":
                     found[name] = estimate_rates(claims, verdicts, **_estimated(len(claims))).audits()
                 else:
-                    found[name] = estimate_held(judged, **_estimated(judged.prepared.n_claims)).audits()
+                    found[name] = estimate_rates_past_memory(
+                        judged, **_estimated(judged.join_summary.n_claims)
+                    ).audits()
     rows.write_text(json.dumps(found))
     return {"took": took, "megabytes": _peak()}
 

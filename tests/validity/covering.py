@@ -15,18 +15,22 @@ from collections.abc import Iterator
 import numpy as np
 from regimes import REGIMES, Regime
 
-from factaudit.audit.core.agreement import iou_limits, kappa_limits
-from factaudit.audit.core.calibration import adjusted_counts
-from factaudit.audit.core.curves import Scored
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.jackknife import slope_limits
-from factaudit.audit.core.mover import combine, combine_shares, lowest, paired
-from factaudit.audit.core.orders import kendall_tau, pearson_r
-from factaudit.audit.core.pairs import fisher_limits, tau_limits
-from factaudit.audit.core.permutation import studentised_p
-from factaudit.audit.core.rows import ratio
-from factaudit.audit.core.shares import Clusters, Limits, shares
-from factaudit.audit.core.transfer import homogeneity
+from factaudit.stats.adjusted_counts import adjust_counts
+from factaudit.stats.agreement import intersection_over_union_interval, kappa_interval
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.cluster_jackknife import jackknife_slope_interval
+from factaudit.stats.clustered_proportions import ClusterCounts, IntervalEnds, estimate_clustered_proportions
+from factaudit.stats.homogeneity_test import rao_scott_homogeneity_test
+from factaudit.stats.mover import (
+    discordant_difference_interval,
+    least_proportion_interval,
+    mover_proportion_sum,
+    mover_weighted_sum,
+)
+from factaudit.stats.permutation import studentised_permutation_p
+from factaudit.stats.rank_correlation import fisher_z_interval, kendall_tau, kendall_tau_interval, pearson_r
+from factaudit.stats.roc import RocRankedScores
+from factaudit.stats.undefined_values import divide_or_undefined
 
 LEVEL = 0.95
 #: Data sets in a mean over data sets.
@@ -34,17 +38,17 @@ MEANT = 4
 Covered = dict[str, np.ndarray]
 
 
-def holds(limits: Limits, truth: float) -> np.ndarray:
+def holds(limits: IntervalEnds, truth: float) -> np.ndarray:
     low, high = limits
     defined = ~np.isnan(low)
     return ((low <= truth) & (truth <= high))[defined]
 
 
-def clustered(counts: np.ndarray) -> Clusters:
+def clustered(counts: np.ndarray) -> ClusterCounts:
     """(groups, clusters, ...) counts of claims, each first index a group."""
     groups, size = counts.shape[:2]
     flat = counts.reshape(groups * size, -1)
-    return Clusters(np.repeat(np.arange(groups), size), np.ones(len(flat), dtype=np.int64), flat, groups)
+    return ClusterCounts(np.repeat(np.arange(groups), size), np.ones(len(flat), dtype=np.int64), flat, groups)
 
 
 def of_evaluators(regime: Regime, drawn: np.ndarray) -> Covered:
@@ -62,40 +66,46 @@ def of_evaluators(regime: Regime, drawn: np.ndarray) -> Covered:
         of_label = by_label.sum(-1)
         hits = np.stack([by_label[:, 1, 1], by_label[:, 0, 0], by_label[..., 1].sum(-1), counts[:, 0].sum((1, 2))], 1)
         of = np.stack([of_label[:, 1], of_label[:, 0], of_label.sum(-1), counts.sum((1, 2, 3))], 1)
-        rates = shares(clusters, hits, of)
+        rates = estimate_clustered_proportions(clusters, hits, of)
         tpr, tnr = expected[1, 1] / expected[1].sum(), expected[0, 0] / expected[0].sum()
         figures[name] = tpr, tnr
         truths = {"TPR": tpr, "TNR": tnr, "PPR": expected[:, 1].sum() / expected.sum(), "labelled": true[0].sum()}
-        low, high = rates.limits(LEVEL)
+        low, high = rates.wilson_intervals(LEVEL)
         for at, (figure, value) in enumerate(truths.items()):
             if figure != "labelled" or name == "a":
                 found[f"{figure} {name}"] = holds((low[:, at], high[:, at]), value)
-        bacc, ends = combine_shares(rates, np.array([0.5, 0.5, 0, 0]), LEVEL)
+        bacc, ends = mover_proportion_sum(rates, np.array([0.5, 0.5, 0, 0]), LEVEL)
         found[f"BAcc {name}"] = holds(ends, (tpr + tnr) / 2)
-        found[f"gap {name}"] = holds(combine_shares(rates, np.array([1, -1, 0, 0]), LEVEL)[1], tpr - tnr)
+        found[f"gap {name}"] = holds(mover_proportion_sum(rates, np.array([1, -1, 0, 0]), LEVEL)[1], tpr - tnr)
         sets = len(bacc) // MEANT * MEANT
         parts = [each[:sets].reshape(-1, MEANT) for each in (bacc, *ends)]
-        _, mean = combine(parts[0], (parts[1], parts[2]), np.full(MEANT, 1 / MEANT))
+        _, mean = mover_weighted_sum(parts[0], (parts[1], parts[2]), np.full(MEANT, 1 / MEANT))
         found[f"mean BAcc {name}"] = holds(mean, (tpr + tnr) / 2)
     both = counts[:, :, :2, :2]
     positive, negative = both[:, 1].sum((1, 2)), both[:, 0].sum((1, 2))
-    apart = shares(
+    apart = estimate_clustered_proportions(
         clusters,
         np.stack([both[:, 1, 1, 0], both[:, 1, 0, 1], both[:, 0, 0, 1], both[:, 0, 1, 0]], 1),
         np.stack([positive, positive, negative, negative], 1),
     )
     difference = (sum(figures["a"]) - sum(figures["b"])) / 2
-    found["difference of BAcc"] = holds(paired(apart, np.array([0.5, -0.5, 0.5, -0.5]), LEVEL)[1], difference)
+    found["difference of BAcc"] = holds(
+        discordant_difference_interval(apart, np.array([0.5, -0.5, 0.5, -0.5]), LEVEL)[1], difference
+    )
     total = positive + negative
-    apart = shares(clusters, np.stack([both[:, :, 0, 1].sum(1), both[:, :, 1, 0].sum(1)], 1), np.stack([total] * 2, 1))
+    apart = estimate_clustered_proportions(
+        clusters, np.stack([both[:, :, 0, 1].sum(1), both[:, :, 1, 0].sum(1)], 1), np.stack([total] * 2, 1)
+    )
     table = true[:, :2, :2].sum(0)
     table /= table.sum()
-    found["difference of bias"] = holds(paired(apart, np.array([1.0, -1.0]), LEVEL)[1], table[0, 1] - table[1, 0])
+    found["difference of bias"] = holds(
+        discordant_difference_interval(apart, np.array([1.0, -1.0]), LEVEL)[1], table[0, 1] - table[1, 0]
+    )
     for cls, name in ((1, "IoU of 1"), (0, "IoU of 0")):
         expected_iou = table[cls, cls] / (1 - table[1 - cls, 1 - cls])
-        found[name] = holds(iou_limits(clusters, both.sum(1), cls, LEVEL), expected_iou)
+        found[name] = holds(intersection_over_union_interval(clusters, both.sum(1), cls, LEVEL), expected_iou)
     chance = (table.sum(0) * table.sum(1)).sum()
-    found["kappa"] = holds(kappa_limits(clusters, both.sum(1), LEVEL), (np.trace(table) - chance) / (1 - chance))
+    found["kappa"] = holds(kappa_interval(clusters, both.sum(1), LEVEL), (np.trace(table) - chance) / (1 - chance))
     return found
 
 
@@ -107,9 +117,9 @@ def of_systems(regime: Regime, drawn: np.ndarray) -> Covered:
     clusters = clustered(drawn)
     counts = clusters.counts.reshape(-1, n_systems, 2, 3, 3)
     n = counts.sum((2, 3, 4))
-    labelled = shares(clusters, counts[:, :, 0].sum((2, 3)), n)
-    found["labelled rate"] = over_systems(labelled.limits(LEVEL), labelled_true)
-    found["headroom"] = holds(lowest(labelled, LEVEL), labelled_true.min())
+    labelled = estimate_clustered_proportions(clusters, counts[:, :, 0].sum((2, 3)), n)
+    found["labelled rate"] = over_systems(labelled.wilson_intervals(LEVEL), labelled_true)
+    found["headroom"] = holds(least_proportion_interval(labelled, LEVEL), labelled_true.min())
     for name, by_label, expected in (
         ("a", counts[..., :2, :].sum(-1), regime.truth[:, :, :2].sum(-1)),
         ("b", counts[..., :2].sum(-2), regime.truth[:, :, :, :2].sum(-2)),
@@ -117,18 +127,20 @@ def of_systems(regime: Regime, drawn: np.ndarray) -> Covered:
         expected = expected / expected.sum((1, 2), keepdims=True)
         scored = by_label.sum((2, 3))
         predicted_true = expected[:, :, 0].sum(1)
-        predicted = shares(clusters, by_label[..., 0].sum(-1), scored)
-        found[f"predicted rate {name}"] = over_systems(predicted.limits(LEVEL), predicted_true)
-        found[f"predicted headroom {name}"] = holds(lowest(predicted, LEVEL), predicted_true.min())
+        predicted = estimate_clustered_proportions(clusters, by_label[..., 0].sum(-1), scored)
+        found[f"predicted rate {name}"] = over_systems(predicted.wilson_intervals(LEVEL), predicted_true)
+        found[f"predicted headroom {name}"] = holds(least_proportion_interval(predicted, LEVEL), predicted_true.min())
         wrong = [by_label[:, :, 1, 0], by_label[:, :, 0, 1]]
         bias = []
         for system in range(n_systems):
-            each = shares(clusters, np.stack([w[:, system] for w in wrong], 1), np.stack([scored[:, system]] * 2, 1))
-            bias.append(paired(each, np.array([1.0, -1.0]), LEVEL)[1])
+            each = estimate_clustered_proportions(
+                clusters, np.stack([w[:, system] for w in wrong], 1), np.stack([scored[:, system]] * 2, 1)
+            )
+            bias.append(discordant_difference_interval(each, np.array([1.0, -1.0]), LEVEL)[1])
         ends = np.stack([low for low, _ in bias], 1), np.stack([high for _, high in bias], 1)
         found[f"bias {name}"] = over_systems(ends, predicted_true - labelled_true)
         least = [np.nanargmin(each.point, 1) for each in (predicted, labelled)]
-        chosen = shares(
+        chosen = estimate_clustered_proportions(
             clusters,
             np.stack(
                 [
@@ -145,10 +157,10 @@ def of_systems(regime: Regime, drawn: np.ndarray) -> Covered:
                 1,
             ),
         )
-        ends = combine_shares(chosen, np.array([1.0, -1.0]), LEVEL)[1]
+        ends = mover_proportion_sum(chosen, np.array([1.0, -1.0]), LEVEL)[1]
         found[f"headroom bias {name}"] = holds(ends, predicted_true.min() - labelled_true.min())
-        rights = shares(clusters, by_label[:, :, 1, 1], by_label[:, :, 1].sum(-1))
-        tests = (homogeneity(rights, group) for group in range(min(replicates, 500)))
+        rights = estimate_clustered_proportions(clusters, by_label[:, :, 1, 1], by_label[:, :, 1].sum(-1))
+        tests = (rao_scott_homogeneity_test(rights, group) for group in range(min(replicates, 500)))
         found[f"transfer test {name}"] = np.array([test.p >= 0.05 for test in tests if test is not None])
     return found
 
@@ -163,8 +175,11 @@ def of_orders(regime: Regime, drawn: np.ndarray, random: np.random.Generator) ->
     found = []
     for each in drawn[:500].astype(float):
         n = weights @ each.sum((2, 3, 4))
-        x, y = ratio(weights @ each[:, :, 0].sum((2, 3)), n), ratio(weights @ each[:, :, :, 0].sum((2, 3)), n)
-        low, high = tau_limits(x, y, LEVEL)
+        x, y = (
+            divide_or_undefined(weights @ each[:, :, 0].sum((2, 3)), n),
+            divide_or_undefined(weights @ each[:, :, :, 0].sum((2, 3)), n),
+        )
+        low, high = kendall_tau_interval(x, y, LEVEL)
         found.append(low - 1e-9 <= truth <= high + 1e-9)
     return {"tau": np.array(found)}
 
@@ -176,24 +191,24 @@ def of_corrections(regime: Regime, drawn: np.ndarray, random: np.random.Generato
     """
     tables = regime.truth[:, :, :2].sum(-1)
     predicted = tables[0, :, 0].sum() / tables[0].sum()
-    truth = float(adjusted_counts(np.array(predicted), tables[-1]))
+    truth = float(adjust_counts(np.array(predicted), tables[-1]))
     if np.isnan(truth) or regime.own:
         return {}
     weights = random.multinomial(regime.docs, np.full(regime.docs, 1 / regime.docs), size=400).astype(float)
-    intervals = Intervals(replicates=400)
+    intervals = ClusterBootstrap(replicates=400)
     found = []
     for each in drawn[:500, :, :, :, :2].sum(-1).astype(float):
         calibration, target = each[:, -1], each[:, 0].sum(1)
         counts = calibration.reshape(-1, 4)
-        clusters = Clusters(np.zeros(len(counts), dtype=np.int64), np.ones(len(counts), dtype=np.int64), counts, 1)
+        clusters = ClusterCounts(np.zeros(len(counts), dtype=np.int64), np.ones(len(counts), dtype=np.int64), counts, 1)
         of = np.stack([counts[:, :2].sum(1), counts[:, 2:].sum(1)], 1)
-        rates = shares(clusters, np.stack([counts[:, 0], counts[:, 2]], 1), of)
-        if not combine_shares(rates, np.array([1.0, -1.0]), LEVEL)[1][0][0] > 0:
+        rates = estimate_clustered_proportions(clusters, np.stack([counts[:, 0], counts[:, 2]], 1), of)
+        if not mover_proportion_sum(rates, np.array([1.0, -1.0]), LEVEL)[1][0][0] > 0:
             continue  # refused
         said = weights @ target
-        again = adjusted_counts(said[:, 0] / said.sum(1), (weights @ counts).reshape(-1, 2, 2))
-        point = float(adjusted_counts(target.sum(0)[0] / target.sum(), counts.sum(0).reshape(2, 2)))
-        low, high = intervals.ends(again, regime.docs)
+        again = adjust_counts(said[:, 0] / said.sum(1), (weights @ counts).reshape(-1, 2, 2))
+        point = float(adjust_counts(target.sum(0)[0] / target.sum(), counts.sum(0).reshape(2, 2)))
+        low, high = intervals.percentile_ends(again, regime.docs)
         found.append(min(low, point) <= truth <= max(high, point))
     return {"adjusted count": np.array(found)} if len(found) > 100 else {}
 
@@ -209,10 +224,10 @@ def of_correlation(random: np.random.Generator, replicates: int) -> Covered:
     truth = float(pearson_r(*rates(1_000_000)))
     x, y = rates(6 * replicates)
     r = pearson_r(x.reshape(-1, 6), y.reshape(-1, 6))
-    return {"r over systems": holds(fisher_limits(r, np.full(replicates, 6), LEVEL), truth)}
+    return {"r over systems": holds(fisher_z_interval(r, np.full(replicates, 6), LEVEL), truth)}
 
 
-def over_systems(limits: Limits, truths: np.ndarray) -> np.ndarray:
+def over_systems(limits: IntervalEnds, truths: np.ndarray) -> np.ndarray:
     low, high = limits
     return np.concatenate([holds((low[:, s], high[:, s]), truth) for s, truth in enumerate(truths)])
 
@@ -227,7 +242,7 @@ def of_tests(regime: Regime, drawn: np.ndarray, random: np.random.Generator) -> 
     sizes = np.stack([both[:, :, 1].sum((2, 3)), both[:, :, 0].sum((2, 3))], -1)
     found = []
     for gain, size in zip(gains[:500], sizes[:500], strict=True):
-        p = studentised_p(gain, size, np.array([0.5, 0.5]), [int(random.integers(1 << 62))], 300)
+        p = studentised_permutation_p(gain, size, np.array([0.5, 0.5]), [int(random.integers(1 << 62))], 300)
         if p is not None:
             found.append(p > 0.05)
     return {"test of equal BAcc": np.array(found)}
@@ -237,17 +252,17 @@ def of_scores(regime: Regime, random: np.random.Generator, replicates: int) -> C
     """AUC, average precision and the slope over a covariate: scores are drawn claim by claim."""
     auc_true, ap_true, slope_true = truths_of_scores(regime)
     group, cluster, label, score, overlap, right = draw_scores(regime, random, replicates, regime.docs)
-    scored = Scored.of(group, label, score, cluster, replicates)
-    found = {"AUC": holds(scored.auc().limits(LEVEL), auc_true)}
-    found["average precision"] = holds(scored.average_precision().limits(LEVEL), ap_true)
+    scored = RocRankedScores.of(group, label, score, cluster, replicates)
+    found = {"AUC": holds(scored.auc().wilson_intervals(LEVEL), auc_true)}
+    found["average precision"] = holds(scored.average_precision().wilson_intervals(LEVEL), ap_true)
     for name, which in (("slope of TPR", 1), ("slope of TNR", 0)):
         inside = label == which
         x, y = overlap[inside], right[inside].astype(float)
         sums = np.stack([np.ones(len(x)), x, y, x * y, x * x], 1)
         pairs, place = np.unique(group[inside] * (cluster.max() + 1) + cluster[inside], return_inverse=True)
         counts = np.stack([np.bincount(place, column) for column in sums.T], 1)
-        clusters = Clusters(pairs // (cluster.max() + 1), np.ones(len(pairs), dtype=np.int64), counts, replicates)
-        found[name] = holds(slope_limits(clusters, LEVEL), slope_true[which])
+        clusters = ClusterCounts(pairs // (cluster.max() + 1), np.ones(len(pairs), dtype=np.int64), counts, replicates)
+        found[name] = holds(jackknife_slope_interval(clusters, LEVEL), slope_true[which])
     return found
 
 
@@ -277,7 +292,7 @@ def truths_of_scores(regime: Regime) -> tuple[float, float, dict[int, float]]:
     if key not in _TRUTHS:
         single = Regime("", docs=4_000_000, claims=1, errors=regime.errors, icc=0.0)
         group, cluster, label, score, *_ = draw_scores(single, np.random.default_rng(1), 1, single.docs)
-        scored = Scored.of(group, label, score, cluster, 1)
+        scored = RocRankedScores.of(group, label, score, cluster, 1)
         _TRUTHS[key] = float(scored.auc().point[0]), float(scored.average_precision().point[0]), {1: 0.3, 0: -0.4}
     return _TRUTHS[key]
 

@@ -23,15 +23,19 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from estimate_data import World, tables
 
-from factaudit.audit.core.calibration import adjusted_counts
-from factaudit.audit.core.judged import Judged
+from factaudit.arrays.judgements import Judgements
 from factaudit.datasets import convert
-from factaudit.estimate.case import Settings
-from factaudit.estimate.compare import differences
-from factaudit.estimate.corpus import Corpus, corpora
-from factaudit.estimate.methods import DEFAULT_METHODS, METHODS
-from factaudit.estimate.plan import draw_and_label
-from factaudit.estimate.threshold import pooled_threshold, raw_rates, threshold_rates
+from factaudit.estimate.estimation_case import EstimationOptions
+from factaudit.estimate.estimation_methods import DEFAULT_METHODS, ESTIMATION_METHODS
+from factaudit.estimate.label_budget_plan import simulate_labelling_budget
+from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
+from factaudit.estimate.system_comparison import pairwise_rate_differences
+from factaudit.stats.adjusted_counts import adjust_counts
+from factaudit.stats.pooled_threshold import (
+    error_rates_at_pooled_threshold,
+    fit_pooled_threshold,
+    pooled_prediction_error_rates,
+)
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 BUDGETS = (50, 100, 200, 400)
@@ -42,18 +46,18 @@ PER_SET = 200
 # ---------------------------------------------------------------------------------------------------- the real sets
 
 
-def ragtruth(dataset: str, main: str, shared: Path) -> Corpus:
+def ragtruth(dataset: str, main: str, shared: Path) -> ScoredCorpus:
     found = convert("ragtruth-scores", [str(shared / "ragtruth" / "responses_test_scores.jsonl")])
     names = [main, *sorted(set(found.verdicts["evaluator"]) - {main})]
-    judged = Judged.join(found.claims[found.claims["dataset"] == dataset].reset_index(drop=True), found.verdicts)
-    (corpus,) = corpora(judged, "claim", names)
+    judged = Judgements.join(found.claims[found.claims["dataset"] == dataset].reset_index(drop=True), found.verdicts)
+    (corpus,) = build_scored_corpora(judged, "claim", names)
     return corpus
 
 
-def aggrefact(seed: int, shared: Path) -> Corpus:
+def aggrefact(seed: int, shared: Path) -> ScoredCorpus:
     judged = _aggrefact(shared)
     random = np.random.default_rng(seed)
-    sets, names = judged.datasets
+    sets, names = judged.dataset_codes, judged.dataset_names
     rows = np.concatenate([random.choice(np.flatnonzero(sets == s), PER_SET, replace=False) for s in range(len(names))])
     claims = judged.claims.iloc[rows].reset_index(drop=True)
     claims = claims.assign(system=claims["dataset"], dataset="LLM-AggreFact")
@@ -66,17 +70,17 @@ def aggrefact(seed: int, shared: Path) -> Corpus:
         status=judged.status[:, rows],
     )
     main = "factcg-base"
-    (corpus,) = corpora(part, "claim", [main, *(name for name in judged.evaluators if name != main)])
+    (corpus,) = build_scored_corpora(part, "claim", [main, *(name for name in judged.evaluators if name != main)])
     return corpus
 
 
 @cache
-def _aggrefact(shared: Path) -> Judged:
+def _aggrefact(shared: Path) -> Judgements:
     found = convert("aggrefact-scores", [str(shared / "aggrefact_scores")])
-    return Judged.join(found.claims, found.verdicts)
+    return Judgements.join(found.claims, found.verdicts)
 
 
-def real_sets(shared: Path) -> dict[str, Callable[[int], Corpus]]:
+def real_sets(shared: Path) -> dict[str, Callable[[int], ScoredCorpus]]:
     """By name a function from a draw's seed to the corpus; only AggreFact's depends on it."""
     qa = cache(lambda: ragtruth("RAGTruth-QA", "modernbert_b", shared))
     summary = cache(lambda: ragtruth("RAGTruth-Summary", "modernbert_a", shared))
@@ -90,8 +94,8 @@ def real_sets(shared: Path) -> dict[str, Callable[[int], Corpus]]:
 # -------------------------------------------------------------------------------------------------------- one draw
 
 
-def true_rates(corpus: Corpus) -> np.ndarray:
-    return np.bincount(corpus.system, corpus.error) / corpus.sizes
+def true_rates(corpus: ScoredCorpus) -> np.ndarray:
+    return np.bincount(corpus.system, corpus.error) / corpus.system_sizes
 
 
 @dataclass
@@ -103,23 +107,23 @@ class Score:
     covered: list[bool]
 
 
-def verify_with_caution(corpus: Corpus, budget: int, seed: int) -> dict[str, float]:
+def verify_with_caution(corpus: ScoredCorpus, budget: int, seed: int) -> dict[str, float]:
     """Mean |bias| of VC's two corrections, each system calibrating in turn with up to ``budget`` labels of its own."""
     random = np.random.default_rng([seed, budget, 1])
     truth = true_rates(corpus)
     n = len(corpus.systems)
-    raw = raw_rates(corpus.prediction[0], corpus.system, n)
+    raw = pooled_prediction_error_rates(corpus.prediction[0], corpus.system, n)
     biases: dict[str, list[float]] = {"VC threshold": [], "VC adjusted counts": []}
     for system in range(n):
         rows = np.flatnonzero(corpus.system == system)
         rows = random.choice(rows, min(budget, len(rows)), replace=False)
         others = np.arange(n) != system
-        threshold = pooled_threshold(corpus.score[0, rows], corpus.error[rows], np.ones(len(rows)))
-        tuned = threshold_rates(corpus.score[0], threshold, corpus.system, n)
+        threshold = fit_pooled_threshold(corpus.score[0, rows], corpus.error[rows], np.ones(len(rows)))
+        tuned = error_rates_at_pooled_threshold(corpus.score[0], threshold, corpus.system, n)
         biases["VC threshold"].append(float(np.abs(tuned - truth)[others].mean()))
         codes = ((1 - corpus.error[rows]) * 2 + corpus.prediction[0, rows]).astype(int)
         table = np.bincount(codes, minlength=4).reshape(2, 2)
-        counts = adjusted_counts(raw, np.broadcast_to(table, (n, 2, 2)))
+        counts = adjust_counts(raw, np.broadcast_to(table, (n, 2, 2)))
         counts = np.where(np.isnan(counts), raw, counts)  # not identified: as predicted
         biases["VC adjusted counts"].append(float(np.abs(counts - truth)[others].mean()))
     return {name: float(np.mean(values)) for name, values in biases.items()}
@@ -141,16 +145,16 @@ class Outcome:
         return float(np.mean(score.bias)), mean[0], mean[1]
 
 
-def compare(corpus_of: Callable[[int], Corpus], budget: int, draws: int) -> Outcome:
+def compare(corpus_of: Callable[[int], ScoredCorpus], budget: int, draws: int) -> Outcome:
     """Every default method and VC's on the same ``draws`` draws of ``budget`` labels."""
     outcome = Outcome({name: Score([], [], []) for name in (*DEFAULT_METHODS, "VC threshold", "VC adjusted counts")})
     for seed in range(draws):
         corpus = corpus_of(seed)
         truth = true_rates(corpus)
-        case = draw_and_label(corpus, budget, Settings(seed=seed))
+        case = simulate_labelling_budget(corpus, budget, EstimationOptions(seed=seed))
         for name in DEFAULT_METHODS:
             score = outcome.methods[name]
-            for one, true in zip(METHODS[name](case), truth, strict=True):
+            for one, true in zip(ESTIMATION_METHODS[name](case), truth, strict=True):
                 score.bias.append(abs(one.rate - true))
                 if not np.isnan(one.low):
                     score.width.append(one.high - one.low)
@@ -158,7 +162,7 @@ def compare(corpus_of: Callable[[int], Corpus], budget: int, draws: int) -> Outc
         for name, bias in verify_with_caution(corpus, budget, seed).items():
             outcome.methods[name].bias.append(bias)
         by_name = dict(zip(corpus.systems, truth, strict=True))
-        for pair in differences(case):
+        for pair in pairwise_rate_differences(case):
             outcome.pairs += 1
             true = by_name[pair["system_a"]] - by_name[pair["system_b"]]
             if pair["order"] != "?":
@@ -230,12 +234,12 @@ def coverage(regime: Regime, replicates: int, seed: int = 0) -> dict[str, float]
     for replicate in range(replicates):
         claims, verdicts = tables(regime.world, seed * 1_000_003 + replicate)
         names = [f"e{at}" for at in range(len(regime.world.skill))]
-        (corpus,) = corpora(Judged.join(claims, verdicts), "claim", names)
-        case = draw_and_label(corpus, regime.budget, Settings(seed=replicate))
+        (corpus,) = build_scored_corpora(Judgements.join(claims, verdicts), "claim", names)
+        case = simulate_labelling_budget(corpus, regime.budget, EstimationOptions(seed=replicate))
         for target, truth in (("corpus", true_rates(corpus)), ("population", population)):
-            aimed = replace(case, settings=replace(case.settings, target=target))
+            aimed = replace(case, options=replace(case.options, target=target))
             aimed.__dict__["posterior"] = case.posterior  # the labels say the same of both targets
-            low, high = np.quantile(aimed.draws, [0.025, 0.975], axis=0)
+            low, high = np.quantile(aimed.rate_draws, [0.025, 0.975], axis=0)
             held[target].append((low - 1e-9 <= truth) & (truth <= high + 1e-9))
     return {target: float(np.mean(found)) for target, found in held.items()}
 

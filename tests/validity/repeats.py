@@ -1,4 +1,4 @@
-"""How often do 95 % intervals of `stability` hold the truth? Prints a table: a row per simulated evaluator.
+"""How often do the 95 % intervals of `compute_verdict_stability` hold the truth? A row per simulated evaluator.
 
     python tests/validity/repeats.py [replicates, default 1000]
 
@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from factaudit.audit.core.intervals import Intervals
-from factaudit.audit.core.judged import Judged
-from factaudit.audit.stability import stability
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.stability import compute_verdict_stability
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims
 
 
@@ -75,8 +75,10 @@ def coverage(regime: Repeated, replicates: int, seed: int = 11) -> dict[str, flo
     table |= {"doc_id": (place // regime.claims).astype(str), "label": None}
     claims = validate_claims(pd.DataFrame(table))
     nothing = np.full(n, -1, dtype=np.int8)
-    judged = Judged(claims, ("e",), nothing, said[0], np.full((1, n), np.nan), nothing[None], repeats=said)
-    rows = stability(judged, intervals=Intervals(replicates=1))
+    judged = Judgements(
+        claims, ("e",), nothing, said[0], np.full((1, n), np.nan), nothing[None], repeat_predictions=said
+    )
+    rows = compute_verdict_stability(judged, intervals=ClusterBootstrap(replicates=1))
     found = {}
     for key, truth in zip(("flip_rate", "kappa"), regime.truth, strict=True):
         inside = [row[f"{key}_low"] <= truth <= row[f"{key}_high"] for row in rows if row[f"{key}_low"] is not None]

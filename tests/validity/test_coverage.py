@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import means
 import numpy as np
 import pytest
 import repeats
@@ -29,3 +30,9 @@ def test_intervals_cover(regime):
 @pytest.mark.parametrize("regime", repeats.REGIMES, ids=lambda regime: regime.name)
 def test_intervals_of_repeats_cover(regime):
     assert min(repeats.coverage(regime, REPLICATES, seed=17).values()) >= LOWEST
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("regime", means.REGIMES, ids=lambda regime: regime.name)
+def test_intervals_of_mean_differences_cover(regime):
+    assert LOWEST <= means.coverage(regime, REPLICATES, seed=17).mean() < 1

@@ -6,11 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from estimation import REGIMES, Regime, compare, coverage, draw_and_label, real_sets
+from estimation import (
+    REGIMES,
+    Regime,
+    compare,
+    coverage,
+    real_sets,
+    simulate_labelling_budget,
+)
 
-from factaudit.estimate.case import Settings
-from factaudit.estimate.methods import METHODS
-from factaudit.estimate.plan import plan_rows
+from factaudit.estimate.estimation_case import EstimationOptions
+from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
+from factaudit.estimate.label_budget_plan import simulate_budget_interval_widths
 
 DRAWS = 12
 #: Of each set the greatest mean |bias| and width at 100 and 400 labels, and the coverage over many draws.
@@ -54,9 +61,13 @@ def test_a_plan_tells_the_width_to_come(shared: Path) -> None:
     for name, corpus_of in real_sets(shared).items():
         for seed in range(6):
             corpus = corpus_of(seed)
-            pilot = draw_and_label(corpus, 66, Settings(seed=seed))
-            rows = plan_rows(pilot.corpus, pilot, Settings(seed=seed), budgets=(200,), worlds=3)
-            realised = METHODS["hierarchical"](draw_and_label(corpus, 200, Settings(seed=seed + 100)))
+            pilot = simulate_labelling_budget(corpus, 66, EstimationOptions(seed=seed))
+            rows = simulate_budget_interval_widths(
+                pilot.corpus, pilot, EstimationOptions(seed=seed), budgets=(200,), n_worlds=3
+            )
+            realised = ESTIMATION_METHODS["hierarchical"](
+                simulate_labelling_budget(corpus, 200, EstimationOptions(seed=seed + 100))
+            )
             (planned,) = [
                 row["width"] for row in rows if (row["system"], row["method"]) == ("__mean__", "hierarchical")
             ]

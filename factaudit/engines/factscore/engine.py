@@ -9,21 +9,25 @@ from typing import Any, ClassVar
 
 from pydantic import ValidationError
 
-from factaudit.engines.conversations import MIN_WORDS, Conversation, turns_of
-from factaudit.engines.factscore.rows import response_rows, summarise
-from factaudit.engines.factscore.sections import facts_section, unsupported_section
-from factaudit.engines.pipeline import Engine, Row
-from factaudit.engines.records import Candidate, Decomposed, Found, Scored
+from factaudit.engines.conversations import MIN_TURN_WORDS, Conversation, make_turn_responses
+from factaudit.engines.factscore.report_sections import (
+    build_factscore_facts_section,
+    build_factscore_unsupported_section,
+)
+from factaudit.engines.factscore.response_scores import build_factscore_response_rows, summarise_factscore
+from factaudit.engines.records import CandidateRecord, DecompositionRecord, FoundCandidatesRecord, ScoredRecords
 from factaudit.engines.responses import Response, make_response
+from factaudit.engines.scoring_engine import Row, ScoringEngine
 from factaudit.errors import UsageError
-from factaudit.knowledge.topics import Knowledge
-from factaudit.llm.replies import understood
-from factaudit.llm.together import gather, run_sync, sessions
-from factaudit.llm.types import Request
+from factaudit.knowledge.topic_lookup import TopicLookup
+from factaudit.llm.answer_extraction import extract_answer
+from factaudit.llm.chat_types import ChatRequest
+from factaudit.llm.coroutine_runner import open_llm_clients_for_block, run_coroutine, run_coroutines_concurrently
+from factaudit.text.display_text import format_count
 
 
 @dataclass
-class FactScorer(Engine):
+class FactScorer(ScoringEngine):
     """FActScore of responses.
 
     >>> scorer = FactScorer("wiki.db", Client("gpt-4o-mini"))  # doctest: +SKIP
@@ -61,40 +65,40 @@ class FactScorer(Engine):
             talk = Conversation.model_validate({"turns": list(turns)})
         except ValidationError as error:
             raise UsageError(f"not a conversation of {{role, content}} turns: {error.errors()[0]['msg']}") from None
-        responses, left_out = turns_of(talk, "turn", topic)
+        responses, left_out = make_turn_responses(talk, "turn", topic)
         if not responses:
-            raise UsageError(f"the conversation has no assistant turn of at least {MIN_WORDS} words")
+            raise UsageError(f"the conversation has no assistant turn of at least {MIN_TURN_WORDS} words")
         scored = self.score_responses(responses, **options)
         return {**scored.summary, "responses": scored.responses, "left_out": left_out}
 
     def score_responses(
         self, responses: Sequence[Response], *, journal: str | Path | None = None, progress: bool = False
-    ) -> Scored:
-        """Score responses, many at once; see `factaudit.engines.pipeline.Engine.make`."""
-        if any(one.talk for one in responses):
-            responses = run_sync(self._with_topics(responses))
-        made = self.make(responses, journal=journal, progress=progress)
-        rows = response_rows(made, self.names, self.gamma)
-        summary = summarise(made, rows, self.names, self.gamma, self.intervals)
-        return Scored(made.claims, made.verdicts, rows, summary, (made.claims, made.verdicts), made.records)
+    ) -> ScoredRecords:
+        """Score responses, many at once; see `factaudit.engines.scoring_engine.ScoringEngine.verify_responses`."""
+        if any(one.conversation_so_far for one in responses):
+            responses = run_coroutine(self._add_asked_topics(responses))
+        made = self.verify_responses(responses, journal=journal, progress=progress)
+        rows = build_factscore_response_rows(made, self.names, self.gamma)
+        summary = summarise_factscore(made, rows, self.names, self.gamma, self.intervals)
+        return ScoredRecords(made.claims, made.verdicts, rows, summary, (made.claims, made.verdicts), made.records)
 
     def audits(self) -> dict[str, Row]:
         people = {"irrelevant": self.irrelevant, "gamma": self.gamma}
         own: dict[str, Row] = {"factscore": {"gamma": self.gamma}, "factscore_auc": {}}
         return own | {f"factscore_{one}": people for one in ("agreement", "thresholds", "calibration")}
 
-    def sections(self, scored: Scored) -> list[Row]:
-        told = facts_section(
+    def sections(self, scored: ScoredRecords) -> list[Row]:
+        told = build_factscore_facts_section(
             scored.responses,
             scored.summary,
             max_facts=self.max_facts,
             parser=self.parser,
             irrelevant=self.irrelevant,
         )
-        first = unsupported_section(scored.responses, self.names[0])
+        first = build_factscore_unsupported_section(scored.responses, self.names[0])
         return [told, *([first] if first else [])]
 
-    def tables(self, scored: Scored) -> dict[str, list[Row]]:
+    def tables(self, scored: ScoredRecords) -> dict[str, list[Row]]:
         """The audit's rows with what only an engine knows: calls, failed sentences, facts removed and cut."""
         rows = []
         for one in scored.summary.get("evaluators", [scored.summary]):
@@ -103,56 +107,66 @@ class FactScorer(Engine):
             rows += one["systems"]
         return {"factscore": rows}
 
-    def told(self, summary: Row) -> list[str]:
-        score = "undefined" if summary["score"] is None else f"{summary['score']:.4f}"
-        return [f"FActScore {score:>9} ({summary['evaluator']})"]
+    def format_summary_lines(self, summary: Row) -> list[str]:
+        n, figure = summary["n_facts"], summary["score"]
+        if n == 0 or figure is None or summary["n_unscored"] == n:  # unscored facts count as not supported: 0.0000
+            score = f"no score: none of {format_count(n, 'fact')} has a verdict" if n else "no score: there is no fact"
+        else:
+            score = f"{figure:>9.4f}"
+        of = [f"{summary['n_scored']:,} of {format_count(summary['n_responses'], 'response')} scored"]
+        if figure is not None and figure != summary["init_score"]:
+            of.append(f"without the length penalty {summary['init_score']:.4f}")
+        return [f"FActScore {score} ({summary['evaluator']}): {', '.join(of)}"]
 
     # ------------------------------------------------------------------------------------------ the one page
 
-    def prepare(self, responses: Sequence[Response], journal: str | Path | None = None) -> None:
+    def prepare_responses(self, responses: Sequence[Response], journal: str | Path | None = None) -> None:
         """Under the policy ``error``, raise for topics without a page."""
-        if isinstance(self.knowledge, Knowledge):
-            self.knowledge.check(one.topic for one in responses if one.abstained is not True)
+        if isinstance(self.knowledge, TopicLookup):
+            self.knowledge.check_topics(one.topic for one in responses if one.abstained is not True)
 
-    def hopeless(self, response: Response) -> Candidate | None:
+    def find_hopeless_reason(self, response: Response) -> CandidateRecord | None:
         """A topic without a page, where all verifiers read pages."""
-        if not isinstance(self.knowledge, Knowledge) or not self._verifiers.all_need_passages:
+        if not isinstance(self.knowledge, TopicLookup) or not self._verifiers.all_need_passages:
             return None
-        page, status, reason = self.knowledge.find(response.topic)
-        return None if page is not None else Candidate(None, status, reason)
+        page, status, reason = self.knowledge.find_page(response.topic)
+        return None if page is not None else CandidateRecord(None, status, reason)
 
-    def find(self, response: Response, decomposed: Decomposed) -> Found:
+    def find_candidates(self, response: Response, decomposed: DecompositionRecord) -> FoundCandidatesRecord:
         """The page of the topic."""
-        if not isinstance(self.knowledge, Knowledge) or decomposed.abstained:
-            return Found((Candidate(None, "skipped", "no knowledge source"),), (None,))
-        page, status, reason = self.knowledge.find(response.topic)
+        if not isinstance(self.knowledge, TopicLookup) or decomposed.abstained:
+            return FoundCandidatesRecord((CandidateRecord(None, "skipped", "no knowledge source"),), (None,))
+        page, status, reason = self.knowledge.find_page(response.topic)
         if page is None:
-            return Found((Candidate(None, status, reason),), (None,))
-        return Found((Candidate(page.title, matched=page.matched),), (page,))
+            return FoundCandidatesRecord((CandidateRecord(None, status, reason),), (None,))
+        return FoundCandidatesRecord((CandidateRecord(page.title, title_match=page.title_match),), (page,))
 
-    async def _with_topics(self, responses: Sequence[Response]) -> list[Response]:
+    async def _add_asked_topics(self, responses: Sequence[Response]) -> list[Response]:
         """The responses with the topics that the LLM names; one of which it names none has no page, and says so."""
         if self.llm is None:
             raise UsageError("give the topic, or an LLM to ask for it")
-        async with sessions(self.llm):
-            found = await gather(self._ask_topic(one) for one in responses)
+        async with open_llm_clients_for_block(self.llm):
+            found = await run_coroutines_concurrently(self._ask_for_topic(one) for one in responses)
         reasons = [why for _, why in found if why]
-        if reasons and len(reasons) == sum(one.talk is not None for one in responses):
+        if reasons and len(reasons) == sum(one.conversation_so_far is not None for one in responses):
             raise UsageError(f"the LLM named no topic ({reasons[0]}); give it")
-        return [replace(one, topic=title, talk=None) for one, (title, _) in zip(responses, found, strict=True)]
+        return [
+            replace(one, topic=title, conversation_so_far=None)
+            for one, (title, _) in zip(responses, found, strict=True)
+        ]
 
-    async def _ask_topic(self, response: Response) -> tuple[str, str | None]:
+    async def _ask_for_topic(self, response: Response) -> tuple[str, str | None]:
         """The topic, or "" and why there is none."""
-        if response.talk is None:
+        if response.conversation_so_far is None:
             return response.topic, None
         task = (
             "Which one person, place, work or thing is the last answer of this conversation about? "
             "Reply with the title of its encyclopedia article and nothing else."
         )
-        content = f"{task}\n\n{response.talk}\n\nTitle:"
-        asked = Request(({"role": "user", "content": content},), {"temperature": 0.0, "max_tokens": 30})
+        content = f"{task}\n\n{response.conversation_so_far}\n\nTitle:"
+        asked = ChatRequest(({"role": "user", "content": content},), {"temperature": 0.0, "max_tokens": 30})
         assert self.llm is not None
-        reply = understood(await self.llm.ask(asked))
+        reply = extract_answer(await self.llm.ask(asked))
         lines = reply.text.strip().splitlines()
         title = lines[0].strip().strip("\"'*.").removeprefix("Title:").strip() if lines else ""
         return (title, None) if reply.status == "ok" and title else ("", reply.error or reply.status)

@@ -12,7 +12,7 @@
   );
 
   // --- what is kept: one record per claim (label, spans, note, seconds), where we are, and what can be undone
-  let state = { annotator: data.annotator, at: 0, records: {}, undo: [] };
+  let state = { annotator: data.annotator, at: 0, records: {}, undo: [], highlights: false };
   try {
     const kept = JSON.parse(localStorage.getItem(key) || "null");
     if (kept && typeof kept.records === "object") state = { ...state, ...kept };
@@ -81,11 +81,14 @@
   function showDocument() {
     const box = $("doc");
     const text = data.docs[current().doc];
-    box.replaceChildren();
-    if (!text) {
-      box.textContent = "This claim has no document.";
+    $("highlight").setAttribute("aria-pressed", String(state.highlights));
+    // Shared words lead the eye, and the answer with it: they are marked for whoever asks for it.
+    if (!text || !state.highlights) {
+      box.textContent = text || "This claim has no document.";
+      box.scrollTop = 0;
       return;
     }
+    box.replaceChildren();
     const wanted = new Set(terms(current().claim).filter((term) => !common.has(term)));
     // Passages: lines, or where these are long their sentences.
     const passages = text.split(/(?<=\n)/).flatMap((line) => (line.length > 400 ? line.split(/(?<=[.!?]["”’)]?\s)/u) : [line]));
@@ -169,8 +172,10 @@
   }
   function show() {
     cursor = null;
+    $("reasons").hidden = true;
     $("number").textContent = `${state.at + 1} of ${data.claims.length}`;
     $("note").value = record().note;
+    $("claim").scrollTop = 0;
     showClaim();
     showDocument();
     showState();
@@ -194,6 +199,14 @@
   function answer(text) {
     const label = text === "?" ? null : Number(text);
     change({ label, note: $("note").value }, true);
+    if (label !== null) return goOn();
+    showState();
+    $("reasons").hidden = false;
+    $("note").focus();
+    $("reasons").scrollIntoView({ block: "nearest" });
+    say("Why can you not tell? Enter goes on.");
+  }
+  function goOn() {
     const open = firstOpen(state.at + 1);
     if (open >= 0) return go(open);
     count();
@@ -211,6 +224,11 @@
     keep();
     show();
     say("Undone.");
+  }
+  function highlight() {
+    state.highlights = !state.highlights;
+    keep();
+    showDocument();
   }
   function addSpan(from, to) {
     const text = current().claim;
@@ -264,6 +282,7 @@
     } else return false;
     event.preventDefault();
     showClaim();
+    $("claim").querySelector(".cursor")?.scrollIntoView({ block: "nearest" });
     return true;
   }
 
@@ -297,6 +316,11 @@
     const typing = ["TEXTAREA", "INPUT"].includes(event.target.tagName);
     if (typing) {
       if (event.key === "Escape") event.target.blur();
+      if (event.key === "Enter" && !event.shiftKey && event.target.id === "note" && !$("reasons").hidden) {
+        event.preventDefault();
+        event.target.blur();
+        goOn();
+      }
       return;
     }
     if (cursor && markByKeys(event)) return;
@@ -307,6 +331,7 @@
       "?": () => answer("?"),
       u: undo,
       n: () => $("note").focus(),
+      h: highlight,
       s: () => {
         if (claimWords().length) cursor = { from: 0, to: 0 };
         showClaim();
@@ -320,6 +345,13 @@
     act();
   });
   for (const button of answers) button.addEventListener("click", () => answer(button.dataset.label));
+  for (const button of document.querySelectorAll("#reasons button")) {
+    button.addEventListener("click", () => {
+      change({ note: [$("note").value.trim(), button.textContent].filter(Boolean).join("; ") }, false);
+      goOn();
+    });
+  }
+  $("highlight").addEventListener("click", highlight);
   $("undo").addEventListener("click", undo);
   $("back").addEventListener("click", () => go(state.at - 1));
   $("next").addEventListener("click", () => go(state.at + 1));

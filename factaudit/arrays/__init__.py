@@ -1,0 +1,1 @@
+"""Claims and verdicts as arrays: one file for each kind of array."""

@@ -1,0 +1,95 @@
+"""Splitting the rows of a table by columns that the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimGroups:
+    """``codes``: int64 (n,), the group of each row (-1: none); ``keys``: per group its value of each column, sorted.
+
+    The rows are claims or responses, as ``level`` says; ``claims_without_response``: per group, its claims that are in
+    no response.
+    """
+
+    codes: np.ndarray
+    keys: list[dict[str, Any]]
+    level: str = "claim"
+    claims_without_response: tuple[int, ...] = ()
+
+    def rows(self, group_index: int) -> np.ndarray:
+        """int64: the rows of one group, ascending."""
+        order, starts = self._sorted
+        return order[starts[group_index] : starts[group_index + 1]]
+
+    @cached_property
+    def _sorted(self) -> tuple[np.ndarray, np.ndarray]:
+        order = np.argsort(self.codes, kind="stable")
+        return order, np.searchsorted(self.codes[order], np.arange(len(self.keys) + 1))
+
+
+def group_claims_by_columns(claims: pd.DataFrame, column_names: Sequence[str]) -> ClaimGroups:
+    """Groups of equal values of the columns ``column_names``; a missing value is a group of its own (key None), sorted
+    last.
+
+    Each key has ``dataset`` first: ``__all__`` where it isn't among ``column_names``. Raises `UsageError` for an
+    unknown column.
+    """
+    columns = list(dict.fromkeys(column_names))
+    codes = np.zeros(len(claims), dtype=np.int64)
+    keys: list[tuple[Any, ...]] = [()]
+    for column in columns:
+        values, names = encode_claim_group_column(claims, column)
+        pairs, codes = encode_distinct_integer_pairs(codes, values, len(names))
+        keys = [(*keys[pair // len(names)], names[pair % len(names)]) for pair in pairs.tolist()]
+    named = [dict(zip(columns, key, strict=True)) for key in keys] if len(claims) else []
+    return ClaimGroups(codes, [{"dataset": key.get("dataset", ALL_TOGETHER), **key} for key in named])
+
+
+def split_groups_by_column(groups: ClaimGroups, claims: pd.DataFrame, column: str) -> ClaimGroups:
+    """Each group split by one more column; rows without a value get code -1."""
+    values, names = encode_claim_group_column(claims, column)
+    size = len(names) + 1
+    inside = claims[column].notna().to_numpy()
+    pairs, codes = encode_distinct_integer_pairs(groups.codes[inside], values[inside], size)
+    found = np.full(len(claims), -1, dtype=np.int64)
+    found[inside] = codes
+    keys = [{**groups.keys[pair // size], column: names[pair % size]} for pair in pairs.tolist()]
+    return replace(groups, codes=found, keys=keys)
+
+
+def encode_claim_group_column(claims: pd.DataFrame, column: str) -> tuple[np.ndarray, list[Any]]:
+    """A column as int64 codes (n,) into its distinct values, sorted, None last where some value is missing."""
+    if column not in claims:
+        raise UsageError(
+            f"the claims have no column {column!r}{suggest_known_name(column, [str(c) for c in claims.columns])}"
+        )
+    try:
+        codes, found = pd.factorize(claims[column], use_na_sentinel=True)
+    except TypeError as error:
+        raise UsageError(f"column {column!r} holds lists or objects: claims cannot be grouped by it") from error
+    names = found.to_numpy(dtype=object).tolist() if isinstance(found.dtype, pd.StringDtype) else list(found)
+    names = [name.item() if isinstance(name, np.generic) else name for name in names]
+    if all(isinstance(name, str) for name in names):
+        order = sorted(range(len(names)), key=names.__getitem__)
+    else:
+        order = sorted(range(len(names)), key=lambda i: (str(type(names[i])), names[i]))
+    rank = np.empty(len(names) + 1, dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    rank[-1] = len(names)  # where pandas' code is -1: missing
+    missing = [None] if (codes == -1).any() else []
+    return rank[codes], [names[i] for i in order] + missing
+
+
+#: Stands for "not split by this column" where a row is over all datasets or all systems.
+ALL_TOGETHER = "__all__"

@@ -1,0 +1,367 @@
+"""Claims and verdicts joined once, as arrays that every audit computes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+
+from factaudit.arrays.calibration_claims import CalibrationClaims
+from factaudit.arrays.claim_groups import (
+    ClaimGroups,
+    encode_claim_group_column,
+    group_claims_by_columns,
+    split_groups_by_column,
+)
+from factaudit.arrays.confusion_counts import count_confusion_cells, encode_label_prediction_cells
+from factaudit.arrays.count_source import BootstrapStratum, LabelOrPrediction
+from factaudit.arrays.scored_claims import ScoredClaims
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.stats.clustered_proportions import ClusterCounts, GroupClusterPairs
+from factaudit.stats.distinct_rows import (
+    count_distinct_clusters,
+    encode_distinct_integer_pairs,
+    rank_distinct_integers,
+)
+from factaudit.tables import STATUSES, find_claim_positions_in_table
+
+T = TypeVar("T")
+
+#: In `Judgements.label` and `Judgements.prediction`: not annotated, unscored.
+MISSING = -1
+#: What may be counted: claims, or responses (a response is attributable when all its claims are).
+LEVELS = ("claim", "response")
+
+
+@dataclass(frozen=True)
+class Judgements:
+    """n claims (or responses) and what E evaluators said of them.
+
+    claims: the claims table, n rows in the order of the arrays.
+    evaluators: E names, sorted, so that no figure depends on the order of the input's rows.
+    label: int8 (n,), 1 attributable, 0 unattributable, -1 not annotated.
+    prediction: int8 (E, n), 1, 0 or -1 for unscored (a verdict without a prediction, or no verdict at all).
+    score: float64 (E, n), NaN where the evaluator gave none.
+    status: int8 (E, n), an index into `factaudit.tables.STATUSES`; -1 where there is no verdict at all.
+    empty_responses: the rows of the claims table that stand for responses without any claim; they are in no array.
+    repeat_predictions: int8 (R, E, n), of all R repeats, the first of which is ``prediction``; None without any.
+    annotations: claim_id, annotator and label of these claims (`list_annotator_judgements`); None without.
+    label_rules: the rules that a run names for them, the first of which made ``label``; () where the labels are given.
+    cache: what several audits compute from these arrays, by what it is.
+    """
+
+    claims: pd.DataFrame
+    evaluators: tuple[str, ...]
+    label: np.ndarray
+    prediction: np.ndarray
+    score: np.ndarray
+    status: np.ndarray
+    empty_responses: pd.DataFrame = field(default_factory=pd.DataFrame)
+    repeat_predictions: np.ndarray | None = None
+    annotations: pd.DataFrame | None = None
+    label_rules: tuple[str, ...] = ()
+    cache: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def join(cls, claims: pd.DataFrame, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None) -> Judgements:
+        """Join validated tables (`factaudit.tables`); a verdict of a claim that isn't in ``claims`` is left out.
+
+        Of repeats the first (repeat 0) is read; all are in ``repeat_predictions``. Rows of responses without any claim
+        are set apart (``empty_responses``).
+        """
+        lone = claims["abstained"].notna()
+        silent = claims[lone]
+        if lone.any():
+            claims = claims[~lone].reset_index(drop=True)
+        again = verdicts[verdicts["repeat"] > 0]
+        if len(again):
+            verdicts = verdicts[verdicts["repeat"] == 0]
+        rows = find_claim_positions_in_table(claims, verdicts["claim_id"])
+        codes, names = encode_claim_group_column(verdicts, "evaluator")
+        # Mostly all are known: then nothing is copied to be picked from.
+        known = slice(None) if (rows >= 0).all() else rows >= 0
+        at = (codes[known], rows[known])
+        shape = (len(names), len(claims))
+        prediction = np.full(shape, MISSING, dtype=np.int8)
+        score = np.full(shape, np.nan)
+        status = np.full(shape, MISSING, dtype=np.int8)
+        prediction[at] = verdicts["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)[known]
+        score[at] = verdicts["score"].to_numpy(dtype=np.float64)[known]
+        said, words = encode_claim_group_column(verdicts, "status")
+        status[at] = np.array([STATUSES.index(word) for word in words], dtype=np.int8)[said[known]]
+        label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
+        evaluators = tuple(map(str, names))
+        repeats = _collect_predictions_of_repeats(claims, again, evaluators, prediction) if len(again) else None
+        if annotations is not None:
+            annotations = annotations[find_claim_positions_in_table(claims, annotations["claim_id"]) >= 0].reset_index(
+                drop=True
+            )
+        return cls(claims, evaluators, label, prediction, score, status, silent, repeats, annotations)
+
+    @cached_property
+    def has_double_labels(self) -> bool:
+        """Whether some claim was labelled by two annotators or more."""
+        known = None if self.annotations is None else self.annotations.dropna(subset="label")
+        return known is not None and bool(known["claim_id"].duplicated().any())
+
+    @cached_property
+    def stated_prediction(self) -> np.ndarray:
+        """int8 (E, n): `prediction` without what was guessed, a reply that states no verdict and was read as one."""
+        return np.where(self.status > STATUSES.index("ok"), MISSING, self.prediction).astype(np.int8)
+
+    def at_level(self, level: str) -> Judgements:
+        """The claims themselves, or their responses (see `responses`)."""
+        if level not in LEVELS:
+            raise UsageError(f"unknown level {level!r}{suggest_known_name(level, LEVELS)}")
+        return self if level == "claim" else self.responses
+
+    @cached_property
+    def responses(self) -> Judgements:
+        """The same, one row per response: label and prediction are the Kleene AND over the response's claims.
+
+        A response is 0 as soon as one of its claims is 0, 1 when all are 1, else missing. Its score is the least of
+        its claims' (NaN where a claim has none), so that ``score > t`` says of the response what it says of all its
+        claims. A response is a (dataset, system, response_id); claims without a response_id belong to none. Its
+        ``claims`` has dataset, system, response_id and doc_id (null where the claims name several); its ``status`` is
+        -1, for a response has no verdict of its own, or ``unparsed`` where its prediction rests on a guessed one.
+        """
+        rows, starts = self._response_rows
+        label, prediction = self.label[rows], self.prediction[:, rows]
+        status = np.full((len(self.evaluators), len(starts)), MISSING, dtype=np.int8)
+        claims = self.claims[["dataset", "system", "response_id", "doc_id"]].iloc[rows[starts]].reset_index(drop=True)
+        first, last = self.response_extremes(encode_claim_group_column(self.claims, "doc_id")[0])
+        claims["doc_id"] = claims["doc_id"].where(first == last)
+        empty = not len(rows)
+        if not empty:
+            status[
+                _kleene_and_by_response(self.stated_prediction[:, rows], starts)
+                != _kleene_and_by_response(prediction, starts)
+            ] = STATUSES.index("unparsed")
+        return Judgements(
+            claims=claims,
+            evaluators=self.evaluators,
+            label=label if empty else _kleene_and_by_response(label, starts),
+            prediction=prediction if empty else _kleene_and_by_response(prediction, starts),
+            score=self.score[:, rows] if empty else np.minimum.reduceat(self.score[:, rows], starts, axis=-1),
+            status=status,
+        )
+
+    def response_extremes(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The least and the greatest of (n,) values in each response, in the order of `responses`."""
+        rows, starts = self._response_rows
+        if not len(rows):
+            return values[rows], values[rows]
+        return np.minimum.reduceat(values[rows], starts), np.maximum.reduceat(values[rows], starts)
+
+    @cached_property
+    def response_index(self) -> np.ndarray:
+        """int64 (n,): the place of each claim's response in `responses`, -1 where it belongs to none."""
+        rows, starts = self._response_rows
+        found = np.full(len(self.claims), -1, dtype=np.int64)
+        found[rows] = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(rows))))
+        return found
+
+    # ------------------------------------------------------------------------------------ numbers (`CountSource`)
+
+    @property
+    def dataset_names(self) -> list[str]:
+        return self._dataset_codes_and_names[1]
+
+    @property
+    def system_names(self) -> list[str]:
+        return sorted(self.claims["system"].dropna().unique())
+
+    def make_groups(self, level: str, by: Sequence[str] = ("dataset",), *, systems: bool = False) -> ClaimGroups:
+        return self._compute_once(("groups", level, tuple(by), systems), lambda: self._make_groups(level, by, systems))
+
+    def _make_groups(self, level: str, by: Sequence[str], systems: bool) -> ClaimGroups:
+        units, groups = self.at_level(level), group_claims_by_columns(self.claims, by)
+        if level == "response":
+            alone = self.claims["response_id"].isna().to_numpy()
+            outside = np.bincount(groups.codes[alone], minlength=len(groups.keys))
+            first, last = self.response_extremes(groups.codes)
+            if (first != last).any():
+                raise UsageError(f"claims of one response differ in {', '.join(by)}: use levels: [claim]")
+            groups = ClaimGroups(first, groups.keys, level, tuple(outside.tolist()))
+        return split_groups_by_column(groups, units.claims, "system") if systems else groups
+
+    def count_cells(self, groups: ClaimGroups, *fields: LabelOrPrediction) -> np.ndarray:
+        return self._compute_once(("count", groups, fields), lambda: self._count_cells(groups, fields))
+
+    def _count_cells(self, groups: ClaimGroups, fields: Sequence[LabelOrPrediction]) -> np.ndarray:
+        counts = count_confusion_cells(groups.codes, len(groups.keys), *self._field_values(groups, fields))
+        counts.flags.writeable = False  # all who ask get the same array
+        return counts
+
+    def count_clusters(
+        self, groups: ClaimGroups, *fields: LabelOrPrediction, complete_only: bool = False
+    ) -> ClusterCounts:
+        values = self._field_values(groups, fields)
+        codes, size = encode_label_prediction_cells(*values), 3 ** len(values)
+        if complete_only:
+            every = np.logical_and.reduce([one >= 0 for one in values])
+            cells = np.ravel_multi_index(values, [2] * len(values), mode="clip")
+            codes, size = np.where(every, cells, -1), 2 ** len(values)
+        return self._group_cluster_pairs(groups).count_codes(codes, size)
+
+    def count_clusters_jointly(
+        self, groups: ClaimGroups, group_indices: Sequence[int], *fields: LabelOrPrediction
+    ) -> ClusterCounts:
+        size, members = 3 ** len(fields), [groups.rows(place) for place in group_indices]
+        rows = np.concatenate(members) if members else np.empty(0, dtype=np.int64)
+        cells = encode_label_prediction_cells(*(values[rows] for values in self._field_values(groups, fields)))
+        codes = np.repeat(np.arange(len(group_indices)), [len(each) for each in members]) * size + cells
+        clusters = self.at_level(groups.level).cluster_codes[rows]
+        return GroupClusterPairs.of(np.zeros(len(rows), dtype=np.int64), clusters, 1).count_codes(
+            codes, len(group_indices) * size
+        )
+
+    def bootstrap_strata(self, groups: ClaimGroups, *fields: LabelOrPrediction) -> Iterator[BootstrapStratum]:
+        units, size = self.at_level(groups.level), 3 ** len(fields)
+        codes = np.where(
+            groups.codes < 0,
+            -1,
+            groups.codes * size + encode_label_prediction_cells(*self._field_values(groups, fields)),
+        )
+        stratum, names = units.dataset_codes, units.dataset_names
+        for at, name in enumerate(names):
+            rows = np.flatnonzero(stratum == at)
+            used, local = rank_distinct_integers(codes[rows])
+            yield name, used, *count_distinct_clusters(units.cluster_codes[rows], local, len(used))
+
+    def n_clusters(self, groups: ClaimGroups) -> np.ndarray:
+        return np.bincount(self._group_cluster_pairs(groups).group, minlength=len(groups.keys))
+
+    def scored_claims(self, groups: ClaimGroups, group_indices: Sequence[int], evaluator: int) -> CalibrationClaims:
+        rows, system, pairs = self._labelled_rows(groups, group_indices)
+        units = self.at_level(groups.level)
+
+        def again() -> list[ScoredClaims]:
+            return [units.select_scored_claims(evaluator, *self._labelled_rows(groups, group_indices)[:2])]
+
+        return CalibrationClaims.of(
+            units.select_scored_claims(evaluator, rows, system), len(group_indices), pairs, again
+        )
+
+    def _labelled_rows(
+        self, groups: ClaimGroups, group_indices: Sequence[int]
+    ) -> tuple[np.ndarray, np.ndarray, GroupClusterPairs]:
+        """The labelled rows of some groups, of each its group's place among them, and the pairs of both.
+
+        Those that were asked for last are kept: mostly only the evaluator is another one.
+        """
+        units, key = self.at_level(groups.level), ("labelled", groups.level)
+        last = self.cache.get(key)
+        if last is None or last[0] is not groups or last[1] != list(group_indices):
+            rows = [groups.rows(place) for place in group_indices]
+            rows = [of[units.label[of] >= 0] for of in rows]
+            system = np.repeat(np.arange(len(rows)), [len(of) for of in rows])
+            every = np.concatenate([np.empty(0, dtype=np.int64), *rows])
+            pairs = GroupClusterPairs.of(system, units.cluster_codes[every], len(rows))
+            last = self.cache[key] = groups, list(group_indices), (every, system, pairs)
+        found: tuple[np.ndarray, np.ndarray, GroupClusterPairs] = last[2]
+        return found
+
+    def select_scored_claims(self, evaluator: int, rows: np.ndarray, system: np.ndarray) -> ScoredClaims:
+        """Some claims, each with its system's place, as one evaluator sees them."""
+        said, score = self.prediction[evaluator][rows], self.score[evaluator][rows]
+        return ScoredClaims(system, self.label[rows], said, score, self.cluster_codes[rows])
+
+    def _group_cluster_pairs(self, groups: ClaimGroups) -> GroupClusterPairs:
+        clusters = self.at_level(groups.level).cluster_codes
+        return self._compute_once(
+            ("pairs", groups), lambda: GroupClusterPairs.of(groups.codes, clusters, len(groups.keys))
+        )
+
+    def _compute_once(self, key: tuple[Any, ...], compute: Callable[[], T]) -> T:
+        """What several audits ask for, computed for the first of them. Groups are told apart by identity."""
+        if key not in self.cache:
+            self.cache[key] = compute()
+        found: T = self.cache[key]
+        return found
+
+    def _field_values(self, groups: ClaimGroups, fields: Sequence[LabelOrPrediction]) -> list[np.ndarray]:
+        units = self.at_level(groups.level)
+        return [units.label if one.kind == "label" else getattr(units, one.kind)[one.evaluator] for one in fields]
+
+    # ---------------------------------------------------------------------------------------------------------- arrays
+
+    @property
+    def dataset_codes(self) -> np.ndarray:
+        """int64 (n,): the place of each row's dataset among `dataset_names`."""
+        return self._dataset_codes_and_names[0]
+
+    @cached_property
+    def _dataset_codes_and_names(self) -> tuple[np.ndarray, list[str]]:
+        return encode_claim_group_column(self.claims, "dataset")
+
+    @cached_property
+    def cluster_codes(self) -> np.ndarray:
+        """int64 (n,): what is resampled together. Responses of a document where doc_id is given, else responses.
+
+        A claim with neither is a cluster of its own, and a response whose claims name several documents is one. No
+        cluster spans datasets. The codes follow the names, not the order of the rows.
+        """
+        dataset = self.dataset_codes
+        document, documents = encode_claim_group_column(self.claims, "doc_id")
+        grounded = self.claims["doc_id"].notna().to_numpy()
+        answered = self.claims["response_id"].notna().to_numpy()
+        response = self._response_codes
+        size = int(response.max(initial=-1)) + 1
+        # A response that names several documents (a passage per atomic fact, say) must not be torn apart.
+        low = np.full(size, len(documents), dtype=np.int64)
+        high = np.full(size, -1, dtype=np.int64)
+        np.minimum.at(low, response[answered], document[answered])
+        np.maximum.at(high, response[answered], document[answered])
+        single = ~answered
+        single[answered] = (low == high)[response[answered]]
+        by_document = grounded & single
+        kind = np.where(by_document, 0, np.where(answered, 1, 2))
+        which = np.where(by_document, document, response)
+        lone = np.flatnonzero(kind == 2)
+        if len(lone):  # responses all have a response_id, so these are claims, and have an id
+            which[lone] = pd.factorize(self.claims["claim_id"].iloc[lone], sort=True)[0]
+        codes = (dataset * 3 + kind) * (max(len(documents), size, len(self.claims)) + 1) + which
+        return pd.factorize(codes, sort=True)[0]
+
+    @cached_property
+    def _response_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The claims that have a response_id, response by response, and where each response begins among them."""
+        inside = np.flatnonzero(self.claims["response_id"].notna().to_numpy())
+        member = self._response_codes[inside]
+        order = np.argsort(member, kind="stable")
+        return inside[order], np.flatnonzero(np.diff(member[order], prepend=-1))
+
+    @cached_property
+    def _response_codes(self) -> np.ndarray:
+        """int64 (n,): the response of each claim; of no meaning where a claim has no response_id."""
+        codes = self.dataset_codes
+        for column in ("system", "response_id"):
+            values, names = encode_claim_group_column(self.claims, column)
+            codes = encode_distinct_integer_pairs(codes, values, len(names))[1]
+        return codes
+
+
+def _collect_predictions_of_repeats(
+    claims: pd.DataFrame, repeated_verdicts: pd.DataFrame, evaluators: tuple[str, ...], first_predictions: np.ndarray
+) -> np.ndarray:
+    """The predictions of all repeats: those of the first, then those of the verdicts asked ``repeated_verdicts``."""
+    found = [first_predictions]
+    for _, part in repeated_verdicts.groupby("repeat", sort=True):
+        rows = find_claim_positions_in_table(claims, part["claim_id"])
+        at = pd.Categorical(part["evaluator"], categories=list(evaluators)).codes
+        known = (rows >= 0) & (at >= 0)
+        one = np.full(first_predictions.shape, MISSING, dtype=np.int8)
+        one[at[known], rows[known]] = part["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)[known]
+        found.append(one)
+    return np.stack(found)
+
+
+def _kleene_and_by_response(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Kleene AND of 1 / 0 / -1 over the runs that begin at ``starts`` (last axis)."""
+    rank = np.array([0, 2, 1], dtype=np.int8)  # of 0, 1 and -1: false < unknown < true
+    return np.array([0, MISSING, 1], dtype=np.int8)[np.minimum.reduceat(rank[values], starts, axis=-1)]

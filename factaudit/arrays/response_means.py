@@ -1,0 +1,61 @@
+"""Scores of responses and their means: the length penalty, and a mean with its interval over responses.
+
+A response's share is supported facts / facts. A fact without a verdict counts as not supported, so that a failed call
+never raises a score; bounds say what it hides. Where nothing was asked (no page, no candidate) there is no share.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from factaudit.errors import UsageError
+from factaudit.stats.bootstrap_means import bootstrap_mean_interval
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_proportions import wilson_interval
+from factaudit.stats.undefined_values import none_if_undefined
+
+#: Responses of fewer facts than this are penalised (Min et al. 2023, its code).
+DEFAULT_GAMMA = 10.0
+
+
+def response_length_penalty(n_facts: int, gamma: float = DEFAULT_GAMMA) -> float:
+    """exp(1 - γ/n) where n < γ, else 1; 0 at n = 0 (its limit), 1 everywhere where γ is 0."""
+    if gamma < 0:
+        raise UsageError(f"gamma is at least 0, found {gamma:g}")
+    if n_facts >= gamma:
+        return 1.0
+    return math.exp(1 - gamma / n_facts) if n_facts else 0.0
+
+
+def mean_of_defined(values: Iterable[float | None] | np.ndarray) -> float | None:
+    """The mean of what is defined; None of nothing."""
+    known = [value for value in values if value is not None]
+    return float(np.mean(known)) if known else None
+
+
+def response_mean_with_interval(
+    key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None
+) -> dict[str, float | None]:
+    """``key``, ``key_low`` and ``key_high``: the mean of what is defined, with its interval over responses."""
+    known = np.array([value for value in values if value is not None], dtype=np.float64)
+    low, high = bootstrap_mean_interval(known, intervals)
+    return {key: float(known.mean()) if len(known) else None, f"{key}_low": low, f"{key}_high": high}
+
+
+def response_share_with_interval(
+    key: str, values: Sequence[bool | None], intervals: ClusterBootstrap | None
+) -> dict[str, float | None]:
+    """``key``, ``key_low`` and ``key_high``: the share of the responses in which something is so, Wilson's interval.
+
+    It has a width where all responses, or none, are so; one that is not known does not count.
+    """
+    known = np.array([value for value in values if value is not None], dtype=np.float64)
+    n, share = len(known), mean_of_defined(known)
+    ends: Sequence[float | None] = (None, None)
+    if share is not None and intervals is not None:
+        found = wilson_interval(np.array(share), np.array(n), np.array(n - 1), intervals.confidence)
+        ends = [none_if_undefined(end) for end in found]
+    return {key: share, f"{key}_low": ends[0], f"{key}_high": ends[1]}

@@ -1,0 +1,374 @@
+"""What an audit says of itself, once: the report, the tables, the findings, the CLI's list and docs/audits.md read it.
+
+An audit is one file in `factaudit.audit` (or in a package with an entry point in the group ``factaudit.audits``) with
+``AUDIT = Audit(...)``, or ``AUDITS = (Audit(...), ...)`` where several belong together. Text is Markdown where it goes
+to docs/audits.md only (``what``, ``options``, ``Check.says``), and plain elsewhere.
+"""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from factaudit.arrays.row_table import RowTable
+from factaudit.audit.core.plot_specs import PlotSpec
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row, select_rows_by_keys
+from factaudit.errors import UsageError
+
+if TYPE_CHECKING:
+    from factaudit.arrays.judgements import Judgements
+
+#: percent: a share, shown times 100; points: a difference of shares; p: a p-value; text: as it is (keys, yes and no).
+Unit = Literal["percent", "points", "number", "count", "p", "text"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One key of an audit's rows.
+
+    ``heading`` has no unit: tables and figures add it. Columns next to each other with the same ``what`` share a line
+    of docs/audits.md. The order of columns is that of the report's table: what a row is about (``key``) comes first,
+    then numbers of claims, then figures. Rows are in the order of the evaluators within the keys that stand before
+    theirs.
+    """
+
+    heading: str
+    unit: Unit = "number"
+    #: What the key holds.
+    what: str = ""
+    #: Whether it says what a row is about.
+    key: bool = False
+    #: Whether there are ``_min`` and ``_max``.
+    bounds: bool = False
+    #: How its interval (``_low`` and ``_high``) is made: a method of `factaudit.audit.core.interval_methods`, or words;
+    #: True: there is one, made as the audit's ``intervals`` say; False: there is none.
+    interval: bool | str = False
+    #: Whether the report's table has it ("any": where some row has one that is neither null nor 0). The CSV has it.
+    shown: bool | Literal["any"] = True
+    #: Of a number: decimals; four significant digits by default.
+    digits: int | None = None
+    #: Of points: whether a plus is shown (not for an absolute difference).
+    signed: bool = True
+    #: How values read, where that is not as they are.
+    values: Mapping[str, str] = field(default_factory=dict)
+    #: Of a figure: which claims are behind a point of it, of the kinds that the claim browser has.
+    claims: str = "wrong"
+    #: Of a figure: the column that counts the claims in its denominator.
+    counted_in: str = "n"
+
+
+_END_SUFFIXES = ("_low", "_high", "_min", "_max")
+
+#: Keys that many audits have, with one meaning.
+SHARED_COLUMNS: dict[str, Column] = {
+    "dataset": Column(
+        "dataset",
+        "text",
+        "a data set; `__macro__` is the unweighted mean over data sets, `__all__` all of them together. An audit with "
+        "the option `by` has its columns here",
+        key=True,
+        values={"__macro__": "mean over datasets", "__all__": "all datasets"},
+    ),
+    **{
+        name: Column(name.replace("_", " "), "text", "names as in the verdicts", key=True)
+        for name in ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
+    },
+    "system": Column(
+        "system", "text", "the system that wrote the responses", key=True, values={"__all__": "all systems"}
+    ),
+    "level": Column(
+        "level", "text", "`claim`, or `response`: a response is attributable when all its claims are", key=True
+    ),
+    **{
+        name: Column(
+            heading,
+            "count",
+            "claims (or responses) behind the figures, and those that the evaluator left without a prediction",
+        )
+        for name, heading in (("n", "n"), ("n_unscored", "unscored"))
+    },
+    "n_guessed": Column(
+        "guessed",
+        "count",
+        "of n: predictions read into a reply that does not state one; bounds count them as unscored",
+        shown="any",
+    ),
+    "n_unlabelled": Column("unlabelled", "count", "claims without a label: outside of what needs one", shown="any"),
+    "n_labelled": Column(
+        "labelled",
+        "count",
+        "claims (or responses) with a label, scored or not: what labelled_error_rate is a share of",
+    ),
+    "reason": Column(
+        "reason",
+        "text",
+        "which figures are null and why, or what else limits the row; null where nothing does",
+        shown=False,
+    ),
+}
+
+
+def pick_shared_columns(*column_names: str) -> dict[str, Column]:
+    """Columns of `SHARED_COLUMNS` by name, in this order."""
+    return {name: SHARED_COLUMNS[name] for name in column_names}
+
+
+# ------------------------------------------------------------------------------------------------------- findings
+
+#: fail: the interval leaves no doubt; warn: the figure says so, its interval leaves some; ok: looked at, nothing found.
+Severity = Literal["fail", "warn", "ok"]
+
+
+@dataclass(frozen=True)
+class AuditedRun:
+    """What checks and sentences read: a run's rows by audit, and what they are ``about`` (as in ``results.json``).
+
+    columns: those that each audit declares; `factaudit.audit.make_audited_run` has them. test_counts: how many tests
+    were corrected for together, each time that some were made.
+    """
+
+    audits: Mapping[str, Sequence[Row]]
+    about: Mapping[str, Any] = field(default_factory=dict)
+    columns: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
+    test_counts: list[int] = field(default_factory=list)
+
+    def rows(self, audit: str) -> Sequence[Row]:
+        """The rows of an audit; none where it was not computed."""
+        return self.audits.get(audit, [])
+
+    def select_rows_by_keys(self, audit: str, **wanted: str) -> list[Row]:
+        """The rows of an audit that have these values."""
+        return list(select_rows_by_keys(self.rows(audit), {key: [value] for key, value in wanted.items()}))
+
+    def per_dataset(self, audit: str, figure: str | None = None) -> Iterator[Row]:
+        """Rows of one dataset (or of all together), not split by other columns, whose ``figure`` is defined."""
+        declared = {f"{key}{end}" for key in self.columns.get(audit, ()) for end in ("", *_END_SUFFIXES)}
+        for row in self.rows(audit):
+            is_split = bool(declared) and not row.keys() <= declared  # by a column of the claims, which nobody declares
+            if not is_split and row["dataset"] != MACRO_MEAN and (figure is None or row.get(figure) is not None):
+                yield row
+
+    @property
+    def floors(self) -> set[str]:
+        """The evaluators that read nothing (``always-yes``, say): what others are measured by, and no candidates."""
+        return {each["name"] for each in self.about.get("evaluators") or [] if each.get("floor")}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found. ``evaluator`` and ``dataset`` are None where it is about all; ``evidence`` is flat."""
+
+    severity: Severity
+    evaluator: str | None
+    dataset: str | None
+    statement: str
+    evidence: Row = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A rule on the rows of an audit, and by name of others.
+
+    ``title`` heads its findings in the report, ``says`` is its line in docs/audits.md. ``run`` gets rows without those
+    of floors. A figure in the evidence is put in words as the audit's column of that name (with ``_a`` or ``_b`` taken
+    off), else by ``evidence``. ``claims``: which are behind its findings, of the kinds that the claim browser has
+    (``wrong``, ``disagree``, ``unscored``).
+
+    ``null``: in one line, when nothing is wrong: then it warns in at most 5 % of runs (`tests/validity/findings.py`);
+    "" for a check that only counts, and tests nothing. ``controls``: what the 5 % are over, and how. ``figure``: the
+    figure that it tests, without which (or without its interval) it could not run. ``lacks``: of a run that has it, why
+    there is nothing to look at all the same; "" where there is.
+    """
+
+    id: str
+    title: str
+    says: str
+    run: Callable[[AuditedRun], Iterable[Finding]]
+    evidence: Mapping[str, Column] = field(default_factory=dict)
+    claims: str = "wrong"
+    null: str = ""
+    controls: str = ""
+    figure: str = ""
+    lacks: Callable[[AuditedRun], str] | None = None
+
+
+# ---------------------------------------------------------------------------------------------- the report's opening
+
+
+@dataclass(frozen=True)
+class EvaluatorOverviewColumns:
+    """Columns of the report's table "at a glance", a line for each evaluator.
+
+    ``figures``: from the audit's rows and an evaluator to a row with the keys of ``columns`` (and ``_low``, ``_high``,
+    ``reason``); None where there is nothing to say. ``note``: a sentence for the caption, from such a row.
+    """
+
+    columns: Mapping[str, Column]
+    figures: Callable[[Sequence[Row], str], Row | None]
+    note: Callable[[Row], str]
+
+
+Permission = Literal["yes", "with a correction", "no", "cannot tell"]
+
+
+@dataclass(frozen=True)
+class TaskDecisionAnswer:
+    """May an evaluator be used for a task? With the figure and the sentence that say why."""
+
+    may: Permission
+    figure: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class TaskDecisionColumn:
+    """A column of the decision table: a task ("rank systems"), and the answer for an evaluator (None: no answer)."""
+
+    task: str
+    answer: Callable[[AuditedRun, str], TaskDecisionAnswer | None]
+
+
+# ------------------------------------------------------------------------------------------------------------ audit
+
+
+@dataclass(frozen=True)
+class ProductTableSummary:
+    """What ``results.json`` has of rows that are a product, and lie in a table of their own (`RowTable`)."""
+
+    columns: Mapping[str, Column]
+    compute: Callable[[RowTable], list[Row]]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """An audit: what it asks, how it is computed and what the rest of the project needs to know of it.
+
+    ``name`` is the key in ``results.json`` and the name of the CSV. ``title`` heads its section of the report,
+    ``question`` stands in ``factaudit list audits`` and docs/audits.md, ``text`` under the title, ``formula`` in the
+    captions. ``compute(judged, *, <options>, intervals) -> rows``; its keyword-only arguments are the audit's options,
+    each told of in ``options``. None: a table that an engine writes.
+    """
+
+    name: str
+    title: str
+    question: str
+    columns: Mapping[str, Column]
+    compute: Callable[..., Sequence[Row]] | None
+    #: Paper, section, table or figure.
+    source: str = ""
+    formula: str = ""
+    text: str = ""
+    #: What a reader does where its figures are bad: docs/audits.md has it.
+    remedy: str = ""
+    options: Mapping[str, str] = field(default_factory=dict)
+    plots: tuple[PlotSpec, ...] = ()
+    #: How the intervals are made of columns that do not say it.
+    intervals: str = ""
+    checks: tuple[Check, ...] = ()
+    #: The audit that it stands after in the report, in lists and among the findings; "", or one that is not there:
+    #: after all others.
+    after: str = ""
+    #: Not read any more but where ``after`` says nothing: such audits stand last, the lowest place first.
+    place: int | None = None
+
+    #: Whether it says something of claims of which none is labelled.
+    without_labels: bool = False
+    #: What of a counts table (`factaudit.tables.counts_table`) it needs: the two error rates, or how many of the
+    #: labelled errors were found as well ("joint"); None: it needs claims.
+    counts: Literal["margins", "joint"] | None = None
+    #: Whether it asks for numbers of claims and clusters alone (`factaudit.arrays.count_source`), so that it is
+    #: computed from tables past memory as well.
+    tallies: bool = False
+    #: Whether it is computed where nobody asked for audits by name; None: always.
+    applies: Callable[[Judgements], bool] | None = None
+    #: The options that a run's evaluators bring: from the options as given and evaluators' signatures by name.
+    complete: Callable[[dict[str, Any], Mapping[str, str]], dict[str, Any]] | None = None
+    #: Where its rows are a product (pairs of systems; calibrations × systems): what ``results.json`` has of them.
+    summary: ProductTableSummary | None = None
+    #: The rows that the report's table and figures show, and a note on where the others are; None: all.
+    readable: Callable[[Sequence[Row]], tuple[list[Row], str]] | None = None
+    #: These rows with figures of other audits that its figures and its table show beside them.
+    add_references: Callable[[AuditedRun, Sequence[Row]], list[Row]] | None = None
+    #: Further paragraphs of its section, from its rows and the findings of its checks.
+    remarks: Callable[[Sequence[Row], Sequence[Row]], list[str]] | None = None
+
+    #: The evaluators from the best to the worst, where its rows can say so.
+    best: Callable[[Sequence[Row]], list[str]] | None = None
+    #: What the report's opening says of the best evaluator (None where none is), as sentences; "" for nothing.
+    opening: Callable[[AuditedRun, str | None], str] | None = None
+    glance: EvaluatorOverviewColumns | None = None
+    decides: tuple[TaskDecisionColumn, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.place is not None:
+            warnings.warn(
+                f"audit {self.name!r}: place is deprecated, say which audit it stands after", DeprecationWarning, 3
+            )
+
+    def options_model(self) -> type[BaseModel]:
+        """A pydantic model of the options: the keyword-only arguments; the intervals are the whole run's."""
+        if self.compute is None:
+            raise UsageError(f"audit {self.name!r} is a table that an engine writes: it cannot be computed")
+        hints = get_type_hints(self.compute)
+        fields: dict[str, Any] = {
+            key: (hints.get(key, Any), Field(default=parameter.default))
+            for key, parameter in inspect.signature(self.compute).parameters.items()
+            if parameter.kind is inspect.Parameter.KEYWORD_ONLY and key != "intervals"
+        }
+        return create_model(f"{self.name}_options", __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def declare_unknown_audit(name: str, rows: Sequence[Row]) -> Audit:
+    """An audit of which nothing is known but its rows: words say what they are about, all else are numbers."""
+    return Audit(name, name.replace("_", " ").capitalize(), "", list_declared_columns({}, rows), None)
+
+
+def list_declared_columns(declared_columns: Mapping[str, Column], rows: Sequence[Row]) -> dict[str, Column]:
+    """The columns that rows have: ``dataset``, what they are grouped ``by``, the declared ones, and what is left.
+
+    Intervals and bounds are no columns of their own.
+    """
+    if isinstance(rows, RowTable):
+        rows = [rows.example_row]
+    present = dict.fromkeys(key for row in rows for key in row)
+    groups: dict[str, Column] = {}
+    others: dict[str, Column] = {}
+    for key in present:
+        if key in declared_columns or any(
+            key.removesuffix(end) in present for end in _END_SUFFIXES if key.endswith(end)
+        ):
+            continue
+        values = [row[key] for row in rows if row.get(key) is not None]
+        if key in SHARED_COLUMNS:
+            (groups if SHARED_COLUMNS[key].key else others)[key] = SHARED_COLUMNS[key]
+        elif values and all(isinstance(value, str) for value in values):
+            groups[key] = Column(key.replace("_", " "), "text", key=True)
+        else:
+            share = key.endswith(("_rate", "_share"))
+            others[key] = Column(key.removeprefix("n_").replace("_", " "), "percent" if share else "number")
+    known = {key: column for key, column in declared_columns.items() if key in present}
+    return {key: known[key] for key in known if key == "dataset"} | groups | known | others
+
+
+def sort_declared_rows(rows: Sequence[Row], columns: Mapping[str, Column], evaluators: Sequence[str]) -> Sequence[Row]:
+    """Rows with ``evaluators`` in this order within what stands before the evaluator's column; all else as it is."""
+    keys = [key for key, column in columns.items() if column.key]
+    mine = [key for key in keys if key in ("evaluator", "evaluator_a", "evaluator_b")]
+    if not mine:
+        return rows if isinstance(rows, RowTable) else list(rows)
+    before = keys[: keys.index(mine[0])]
+    if isinstance(rows, RowTable):
+        return rows.sort_by_names(before, mine, evaluators)
+    place = {evaluator: at for at, evaluator in enumerate(evaluators)}
+    groups: dict[tuple[Any, ...], int] = {}
+
+    def order(row: Row) -> tuple[int, ...]:
+        group = groups.setdefault(tuple(row.get(key) for key in before), len(groups))
+        return group, *sorted(place.get(row[key], len(place)) for key in mine if row.get(key) is not None)
+
+    return sorted(rows, key=order)

@@ -1,0 +1,102 @@
+"""May an evaluator be used for a task? The limits that say so, and how sure a figure is of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.core.result_rows import Row
+from factaudit.errors import UsageError, suggest_known_name
+
+
+@dataclass(frozen=True)
+class DecisionLimits:
+    """The limits that decide whether an evaluator may be used for a task, in shares; a run can set its own.
+
+    min_rate: both TPR and TNR, to find single errors. max_bias: of each system's error rate, to report it.
+    max_misordered: share of pairs of systems that labels and predictions order differently, to rank them (one that is
+    significantly reversed forbids it). min_orderable: share of pairs that the labels must order, before they can say
+    anything of a ranking. max_unscored: with a larger share unscored or guessed, sentences state bounds instead of the
+    figure.
+    """
+
+    min_rate: float = 0.8
+    max_bias: float = 0.05
+    max_misordered: float = 0.1
+    min_orderable: float = 0.25
+    max_unscored: float = 0.1
+
+    @classmethod
+    def parse(cls, limits: Mapping[str, Any] | None) -> DecisionLimits:
+        """The defaults with some given; raises `UsageError` for an unknown name or a value outside [0, 1]."""
+        names = [field.name for field in fields(cls)]
+        for name, value in (limits or {}).items():
+            if name not in names:
+                raise UsageError(f"limits: unknown limit {name!r}{suggest_known_name(name, names)}")
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+                raise UsageError(f"limits: expected {name} between 0 and 1, found {value!r}")
+        return cls(**(limits or {}))
+
+    def as_dict(self) -> dict[str, float]:
+        return asdict(self)
+
+
+def read_decision_limits(audited_run: AuditedRun) -> DecisionLimits:
+    """The limits of a run: those that its ``about`` has, else the defaults."""
+    return DecisionLimits.parse(audited_run.about.get("limits"))
+
+
+def interval_for_decision_limits(row: Row, key: str) -> tuple[float, float] | None:
+    """The interval of a figure, widened to its bounds; None without an interval.
+
+    Bounds say what the figure of these claims could be, the interval what other claims would make of it: where claims
+    are unscored, the interval is moved to either bound.
+    """
+    value, low, high = row.get(key), row.get(f"{key}_low"), row.get(f"{key}_high")
+    if value is None or low is None or high is None:
+        return None
+    least, most = row.get(f"{key}_min"), row.get(f"{key}_max")
+    return low - (value - (value if least is None else least)), high + ((value if most is None else most) - value)
+
+
+def has_interval(row: Row, key: str) -> bool:
+    """Whether a figure has an interval: without one nothing follows of what it could be."""
+    return row.get(f"{key}_low") is not None and row.get(f"{key}_high") is not None
+
+
+def explain_why_limit_is_undecided(row: Row, *keys: str) -> str:
+    """Why it is open whether figures are beyond a limit: there is no interval, or it has the limit in it."""
+    if not all(has_interval(row, key) for key in keys):
+        return "no interval was computed"
+    return "the interval or the bounds leave it open"
+
+
+def is_surely_above(row: Row, key: str, limit: float) -> bool:
+    """Whether a figure is over a limit by its interval and its bounds."""
+    found = interval_for_decision_limits(row, key)
+    return found is not None and found[0] > limit
+
+
+def is_surely_below(row: Row, key: str, limit: float) -> bool:
+    """Whether a figure is under a limit by its interval and its bounds."""
+    found = interval_for_decision_limits(row, key)
+    return found is not None and found[1] < limit
+
+
+def is_surely_within(row: Row, key: str, limit: float) -> bool:
+    """Whether a figure is no farther than ``limit`` from 0 by its interval and its bounds."""
+    found = interval_for_decision_limits(row, key)
+    return found is not None and -limit <= found[0] and found[1] <= limit
+
+
+def unscored_share_for_decision(row: Row) -> float:
+    """The share of claims that are unscored or guessed."""
+    whole = (row.get("n") or 0) + (row.get("n_unscored") or 0)
+    return count_unscored_or_guessed(row) / whole if whole else 0.0
+
+
+def count_unscored_or_guessed(row: Row) -> int:
+    """How many claims are unscored or guessed."""
+    return (row.get("n_unscored") or 0) + (row.get("n_guessed") or 0)

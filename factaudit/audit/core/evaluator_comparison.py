@@ -1,0 +1,95 @@
+"""Comparing evaluators: each one's overall row, pairs alike by BAcc, and whether one is surely better."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import combinations
+
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.core.decision_limits import interval_for_decision_limits, is_surely_above, is_surely_below
+from factaudit.audit.core.result_rows import (
+    MACRO_MEAN,
+    Row,
+    is_constant_evaluator_row,
+    is_redundant_macro_row,
+    is_total_key,
+)
+
+#: Evaluators whose BAccs are no further apart are alike by BAcc.
+ALIKE_BACC_DIFFERENCE = 0.02
+
+
+def is_constant_evaluator(name: str) -> bool:
+    """Whether an evaluator says one thing of every claim by its nature, and not by chance of these claims.
+
+    >>> is_constant_evaluator("always-no"), is_constant_evaluator("random:seed=0")
+    (True, False)
+    """
+    return re.split(r"[|:@]", name)[0] in ("always-yes", "always-no")
+
+
+def find_overall_evaluator_rows(rows: Sequence[Row]) -> dict[str, Row]:
+    """Each evaluator's one row that stands for all claims: the mean over datasets, else its only row."""
+    found: dict[str, Row] = {}
+    for evaluator in dict.fromkeys(row["evaluator"] for row in rows):
+        mine = [row for row in rows if row["evaluator"] == evaluator and not is_redundant_macro_row(row)]
+        choices = [[row for row in mine if row.get("dataset") == total] for total in (MACRO_MEAN, ALL_TOGETHER)]
+        one = next((only[0] for only in [*choices, mine] if len(only) == 1), None)
+        if one is not None:
+            found[evaluator] = one
+    return found
+
+
+def list_evaluators_alike_by_bacc(audited_run: AuditedRun) -> list[tuple[str, str]]:
+    """Pairs of evaluators whose BAccs are alike *on average* (as VC pairs them), none of them at chance."""
+    rows = {
+        name: row
+        for name, row in find_overall_evaluator_rows(audited_run.rows("rates")).items()
+        if name not in audited_run.floors
+    }
+    able = [
+        name
+        for name, row in rows.items()
+        if row.get("bacc") is not None
+        and (is_surely_above(row, "bacc", 0.5) if "bacc_low" in row else row["bacc"] > 0.5)
+    ]
+    pairs = combinations(able, 2)
+    return [(a, b) for a, b in pairs if abs(rows[a]["bacc"] - rows[b]["bacc"]) <= ALIKE_BACC_DIFFERENCE]
+
+
+def explain_no_evaluators_alike(audited_run: AuditedRun) -> str:
+    """Why there is no pair of like BAcc to look at; "" where there is one."""
+    return "" if list_evaluators_alike_by_bacc(audited_run) else "no two evaluators of like BAcc are clear of chance"
+
+
+def is_surely_better_evaluator(audited_run: AuditedRun, best_row: Row, other_evaluator: str) -> bool:
+    """Whether an evaluator's BAcc is surely above that of another one.
+
+    By the paired difference on the same claims; where that was not computed, by intervals that do not overlap.
+    """
+    for row in audited_run.rows("differences"):
+        if row.get("key") == "bacc" and row.get("dataset") == best_row.get("dataset"):
+            if (row["evaluator_a"], row["evaluator_b"]) == (best_row["evaluator"], other_evaluator):
+                return is_surely_above(row, "difference", 0)
+            if (row["evaluator_a"], row["evaluator_b"]) == (other_evaluator, best_row["evaluator"]):
+                return is_surely_below(row, "difference", 0)
+    other_row = find_overall_evaluator_rows(audited_run.rows("rates")).get(other_evaluator, {})
+    mine, its = (interval_for_decision_limits(row, "bacc") for row in (best_row, other_row))
+    if its is None and is_constant_evaluator_row(other_row):  # 50 % for any claims
+        its = other_row.get("bacc_min") or 0.5, other_row.get("bacc_max") or 0.5
+    return mine is not None and its is not None and mine[0] > its[1]
+
+
+def find_datasets_apart_by_bacc(rates_rows: Sequence[Row], evaluator: str) -> tuple[Row, Row] | None:
+    """An evaluator's rows of the data sets where its BAcc is lowest and highest; None where their intervals (with
+    their bounds) meet.
+    """
+    parts = [row for row in rates_rows if row["evaluator"] == evaluator and not is_total_key(row.get("dataset"))]
+    parts = sorted((row for row in parts if row.get("bacc") is not None), key=lambda row: row["bacc"])
+    if not len({row["dataset"] for row in parts}) == len(parts) > 1:
+        return None
+    worst, top = parts[0], parts[-1]
+    low, high = interval_for_decision_limits(worst, "bacc"), interval_for_decision_limits(top, "bacc")
+    return (worst, top) if low is not None and high is not None and low[1] < high[0] else None

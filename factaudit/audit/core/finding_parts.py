@@ -1,0 +1,52 @@
+"""Parts of findings that several checks share: grouped rows, severities, and lists of names in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.statements import Statement, join_statements, make_statement
+
+#: |TPR - TNR| over this is a lopsided evaluator (VC §3.2: 20 points).
+MAX_TPR_TNR_GAP = 0.20
+#: Of fewer things (errors, responses) a count is said, not a share.
+MIN_SHARE_COUNT = 30
+
+
+def group_finding_rows_by_keys(rows: Iterable[Row], *keys: str) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
+    """Rows by the values of some keys, in order of first appearance."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[key] for key in keys), []).append(row)
+    yield from groups.items()
+
+
+def group_finding_rows_by_evaluator(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """`group_finding_rows_by_keys` of the evaluator."""
+    for (evaluator,), group in group_finding_rows_by_keys(rows, "evaluator"):
+        yield evaluator, group
+
+
+def name_evaluator_pair(row_a: Row, row_b: Row) -> str:
+    """Two evaluators as the one that a finding is about."""
+    return f"{row_a['evaluator']} / {row_b['evaluator']}"
+
+
+def pick_finding_evidence(row: Row, *keys: str) -> Row:
+    """The figures of a row that a finding rests on, those that the row has."""
+    return {key: row[key] for key in keys if key in row}
+
+
+def format_how_many_datasets(concerned: Sequence[Any], all_datasets: Sequence[Any], noun: str = "dataset") -> Statement:
+    """`` on 9 of 14 datasets``, with the space before it; "" where there is but one."""
+    several = f" on {{concerned:count}} of {{every:count {noun}}}" * (len(all_datasets) > 1)
+    return make_statement(several, concerned=concerned, every=all_datasets)
+
+
+def format_first_names_and_count(items: Sequence[str]) -> Statement:
+    """``a, b, c and 3 more``; of names, or of statements. Four are all named."""
+    listed = [one if isinstance(one, Statement) else make_statement("{name}", name=one) for one in items]
+    n_shown = len(items) if len(items) <= 4 else 3
+    shown, rest = join_statements(listed[:n_shown], ", "), items[n_shown:]
+    return make_statement("{shown} and {rest:count} more", shown=shown, rest=rest) if rest else shown

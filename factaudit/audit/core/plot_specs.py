@@ -1,0 +1,135 @@
+"""What a figure shows, said without drawing it: `factaudit.report.plots` draws each kind and knows no audit.
+
+All keys are of an audit's rows; units, headings, intervals and bounds are those of its `columns`. A figure has a group
+for each dataset (and each column that an experiment groups ``by``), or for each value of ``groups``. Where rows are of
+claims and of responses there is a figure for each level. Limits and guides are in the units of the rows (a share of a
+half is 0.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlotSpec:
+    """What all kinds have: ``what`` opens the caption and ``reading`` says how to read the figure."""
+
+    what: str
+    reading: str = ""
+    #: Ends the file's name (``figures/<audit>_<name>.svg``) where an audit has more than one figure.
+    name: str = ""
+    #: Columns that make the groups, in place of ``dataset``; () means ``dataset``.
+    groups: tuple[str, ...] = ()
+    #: So many groups go into one figure; further ones make further figures.
+    per_page: int = 14
+    #: Drawn where it is asked for by name only, of rows that were chosen: no report has it.
+    on_request_only: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class DotPlotSpec(PlotSpec):
+    """Groups down the side, a marker with its interval for each series, a panel for each figure."""
+
+    #: A panel each; with ``panels`` only the first, of which there is a panel for each value of that column.
+    keys: tuple[str, ...]
+    panels: str | None = None
+    series: str = "evaluator"
+    #: Panel titles other than the columns' headings.
+    labels: Mapping[str, str] = field(default_factory=dict)
+    #: A dashed line in a key's panel, and its limits; panels of one unit share their limits otherwise.
+    guides: Mapping[str, float] = field(default_factory=dict)
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    #: A key that is the same for all series, drawn as a black line across the group (in the first key's panel).
+    reference: str | None = None
+    #: With ``panels`` and one column as ``groups``: panels that have the same groups (data sets with the same systems)
+    #: share a figure, where they fit on a page; a row of all groups (``__all__``) is left out.
+    shares_pages: bool = False
+    #: With ``panels``: a key drawn hollow in its series' colour, at the end of a line from the first key's marker.
+    hollow_key: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlipPlotSpec(PlotSpec):
+    """Shares that change from one answer to the other, for pairs of columns, split by the values of ``by``."""
+
+    keys: tuple[str, ...]
+    #: The two columns that make a series ("a → b").
+    pair: tuple[str, str]
+    by: str
+    #: Of each value of ``by`` what the legend says; the first is drawn hollow.
+    values: Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScatterPlotSpec(PlotSpec):
+    """A point for each row in a square with its diagonal, a panel for each group; both axes in the unit of ``y``.
+
+    ``per``: the column of which each value has a point; a row of all of them (``__all__``) is left out.
+    ``panels``: with a column's name (``evaluator``) each of its values has a panel, and each group a colour.
+    """
+
+    x: str
+    y: str
+    per: str
+    panels: str | None = None
+    per_page: int = 9
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeatMapPlotSpec(PlotSpec):
+    """A figure from 0 to 1 of each pair of evaluators, below the diagonal; a map for each group and value of ``by``."""
+
+    value: str
+    pair: tuple[str, str] = ("evaluator_a", "evaluator_b")
+    by: str
+    #: What stands before a value of ``by`` in a map's title.
+    prefix: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossTablePlotSpec(PlotSpec):
+    """How often each two values meet: a table of counts for each evaluator, over all groups."""
+
+    rows: str
+    columns: str
+    #: The values, in the order of both axes.
+    values: tuple[str, ...]
+    #: What is counted, as a plural noun.
+    noun: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinePlotSpec(PlotSpec):
+    """A line for each evaluator over an ordered column (bins, thresholds), a panel for each group and key."""
+
+    x: str
+    x_label: str
+    keys: tuple[str, ...]
+    per_page: int = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForestPlotSpec(PlotSpec):
+    """A line for each row with its interval and its figure in print, a panel for each group.
+
+    ``labels``: the columns that name a line. ``series``: a column whose values have a colour and a marker each.
+    ``truth``: a key that is the same for all rows of a group, drawn as a black line across it where rows have it.
+    """
+
+    key: str
+    labels: tuple[str, ...]
+    series: str | None = None
+    truth: str | None = None
+    guide: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GridPlotSpec(PlotSpec):
+    """A figure from 0 to 1 of each two values of two columns, as colours; ``text``: the column printed in the cells."""
+
+    rows: str
+    columns: str
+    value: str
+    text: str

@@ -1,0 +1,87 @@
+"""What an audit gives: a list of flat rows. A figure in a row is a plain number, or None with a reason; never NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.row_table import RowTable
+from factaudit.text.display_text import join_reasons
+
+Row = dict[str, Any]
+
+#: Of a product with more rows an audit computes the part that people read, if it is not asked for all (``detail``).
+MOST_DETAIL_ROWS = 250_000
+#: The option of audits whose rows are a product.
+DETAIL_OPTION = {
+    "detail": f"whether all rows are computed; by default where they are at most {MOST_DETAIL_ROWS:,}, else what "
+    "results.json sums up"
+}
+#: The dataset of a row that is the unweighted mean over datasets.
+MACRO_MEAN = "__macro__"
+
+
+#: Why a figure of claims has no interval where all its claims are of one cluster: nothing says how clusters differ.
+FEW_CLUSTERS = "fewer than two clusters"
+
+
+def explain_missing_row_intervals(row: Row, cause: str, keys: Iterable[str] | None = None) -> str:
+    """Says which figures of a row (of ``keys``) are defined and yet have no interval, and the cause that the caller
+    knows; "" where there are none.
+
+    >>> explain_missing_row_intervals({"tpr": 0.5, "tpr_low": None, "tnr": None, "tnr_low": None}, FEW_CLUSTERS)
+    'no interval for tpr: fewer than two clusters'
+    """
+    ended = [key.removesuffix("_low") for key, value in row.items() if key.endswith("_low") and value is None]
+    lacking = [key for key in ended if row.get(key) is not None and (keys is None or key in keys)]
+    return f"no interval for {', '.join(lacking)}: {cause}" if lacking else ""
+
+
+#: Why figures of an evaluator that says the same of every claim have no interval.
+CONSTANT_EVALUATOR = "it says the same of every claim, so that no other claims would change it"
+
+
+def is_constant_evaluator_row(row: Row) -> bool:
+    """Whether rates are those of an evaluator that says the same of every claim: its BAcc is 50 %, whatever claims.
+
+    >>> is_constant_evaluator_row({"tpr": 0.0, "tnr": 1.0}), is_constant_evaluator_row({"tpr": 1.0, "tnr": None})
+    (True, False)
+    """
+    return (row.get("tpr"), row.get("tnr")) in ((0, 1), (1, 0))
+
+
+def drop_row_intervals(rows: Iterable[Row], cause: str, *keys: str) -> None:
+    """Take the intervals of some figures out of rows, and say why in their ``reason``."""
+    for row in rows:
+        lacking = [key for key in keys if row.get(key) is not None and row.get(f"{key}_low") is not None]
+        if lacking:
+            row.update({f"{key}{end}": None for key in lacking for end in ("_low", "_high")})
+            row["reason"] = join_reasons([f"no interval for {', '.join(lacking)}: {cause}", row.get("reason") or ""])
+
+
+def list_row_keys(rows: Sequence[Row]) -> list[str]:
+    """The keys of rows that have the same; none where there is no row."""
+    return [] if not rows else rows.keys if isinstance(rows, RowTable) else list(rows[0])
+
+
+def select_rows_by_keys(rows: Sequence[Row], wanted: Mapping[str, Collection[Any]]) -> Sequence[Row]:
+    """The rows whose keys have one of the values that are wanted of each."""
+    if isinstance(rows, RowTable):
+        return rows.select(wanted) if rows else rows
+    return [row for row in rows if all(row[key] in values for key, values in wanted.items())]
+
+
+def is_total_key(key_value: Any) -> bool:
+    """Whether a key's value stands for several others."""
+    return key_value in (ALL_TOGETHER, MACRO_MEAN)
+
+
+def is_redundant_macro_row(row: Row) -> bool:
+    """Whether a row is the mean over a single dataset, which has a row of its own."""
+    return row.get("dataset") == MACRO_MEAN and row.get("n_datasets") == 1
+
+
+def is_detail_wanted(detail: bool | None, n_rows: int) -> bool:
+    """Whether all rows of a product are computed: as the option ``detail`` says, else where they are not too many."""
+    return n_rows <= MOST_DETAIL_ROWS if detail is None else detail

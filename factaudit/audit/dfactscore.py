@@ -1,0 +1,358 @@
+"""D-FActScore: is each fact true of the person whom its group tells of? (MF §4.1)
+
+From claims with a row per fact and entity: ``fact_id`` (the same for all entities of a fact), ``entity`` (null: the
+fact has no candidate) and ``group`` (the facts of one biography; null: in none). A row that is missing is a page that
+was not asked. Optional columns, of each fact the same in all its rows:
+
+* ``given_entity``: the title that its group is linked to, as somebody said (rule `given`);
+* ``about``: the title that the fact is true of, where the source says so: # ent. is then counted by it;
+* ``invented``: 1 where the fact is none of the response's own (a grouping's reply made it): FActScore leaves it out;
+* ``mean_biographies``: the mean number of biographies of the source's responses, where it tells no more: groups are
+  then the fewest that there can be;
+* ``decoy`` (of a row, not a fact): 1 where the entity is somebody whom the response cannot be about. Such rows are no
+  candidates: they measure how often the verifier errs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Literal
+
+from factaudit.arrays.biography_scores import BIOGRAPHY_CATEGORIES, score_biography, summarise_biography_scores
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.entity_linking import LINKING_RULES, NARROW_MARGIN
+from factaudit.arrays.grouped_responses import GroupedResponse, collect_grouped_responses
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.response_means import DEFAULT_GAMMA
+from factaudit.audit.core.audit_declaration import (
+    Audit,
+    AuditedRun,
+    Check,
+    Column,
+    Finding,
+    Severity,
+    pick_shared_columns,
+)
+from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
+from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, RESPONSE_WILSON
+from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.significance import p_above_limit, select_significant_rows
+from factaudit.audit.core.statements import make_statement
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+
+LinkRule = Literal["argmax", "hungarian", "given"]
+#: From this difference on, FActScore alone is a wrong account of a system.
+LARGE_GAP = 0.05
+
+
+def compute_dfactscore(
+    judgements: Judgements,
+    *,
+    link: LinkRule = "argmax",
+    group: str = "group",
+    gamma: float = DEFAULT_GAMMA,
+    narrow: float = NARROW_MARGIN,
+    false_positives: float | None = None,
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """FActScore and D-FActScore: a row per dataset, evaluator and system; first ``__all__`` where there are several.
+
+    link: how a group's entity is found (`factaudit.arrays.entity_linking.link_groups_to_entities`). group: the
+    column that has the groups. gamma: of the length penalty, which is of the number of facts; 0 turns it off. narrow: a
+    link whose margin is at most this is counted in ``n_narrow``. false_positives: how often the verifier finds a false
+    cell supported, where it is known from elsewhere. The figures:
+    `factaudit.arrays.biography_scores.summarise_biography_scores`.
+    """
+    rows = []
+    for key, members in iterate_dfactscore_systems(judgements, group):
+        told = [score_biography(one, link, gamma=gamma, narrow_margin=narrow)[0] for one in members]
+        rows.append((key, told))
+    return [
+        key | {"link": link} | summarise_biography_scores(told, intervals, false_positives)
+        for key, told in _prepend_dfactscore_rows_over_all_systems(rows)
+    ]
+
+
+def compute_dfactscore_by_link_rule(
+    judgements: Judgements,
+    *,
+    group: str = "group",
+    gamma: float = DEFAULT_GAMMA,
+    narrow: float = NARROW_MARGIN,
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """The figures that depend on links, by every rule that the table has what it takes for; systems apart."""
+    rows = []
+    for key, members in iterate_dfactscore_systems(judgements, group):
+        for rule in LINKING_RULES:
+            if rule == "given" and not _has_given_entities(members):
+                continue
+            row = summarise_biography_scores(
+                [score_biography(one, rule, gamma=gamma, narrow_margin=narrow)[0] for one in members], intervals
+            )
+            rows.append(
+                {"grouper": group, "link": rule}
+                | key
+                | {name: row[name] for name in _list_dfactscore_row_keys(_LINK_DEPENDENT_FIGURES)}
+            )
+    return rows
+
+
+# -------------------------------------------------------------------------------------------------------- its parts
+
+
+def has_fact_entities(judgements: Judgements) -> bool:
+    """Whether the claims have a row per fact and entity."""
+    claims = judgements.claims
+    return bool((claims["fact_id"].notna() & claims["entity"].notna() & claims["response_id"].notna()).any())
+
+
+def iterate_dfactscore_systems(
+    judgements: Judgements, group_column: str
+) -> Iterator[tuple[Row, list[GroupedResponse]]]:
+    """The responses of each dataset, evaluator and system, where facts have entities and the evaluator a verdict."""
+    for at, evaluator in enumerate(judgements.evaluators):
+        every = collect_grouped_responses(judgements, at, group_column)
+        named = {one.key["dataset"] for one in every if one.matrix.entities}
+        scored = set(judgements.claims["dataset"][judgements.status[at] >= 0])
+        for dataset in dict.fromkeys(one.key["dataset"] for one in every):
+            if dataset not in named & scored:
+                continue
+            mine = [one for one in every if one.key["dataset"] == dataset]
+            key: Row = {"dataset": dataset, "evaluator": evaluator}
+            for system in dict.fromkeys(one.key["system"] for one in mine):
+                yield key | {"system": system}, [one for one in mine if one.key["system"] == system]
+
+
+def _prepend_dfactscore_rows_over_all_systems(
+    system_rows: Sequence[tuple[Row, list[Row]]],
+) -> Iterator[tuple[Row, list[Row]]]:
+    """The rows of each system; before those of a dataset with several systems, all of them together as ``__all__``."""
+    for _, same in groupby(system_rows, key=lambda part: (part[0]["dataset"], part[0]["evaluator"])):
+        systems = list(same)
+        if len(systems) > 1:
+            yield systems[0][0] | {"system": ALL_TOGETHER}, [row for _, rows in systems for row in rows]
+        yield from systems
+
+
+def _has_given_entities(members: Sequence[GroupedResponse]) -> bool:
+    """Whether the claims say whom groups are linked to (``given_entity``), and always name a candidate."""
+    named = [set(one.given_entities.values()) <= set(one.matrix.entities) for one in members if one.given_entities]
+    return bool(named) and all(named)
+
+
+# ------------------------------------------------------------------------------------------------------ declaration
+
+
+def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Finding]:
+    """What FActScore hides of each system, beyond what the verifier's errors would make it seem to hide."""
+    every = [row for row in audited_run.rows("dfactscore") if row["system"] != ALL_TOGETHER]
+    merging = select_significant_rows(
+        audited_run, every, [p_above_limit(audited_run, row, "merged_excess", 0) for row in every]
+    )
+    for row in every:
+        if row["gap"] is None or (row.get("gap_low") or 0) <= 0 or not row["n_elsewhere"]:
+            continue
+        name = row["system"] or "The system"
+        keys = ("gap", "gap_low", "gap_high", "share_merged", "merged_floor", "merged_excess", "merged_excess_low")
+        evidence = {"system": row["system"], **{key: row[key] for key in (*keys, "n_elsewhere", "n_facts")}}
+        scores = (
+            "{name} has a FActScore of {row.init_factscore:percent} and a D-FActScore of {row.init_dfactscore:percent}"
+        )
+        merged = "some" if row["share_merged"] is None else "{row.share_merged:percent} of its"
+        if row["n_answered"] < MIN_SHARE_COUNT and not row["n_undecided"] + row["n_without_candidates"]:
+            merged = "{row.n_merged:number} of {row.n_answered:number}"  # all are decided: these are the share
+        of_others = f"{merged} responses say of one person what is true of another of the name"
+        large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
+        severity: Severity = "fail" if large else "warn"
+        if row["merged_floor"] is None:
+            said = f"{scores}: {of_others}, or so the verifier finds: how often it errs is not measured. "
+            said, severity = f"{said}Judge cells that are known to be false (decoys) before you rely on it.", "warn"
+        elif row in merging:
+            noise = (
+                " ({row.merged_floor:percent} would seem to by the verifier's errors alone)"
+                if row["merged_floor"]
+                else " (it found none of {row.n_false:number fact} supported that are known to be false)"
+                if row["n_false"]
+                else ""
+            )
+            said = f"{scores}. {of_others[0].upper()}{of_others[1:]}{noise}. Do not quote its FActScore alone."
+        else:
+            noise = "its errors alone would make {row.merged_floor:percent} seem to"
+            said = f"{scores}. By the verifier, {of_others}, but {noise}: that it merges people is not shown."
+            severity = "ok"
+        yield Finding(severity, row["evaluator"], row["dataset"], make_statement(said, name=name, row=row), evidence)
+
+
+DFACTSCORE_KEY_COLUMNS: dict[str, Column] = {**pick_shared_columns("dataset", "evaluator", "system")}
+_LINK_COLUMNS: dict[str, Column] = {
+    "grouper": Column("groups", "text", "the column of the claims that has the groups", key=True),
+    "link": Column("links", "text", "how groups are linked to entities", key=True),
+}
+_SCORES_DESCRIPTION = "means over the responses that answered; `init_`: without the length penalty"
+_UNSCORED_DESCRIPTION = "facts without FActScore's, and D-FActScore's verdict"
+_ENTITIES_DESCRIPTION = "groups, and distinct entities, of a response"
+_MERGED_DESCRIPTION = (
+    "responses in which some fact is true of somebody else of the name, and not of the person it is told of"
+)
+_FLOOR_DESCRIPTION = (
+    "the share of responses that the verifier's errors alone would make look merged, and what exceeds it"
+)
+_FALSE_CELLS_DESCRIPTION = (
+    "how often it finds a false cell supported, the cells that this is measured on, and where they are from"
+)
+_COUNT_COLUMNS: dict[str, Column] = {
+    "n_responses": Column("all responses", "count", "responses, and those of them that answered", shown=False),
+    "n_answered": Column("responses", "count", "responses, and those of them that answered"),
+    "respond_ratio": Column("respond ratio", "percent", "their share", shown=False),
+    "n_facts": Column("facts", "count", "their facts, in all and of a response"),
+    "facts_per_response": Column("facts per response", "number", "their facts, in all and of a response", shown=False),
+    "n_unscored": Column("unscored", "count", _UNSCORED_DESCRIPTION, shown="any"),
+    "n_unscored_linked": Column("unscored, linked", "count", _UNSCORED_DESCRIPTION, shown="any"),
+    "n_ungrouped": Column(
+        "in no group", "count", "facts in no group, where others of the response have one", shown="any"
+    ),
+    "n_without_candidates": Column("no candidate", "count", "responses that nobody could be about", shown="any"),
+    "n_candidates": Column("candidates", "number", "mean number of candidates of a response", shown=False),
+}
+_FIGURE_COLUMNS: dict[str, Column] = {
+    "init_factscore": Column("FActScore", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
+    "factscore": Column(
+        "FActScore, penalised", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP, shown=False
+    ),
+    "init_dfactscore": Column("D-FActScore", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
+    "dfactscore": Column(
+        "D-FActScore, penalised", "percent", _SCORES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP, shown=False
+    ),
+    "gap": Column(
+        "gap",
+        "points",
+        "FActScore − D-FActScore, without the penalty, paired",
+        bounds=True,
+        interval=RESPONSE_BOOTSTRAP,
+    ),
+    "n_dfactscore_higher": Column(
+        "D-FActScore higher",
+        "count",
+        "responses whose D-FActScore exceeds their FActScore, as it can where the two are not of the same facts",
+        shown="any",
+    ),
+    "n_merged": Column("merged", "count", _MERGED_DESCRIPTION, shown=False),
+    "share_merged": Column("merged responses", "percent", _MERGED_DESCRIPTION, bounds=True, interval=RESPONSE_WILSON),
+    "merged_floor": Column("noise floor", "percent", _FLOOR_DESCRIPTION, interval=RESPONSE_BOOTSTRAP),
+    "merged_excess": Column("merged beyond noise", "points", _FLOOR_DESCRIPTION, interval=RESPONSE_BOOTSTRAP),
+    "false_positive_rate": Column(
+        "false positives", "percent", _FALSE_CELLS_DESCRIPTION, interval=RESPONSE_BOOTSTRAP, shown=False
+    ),
+    "n_false": Column("false cells", "count", _FALSE_CELLS_DESCRIPTION, shown=False),
+    "false_positives_from": Column("measured on", "text", _FALSE_CELLS_DESCRIPTION, shown=False),
+    "n_undecided": Column("undecided", "count", "responses that may be merged, as missing verdicts go", shown="any"),
+    "n_elsewhere": Column("facts of others", "count", "facts that are true of somebody else"),
+    "n_biographies": Column(
+        "# bio", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP, digits=2
+    ),
+    "n_entities": Column("# ent.", "number", _ENTITIES_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP, digits=2),
+    "n_narrow": Column("narrow links", "count", "groups whose second-best entity supports nearly as much", shown=False),
+    **{
+        name: Column(name, "percent", "shares of the categories (MF §2.4)", bounds=True, shown=False)
+        for name in BIOGRAPHY_CATEGORIES
+    },
+    **pick_shared_columns("reason"),
+}
+#: The figures that depend on links.
+_LINK_DEPENDENT_FIGURES = (
+    *("n_answered", "init_dfactscore", "dfactscore", "gap", "share_merged", "n_undecided", "n_elsewhere"),
+    *("n_biographies", "n_narrow", "reason"),
+)
+
+
+def _list_dfactscore_row_keys(figure_names: Sequence[str]) -> Iterator[str]:
+    """The keys of rows: each name with its bounds and its interval."""
+    for name in figure_names:
+        column = (_COUNT_COLUMNS | _FIGURE_COLUMNS)[name]
+        yield name
+        yield from (f"{name}{end}" for end in ("_low", "_high") if column.interval)
+        yield from (f"{name}{end}" for end in ("_min", "_max") if column.bounds)
+
+
+_DFACTSCORE_OPTIONS = {
+    "link": "`argmax` (the entity that supports most facts of the group, MF Eq. 1), `hungarian` (the same, but no "
+    "entity twice) or `given` (column `given_entity`)",
+    "group": "the column that has the groups",
+    "gamma": "of the length penalty; 0 turns it off",
+    "narrow": "a link whose margin is at most this is counted as narrow",
+    "false_positives": "how often the verifier finds a false cell supported, where that is known from elsewhere",
+}
+_DFACTSCORE_FORMULA = (
+    "Of a response, FActScore: facts that any candidate's page supports / facts; D-FActScore: facts that the page of "
+    "the one entity supports to which their group is linked / facts. Of a system: the mean over its responses. A fact "
+    "without a verdict counts as not supported; the bounds are over all ways to fill in the missing verdicts."
+)
+
+
+def select_dfactscore_options(*names: str) -> dict[str, str]:
+    return {name: _DFACTSCORE_OPTIONS[name] for name in names}
+
+
+AUDITS = (
+    Audit(
+        name="dfactscore",
+        after="factscore",
+        title="FActScore and D-FActScore of the systems",
+        question="Is each fact true of the person whom its paragraph is about?",
+        source="MF §4.1, Tables 3 and 4",
+        text="FActScore lets any person of the name support a fact; D-FActScore only the one to whom the fact's group "
+        "is linked. A system that merges people of one name keeps its FActScore and loses D-FActScore.",
+        formula=_DFACTSCORE_FORMULA,
+        remedy=(
+            "Merged responses beyond the noise floor: report D-FActScore beside FActScore. A floor near the share: "
+            "take a verifier with fewer false positives first."
+        ),
+        columns={**DFACTSCORE_KEY_COLUMNS, "link": _LINK_COLUMNS["link"], **_COUNT_COLUMNS, **_FIGURE_COLUMNS},
+        options=select_dfactscore_options("link", "group", "gamma", "narrow", "false_positives"),
+        compute=compute_dfactscore,
+        applies=has_fact_entities,
+        plots=(
+            DotPlotSpec(
+                what="FActScore and D-FActScore of systems, without the length penalty",
+                keys=("init_factscore", "init_dfactscore"),
+                groups=("system",),
+            ),
+        ),
+        checks=(
+            Check(
+                "merged_facts",
+                "People merged into one",
+                f"FActScore exceeds D-FActScore clearly (fail: by {100 * LARGE_GAP:.0f} points), and more responses "
+                "are merged than the verifier's errors make look so",
+                _find_dfactscores_of_merged_people,
+                null="no more responses of a system look merged than the verifier's errors make look so",
+                controls="Holm over all systems and evaluators; where its errors are not measured, nothing is tested",
+                figure="merged_excess",
+            ),
+        ),
+    ),
+    Audit(
+        name="dfactscore_linking",
+        after="dfactscore_gap",
+        title="Other ways to link",
+        question="What would D-FActScore be by another linking rule?",
+        source="MF App. C.1",
+        text="All read from the same verdicts.",
+        formula="argmax: the entity that supports most of a group (MF Eq. 1); hungarian: the same, but no entity "
+        "twice; given: as somebody said.",
+        remedy=(
+            "Rules that differ: the links are ambiguous (`n_narrow`). Read those groups, and say which rule you report."
+        ),
+        columns={
+            **DFACTSCORE_KEY_COLUMNS,
+            **_LINK_COLUMNS,
+            **{name: (_COUNT_COLUMNS | _FIGURE_COLUMNS)[name] for name in _LINK_DEPENDENT_FIGURES},
+        },
+        options=select_dfactscore_options("group", "gamma", "narrow"),
+        compute=compute_dfactscore_by_link_rule,
+        applies=has_fact_entities,
+    ),
+)

@@ -1,0 +1,38 @@
+"""What groupers did to the facts of biographies, and how they compare: a table that the D-FActScore engine writes."""
+
+from __future__ import annotations
+
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+
+_CHANGES_DESCRIPTION = "facts that a reply has in other words, lacks, makes up, and repeats"
+_GIVEN_GROUPS_DESCRIPTION = (
+    "against the given groups: responses compared, those with the same groups, and facts in the corresponding one"
+)
+_FIRST_GROUPER_DESCRIPTION = "against the first grouper, in the same way"
+
+AUDIT = Audit(
+    name="dfactscore_grouping",
+    after="dfactscore_printed",
+    title="What the groupers did",
+    question="What did the groupers do to the facts, and do they agree?",
+    source="MF App. C",
+    text="Every fact ends in exactly one group, whatever a reply holds.",
+    formula="Same: exactly the same groups; agreement: share of facts in the corresponding group, mean over responses.",
+    columns={
+        "grouper": Column("grouper", "text", "how facts were grouped", key=True),
+        "n_responses": Column("responses", "count", "responses with facts, and those without usable groups"),
+        "n_failed": Column("ungrouped", "count", "responses with facts, and those without usable groups", shown="any"),
+        "n_changed": Column("changed", "count", _CHANGES_DESCRIPTION, shown="any"),
+        "n_dropped": Column("dropped", "count", _CHANGES_DESCRIPTION, shown="any"),
+        "n_invented": Column("invented", "count", _CHANGES_DESCRIPTION, shown="any"),
+        "n_repeated": Column("repeated", "count", _CHANGES_DESCRIPTION, shown="any"),
+        "n_compared_given": Column("compared with given", "count", _GIVEN_GROUPS_DESCRIPTION, shown="any"),
+        "same_as_given": Column("same as given", "percent", _GIVEN_GROUPS_DESCRIPTION),
+        "agreement_given": Column("agreement with given", "percent", _GIVEN_GROUPS_DESCRIPTION),
+        "n_compared_first": Column("compared with the first", "count", _FIRST_GROUPER_DESCRIPTION, shown=False),
+        "same_as_first": Column("same as the first", "percent", _FIRST_GROUPER_DESCRIPTION),
+        "agreement_first": Column("agreement with the first", "percent", _FIRST_GROUPER_DESCRIPTION),
+        **pick_shared_columns("reason"),
+    },
+    compute=None,
+)

@@ -1,0 +1,208 @@
+"""People against the machine: FActScore and D-FActScore by annotators beside the machine's (MF §4.2, §4.3, §5.2).
+
+An annotation is a mapping with system, response_id, annotator, fact, biography, entity, label and page, as
+`factaudit.datasets.biography_annotations.BiographyFactAnnotation` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.response_means import mean_of_defined, response_mean_with_interval
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
+from factaudit.audit.core.result_rows import Row
+from factaudit.stats.bootstrap_means import bootstrap_percentile_interval
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.rank_correlation import kendall_tau, pearson_r
+from factaudit.stats.undefined_values import none_if_undefined
+
+#: Of each figure, its key in a machine's response row.
+MACHINE_KEYS = {
+    "factscore": "init_factscore",
+    "dfactscore": "init_dfactscore",
+    "n_biographies": "n_biographies",
+    "n_entities": "n_entities",
+}
+BiographyAnnotations = Iterable[Mapping[str, Any]]
+
+
+def compute_human_dfactscores(annotations: BiographyAnnotations) -> list[Row]:
+    """FActScore and D-FActScore by people: a row per response and annotator.
+
+    ``dfactscore``: the share of facts that the page of the person whom their biography is about supports (S, with that
+    page or none). ``factscore``: of those that some page supports: an S, and an NS that was found on somebody else's
+    page. Irrelevant facts are left out of both. Also n_biographies, n_entities (distinct pages that facts were found
+    on), n_facts, n_irrelevant. A score without a fact is None.
+    """
+    responses: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for one in annotations:
+        responses.setdefault((one["system"], one["response_id"], one["annotator"]), []).append(one)
+    found = []
+    for (system, response_id, annotator), facts in responses.items():
+        judged = [one for one in facts if one["label"] != "IR"]
+        pages = [_find_page_supported_by_people(one) for one in judged]
+        own = [one["label"] == "S" and one["page"] in (None, one["entity"]) for one in judged]
+        some = [one["label"] == "S" or page is not None for one, page in zip(judged, pages, strict=True)]
+        found.append(
+            {
+                "system": system,
+                "response_id": response_id,
+                "annotator": annotator,
+                "n_facts": len(judged),
+                "n_irrelevant": len(facts) - len(judged),
+                "n_biographies": len({one["biography"] for one in facts}),
+                "n_entities": len(set(pages) - {None}),
+                "factscore": mean_of_defined(some),
+                "dfactscore": mean_of_defined(own),
+            }
+        )
+    return found
+
+
+def _find_page_supported_by_people(fact: Mapping[str, Any]) -> str | None:
+    """The title of the page that a fact was found on; None where it is on none."""
+    if fact["label"] == "S":
+        page: str | None = fact["page"] or fact["entity"]
+        return page
+    # Not supported by the page of its biography's person, but found on somebody else's.
+    return None if fact["page"] == fact["entity"] else fact["page"]
+
+
+def compare_human_and_machine_dfactscores(
+    human_rows: Sequence[Mapping[str, Any]],
+    machine_rows: Sequence[Mapping[str, Any]],
+    *,
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """People's scores beside the machine's over the responses that both scored: a row per system, and ``__all__``.
+
+    human_rows: rows of `compute_human_dfactscores` (several annotators of a response are averaged). machine_rows: rows
+    of responses with system, response_id and the keys of `MACHINE_KEYS`
+    (`factaudit.arrays.biography_scores.score_biography`).
+
+    For FActScore, D-FActScore, # bio and # ent.: both means, and Pearson's r over responses with a bootstrap interval;
+    ``gap`` = FActScore - D-FActScore by either, with a paired bootstrap. ``__all__`` also has Kendall's τ-b between the
+    systems' means, and ``n_unmatched``: annotated responses that the machine did not score.
+    """
+    annotated = _average_human_dfactscores(human_rows)
+    scored = {
+        (row["system"], row["response_id"]): row for row in machine_rows if row.get("init_dfactscore") is not None
+    }
+    pairs = {
+        key: (row, {name: scored[key].get(theirs) for name, theirs in MACHINE_KEYS.items()})
+        for key, row in annotated.items()
+        if key in scored and row["factscore"] is not None
+    }
+    systems = list(dict.fromkeys(system for system, _ in pairs))
+    rows = [
+        {"system": system}
+        | _compare_human_dfactscore_pairs([two for key, two in pairs.items() if key[0] == system], intervals)
+        for system in systems
+    ]
+    whole: Row = {"system": ALL_TOGETHER, **_compare_human_dfactscore_pairs(list(pairs.values()), intervals)}
+    whole["n_unmatched"] = len(annotated) - len(pairs)
+    for name in ("factscore", "dfactscore"):
+        whole[f"{name}_kendall_tau"] = _correlate_score_pairs(
+            kendall_tau, [(row[f"human_{name}"], row[name]) for row in rows]
+        )
+    return [whole, *rows]
+
+
+def _compare_human_dfactscore_pairs(score_pairs: Sequence[tuple[Row, Row]], intervals: ClusterBootstrap | None) -> Row:
+    row: Row = {"n": len(score_pairs)}
+    for name in MACHINE_KEYS:
+        both = _keep_complete_pairs([(human[name], machine[name]) for human, machine in score_pairs])
+        row[f"human_{name}"], row[name] = both.mean(axis=0).tolist() if len(both) else (None, None)
+        row[f"{name}_pearson_r"] = _correlate_score_pairs(pearson_r, both)
+        row[f"{name}_pearson_r_low"], row[f"{name}_pearson_r_high"] = _human_dfactscore_pearson_interval(
+            both, intervals
+        )
+    for prefix, side in (("human_", 0), ("", 1)):
+        gaps = [pair[side]["factscore"] - pair[side]["dfactscore"] for pair in score_pairs]
+        row |= response_mean_with_interval(f"{prefix}gap", gaps, intervals)
+    undefined = [name for name in MACHINE_KEYS if row[f"{name}_pearson_r"] is None]
+    row["reason"] = f"no Pearson r for {', '.join(undefined)}: too few or all equal" if undefined else None
+    return row
+
+
+def _human_dfactscore_pearson_interval(
+    score_pairs: np.ndarray, intervals: ClusterBootstrap | None
+) -> tuple[float | None, float | None]:
+    if len(score_pairs) < 3 or intervals is None:
+        return None, None
+    random = np.random.default_rng(intervals.seed)
+    draws = score_pairs[random.integers(0, len(score_pairs), (intervals.replicates, len(score_pairs)))]
+    replicates = pearson_r(draws[..., 0], draws[..., 1])  # NaN where one score is constant in a draw
+    return bootstrap_percentile_interval(replicates, intervals) if np.isnan(replicates).mean() <= 0.5 else (None, None)
+
+
+def _keep_complete_pairs(score_pairs: Sequence[tuple[float | None, float | None]]) -> np.ndarray:
+    """float64 (n, 2): the pairs of which both scores are known."""
+    pairs = np.array(score_pairs, dtype=np.float64).reshape(-1, 2)
+    return pairs[~np.isnan(pairs).any(axis=1)]
+
+
+def _correlate_score_pairs(statistic: Callable[[np.ndarray, np.ndarray], np.ndarray], score_pairs: Any) -> float | None:
+    human, machine = _keep_complete_pairs(score_pairs).T
+    return none_if_undefined(statistic(human, machine)) if len(human) > 1 else None
+
+
+def _average_human_dfactscores(human_rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], Row]:
+    grouped: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in human_rows:
+        grouped.setdefault((row["system"], row["response_id"]), []).append(row)
+    return {
+        key: {name: mean_of_defined(row[name] for row in rows) for name in MACHINE_KEYS}
+        for key, rows in grouped.items()
+    }
+
+
+_MEANS_DESCRIPTION = "people's mean over responses, and the machine's"
+_CORRELATION_DESCRIPTION = "Pearson's r over responses"
+_PEOPLE_COLUMNS: dict[str, Column] = {
+    **pick_shared_columns("system"),
+    **pick_shared_columns("n"),
+    "n_unmatched": Column("not scored", "count", "annotated responses that the machine did not score", shown="any"),
+}
+for _name, _heading, _unit in (
+    ("factscore", "FActScore", "percent"),
+    ("dfactscore", "D-FActScore", "percent"),
+    ("n_biographies", "# bio", "number"),
+    ("n_entities", "# ent.", "number"),
+):
+    _PEOPLE_COLUMNS[f"human_{_name}"] = Column(f"{_heading}, people", _unit, _MEANS_DESCRIPTION, digits=2)  # type: ignore[arg-type]
+    _PEOPLE_COLUMNS[_name] = Column(_heading, _unit, _MEANS_DESCRIPTION, digits=2)  # type: ignore[arg-type]
+    _PEOPLE_COLUMNS[f"{_name}_pearson_r"] = Column(
+        f"r of {_heading}", "number", _CORRELATION_DESCRIPTION, interval=RESPONSE_BOOTSTRAP, digits=2
+    )
+_PEOPLE_COLUMNS |= {
+    "human_gap": Column(
+        "gap, people", "points", "FActScore − D-FActScore, by people and by the machine", interval=RESPONSE_BOOTSTRAP
+    ),
+    "gap": Column(
+        "gap", "points", "FActScore − D-FActScore, by people and by the machine", interval=RESPONSE_BOOTSTRAP
+    ),
+    **{
+        f"{name}_kendall_tau": Column("τ of systems", "number", "Kendall's τ-b of the systems' means", shown=False)
+        for name in ("factscore", "dfactscore")
+    },
+    **pick_shared_columns("reason"),
+}
+
+AUDIT = Audit(
+    name="dfactscore_people",
+    after="dfactscore_candidates",
+    title="People and the machine",
+    question="Do people's FActScore, D-FActScore and numbers of people agree with the machine's?",
+    source="MF §4.2, §4.3, §5.2, Tables 3 and 5",
+    text="The same scores by annotators and by the machine, over the responses that both scored.",
+    formula="D-FActScore by people: facts that the page of the person supports whom their biography is about / facts; "
+    "FActScore: those found on any page. Irrelevant facts are left out. Pearson's r over responses.",
+    columns=_PEOPLE_COLUMNS,
+    compute=None,
+)

@@ -1,0 +1,345 @@
+"""FActScore against people: how near the predicted scores come, and what they find.
+
+People's score of a response is supported / labelled facts: of the columns ``human_supported``, ``human_not_supported``
+and ``human_irrelevant`` where the claims have them (numbers, the same in all rows of a response), else of the labels.
+It knows no length penalty. (Min et al. 2023, §3 and §4.2)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.response_facts import (
+    HUMAN_FACT_COUNTS,
+    collect_response_facts,
+    has_human_response_facts,
+    score_response_facts,
+)
+from factaudit.arrays.response_means import DEFAULT_GAMMA
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
+from factaudit.audit.core.plot_specs import DotPlotSpec, LinePlotSpec
+from factaudit.audit.core.result_rows import Row
+from factaudit.stats.bootstrap_means import bootstrap_percentile_interval
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.rank_correlation import pearson_r
+
+IrrelevantFacts = Literal["exclude", "unsupported"]
+#: "Score > t" for these t, as a classifier of responses.
+SCORE_THRESHOLDS = tuple(round(0.1 * i, 1) for i in range(1, 10))
+#: Bins of the predicted score in the calibration rows.
+CALIBRATION_BINS = 10
+#: The machine's figures that are compared with the human score.
+COMPARED_SCORES = ("init_score", "score")
+#: And the share of the facts that both have judged, with people's share of the same facts.
+SAME_FACTS = "same_facts"
+
+
+def compute_factscore_agreement(
+    judgements: Judgements,
+    *,
+    irrelevant: IrrelevantFacts = "exclude",
+    gamma: float = DEFAULT_GAMMA,
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """Predicted against human scores, a row per evaluator, system (first ``__all__`` where there are several), figure.
+
+    Over all responses: n_responses, human_respond_ratio (the share that people annotated), n_annotated and
+    human_annotated (number and mean of the human scores). Over those that have both scores: n, n_missing (a human
+    score, but none predicted), human and predicted means, bias (predicted - human), mae, rmse, pearson_r and spearman_r
+    with p-values. ``init_score`` and ``score`` are of all facts, people's score of those that they labelled; the figure
+    ``same_facts`` is of the facts that both have judged, on both sides. Intervals (``_low``, ``_high``) resample
+    responses. A correlation of fewer than three, or of a constant, is None with a reason.
+    """
+    rows = []
+    for key, human, annotated, predicted in _iterate_human_and_predicted_scores(judgements, irrelevant, gamma):
+        known = ~np.isnan(human)
+        labelled = not np.isnan(predicted[SAME_FACTS]).all()  # of some annotations only the scores are published
+        for figure in (*COMPARED_SCORES, SAME_FACTS) if labelled else COMPARED_SCORES:
+            pairs = _pair_human_with_predicted_scores(predicted.get(f"{figure}_human", human), predicted[figure])
+            told: Row = {
+                "figure": figure,
+                "irrelevant": irrelevant,
+                "n": len(pairs),
+                "n_missing": int(known.sum()) - len(pairs),
+                "n_annotated": int(known.sum()),
+                "human_annotated": float(human[known].mean()) if known.any() else None,
+                "n_responses": len(human),
+                "human_respond_ratio": float(annotated.mean()),
+            }
+            rows.append(key | told | compute_factscore_errors(pairs, intervals))
+    return rows
+
+
+def compute_factscore_thresholds(
+    judgements: Judgements,
+    *,
+    irrelevant: IrrelevantFacts = "exclude",
+    gamma: float = DEFAULT_GAMMA,
+    grid: Sequence[float] = SCORE_THRESHOLDS,
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """For each evaluator, system, figure and t: does "predicted > t" find the responses whose human score is > t?
+
+    Rows: threshold, n, tp, tn, fp, fn, n_human (human > t), n_predicted, accuracy, precision, recall, f1 (None where a
+    denominator is 0), and best: whether no other t has a higher f1.
+    """
+    rows: list[Row] = []
+    for key, human, _, predicted in _iterate_human_and_predicted_scores(judgements, irrelevant, gamma):
+        for figure in COMPARED_SCORES:
+            pairs = _pair_human_with_predicted_scores(human, predicted[figure])
+            mine = [key | {"figure": figure} | classify_factscores_by_threshold(pairs, t) for t in grid]
+            best = max((row["f1"] for row in mine if row["f1"] is not None), default=None)
+            rows += [row | {"best": best is not None and row["f1"] == best} for row in mine]
+    return rows
+
+
+def compute_factscore_calibration(
+    judgements: Judgements,
+    *,
+    irrelevant: IrrelevantFacts = "exclude",
+    gamma: float = DEFAULT_GAMMA,
+    bins: int = CALIBRATION_BINS,
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """The mean human score of responses by their predicted one (init_score), in ``bins`` equal steps of [0, 1].
+
+    Rows (empty bins are left out): bin (1..bins), low, high, n, predicted, human.
+    """
+    rows: list[Row] = []
+    for key, human, _, predicted in _iterate_human_and_predicted_scores(judgements, irrelevant, gamma):
+        pairs = _pair_human_with_predicted_scores(human, predicted["init_score"])
+        which = np.minimum((pairs[:, 1] * bins).astype(int), bins - 1)
+        for one in np.unique(which):
+            inside = pairs[which == one]
+            ends = {"bin": int(one) + 1, "low": float(one / bins), "high": float((one + 1) / bins)}
+            means = {"predicted": float(inside[:, 1].mean()), "human": float(inside[:, 0].mean())}
+            rows.append(key | ends | {"n": len(inside)} | means)
+    return rows
+
+
+# -------------------------------------------------------------------------------------------------------- its parts
+
+
+def _iterate_human_and_predicted_scores(
+    judgements: Judgements, irrelevant: str, gamma: float
+) -> Iterator[tuple[Row, np.ndarray, np.ndarray, Mapping[str, np.ndarray]]]:
+    """Of each evaluator and system: people's scores, whether they annotated, and the predicted scores, by response."""
+    facts = collect_response_facts(judgements)
+    human, annotated = facts.human_scores(irrelevant), facts.responses[HUMAN_FACT_COUNTS[0]].notna().to_numpy()
+    for at, evaluator in enumerate(judgements.evaluators):
+        scores = score_response_facts(facts, judgements, at, gamma)
+        for key, inside in facts.responses_by_system():
+            compared = (*COMPARED_SCORES, SAME_FACTS, f"{SAME_FACTS}_human")
+            predicted = {figure: scores.figures[figure][inside] for figure in compared}
+            names = {"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]}
+            yield names, human[inside], annotated[inside], predicted
+
+
+def _pair_human_with_predicted_scores(human_scores: np.ndarray, predicted_scores: np.ndarray) -> np.ndarray:
+    """(human, predicted) of the responses that have both: float64 (n, 2)."""
+    both = np.column_stack([human_scores, predicted_scores])
+    return both[~np.isnan(both).any(axis=1)]
+
+
+def classify_factscores_by_threshold(score_pairs: np.ndarray, threshold: float) -> Row:
+    """What "predicted > t" finds of "people's score > t"; pairs (human, predicted): float64 (n, 2)."""
+    true, found = score_pairs[:, 0] > threshold, score_pairs[:, 1] > threshold
+    tp, fp, fn = int((true & found).sum()), int((~true & found).sum()), int((true & ~found).sum())
+    n = len(score_pairs)
+    return {
+        "threshold": threshold,
+        "n": n,
+        "tp": tp,
+        "tn": n - tp - fp - fn,
+        "fp": fp,
+        "fn": fn,
+        "n_human": tp + fn,
+        "n_predicted": tp + fp,
+        "accuracy": (n - fp - fn) / n if n else None,
+        "precision": tp / (tp + fp) if tp + fp else None,
+        "recall": tp / (tp + fn) if tp + fn else None,
+        "f1": 2 * tp / (2 * tp + fp + fn) if tp + fp + fn else None,
+        "reason": None if tp + fn and tp + fp else "no response is above the threshold",
+    }
+
+
+def compute_factscore_errors(score_pairs: np.ndarray, intervals: ClusterBootstrap | None = None) -> Row:
+    """How near predicted scores come to people's (see `compute_factscore_agreement`); pairs (human, predicted): float64
+    (n, 2)."""
+    from scipy import stats  # slow to import, here and below
+
+    row: Row = dict.fromkeys(
+        f"{key}{end}" for key in ("human", "predicted", "bias", "mae", "rmse") for end in ("", "_low", "_high")
+    )
+    for key in ("pearson", "spearman"):
+        row |= dict.fromkeys((f"{key}_r", f"{key}_r_low", f"{key}_r_high", f"{key}_p"))
+    n = len(score_pairs)
+    if not n:
+        return row | {"reason": "no response has both scores"}
+    row |= {
+        key: float(value[0])
+        for key, value in _compute_factscore_error_figures(score_pairs[None]).items()
+        if not np.isnan(value[0])
+    }
+    varied = n >= 3 and bool(np.all(np.ptp(score_pairs, axis=0) > 0))
+    if varied:
+        row["pearson_p"] = float(stats.pearsonr(score_pairs[:, 0], score_pairs[:, 1]).pvalue)
+        row["spearman_p"] = float(stats.spearmanr(score_pairs[:, 0], score_pairs[:, 1]).pvalue)
+    else:
+        row["pearson_r"] = row["spearman_r"] = None
+    if n > 1 and intervals is not None:
+        draws = np.random.default_rng(intervals.seed).integers(0, n, (intervals.replicates, n))
+        for key, values in _compute_factscore_error_figures(score_pairs[draws]).items():
+            if row[key] is not None:
+                row[f"{key}_low"], row[f"{key}_high"] = bootstrap_percentile_interval(values, intervals)
+    return row | {"reason": None if varied else "correlations: fewer than three responses, or one score is constant"}
+
+
+def _compute_factscore_error_figures(score_pairs: np.ndarray) -> dict[str, np.ndarray]:
+    """The figures of each of r sets of pairs (r, n, 2), each (r,); NaN where a correlation does not exist."""
+    from scipy import stats
+
+    human, predicted = score_pairs[..., 0], score_pairs[..., 1]
+    error = predicted - human
+    ranks = stats.rankdata(score_pairs, axis=1)
+    return {
+        "human": human.mean(axis=1),
+        "predicted": predicted.mean(axis=1),
+        "bias": error.mean(axis=1),
+        "mae": np.abs(error).mean(axis=1),
+        "rmse": np.sqrt((error**2).mean(axis=1)),
+        "pearson_r": pearson_r(human, predicted),
+        "spearman_r": pearson_r(ranks[..., 0], ranks[..., 1]),
+    }
+
+
+# ------------------------------------------------------------------------------------------------------ declaration
+
+
+_KEY_COLUMNS: dict[str, Column] = {**pick_shared_columns("dataset", "evaluator", "system")}
+_FIGURE_COLUMN = Column(
+    "figure",
+    "text",
+    "of the machine's: with the length penalty or without, of all facts; or of the facts that people labelled",
+    key=True,
+    values={"init_score": "without penalty", "score": "with penalty", "same_facts": "on the same facts"},
+)
+_AGREEMENT_OPTIONS = {
+    "irrelevant": "facts that people found irrelevant: `exclude`, or count them as `unsupported`",
+    "gamma": "γ of the length penalty; 0 turns it off",
+}
+_ANNOTATED_DESCRIPTION = (
+    "all responses, those with a human score, their mean score, and the share that people annotated"
+)
+_CONFUSION_DESCRIPTION = "true and false positives and negatives"
+_OVER_RESPONSES = "over responses"
+
+AUDITS = (
+    Audit(
+        name="factscore_agreement",
+        after="dfactscore_people",
+        title="Predicted FActScore against people's",
+        question="How near do predicted FActScores come to people's?",
+        source="Min et al. 2023, §4.2",
+        text="Over the responses that both have scored; people's score knows no length penalty.",
+        formula="Bias = predicted − people's; p-values are of no correlation.",
+        remedy="A low r, or a bias: do not compare systems by this FActScore; take another verifier, or labels.",
+        columns=_KEY_COLUMNS
+        | {
+            "figure": _FIGURE_COLUMN,
+            "irrelevant": Column(
+                "irrelevant facts", "text", "what became of facts that people found irrelevant", shown=False
+            ),
+            **pick_shared_columns("n"),
+            "n_missing": Column("not predicted", "count", "people's scores without a predicted one", shown="any"),
+            "human": Column("people's", "percent", "mean scores", interval=RESPONSE_BOOTSTRAP),
+            "predicted": Column("predicted", "percent", "mean scores", interval=RESPONSE_BOOTSTRAP),
+            "bias": Column("bias", "points", "errors of the predicted scores", interval=RESPONSE_BOOTSTRAP),
+            "mae": Column("MAE", "points", "errors of the predicted scores", interval=RESPONSE_BOOTSTRAP, signed=False),
+            "rmse": Column(
+                "RMSE", "points", "errors of the predicted scores", interval=RESPONSE_BOOTSTRAP, signed=False
+            ),
+            "pearson_r": Column("Pearson r", "number", "over responses", interval=RESPONSE_BOOTSTRAP, digits=3),
+            "spearman_r": Column("Spearman ρ", "number", "over responses", interval=RESPONSE_BOOTSTRAP, digits=3),
+            "pearson_p": Column("Pearson p", "p", "of no correlation", shown=False),
+            "spearman_p": Column("Spearman p", "p", "of no correlation", shown=False),
+            "n_responses": Column("responses", "count", _ANNOTATED_DESCRIPTION, shown=False),
+            "n_annotated": Column("annotated", "count", _ANNOTATED_DESCRIPTION, shown=False),
+            "human_annotated": Column("people's, all annotated", "percent", _ANNOTATED_DESCRIPTION, shown=False),
+            "human_respond_ratio": Column("human respond ratio", "percent", _ANNOTATED_DESCRIPTION, shown=False),
+            **pick_shared_columns("reason"),
+        },
+        options=_AGREEMENT_OPTIONS,
+        compute=compute_factscore_agreement,
+        applies=has_human_response_facts,
+        plots=(
+            DotPlotSpec(
+                what="Errors of predicted FActScores", keys=("bias", "mae"), groups=("system",), guides={"bias": 0.0}
+            ),
+        ),
+    ),
+    Audit(
+        name="factscore_thresholds",
+        after="factscore_auc",
+        title="Finding responses that are good enough",
+        question="Does “predicted > t” find the responses whose score by people is > t?",
+        formula="Precision, recall, F1 and accuracy over responses; best: the highest F1.",
+        remedy="A best F1 far below 1: do not sort responses by this score.",
+        columns=_KEY_COLUMNS
+        | {
+            "figure": _FIGURE_COLUMN,
+            "threshold": Column("t", "number", "the threshold, strictly exceeded", key=True, digits=2),
+            **pick_shared_columns("n"),
+            **{name: Column(name.upper(), "count", _CONFUSION_DESCRIPTION) for name in ("tp", "tn", "fp", "fn")},
+            "accuracy": Column("accuracy", "percent", _OVER_RESPONSES),
+            "precision": Column("precision", "percent", _OVER_RESPONSES),
+            "recall": Column("recall", "percent", _OVER_RESPONSES),
+            "f1": Column("F1", "number", _OVER_RESPONSES, digits=3),
+            "best": Column("best", "text", "whether no other threshold has a higher F1"),
+            "n_human": Column("people's above", "count", "responses above the threshold", shown=False),
+            "n_predicted": Column("predicted above", "count", "responses above the threshold", shown=False),
+            **pick_shared_columns("reason"),
+        },
+        options=_AGREEMENT_OPTIONS | {"grid": "the thresholds"},
+        compute=compute_factscore_thresholds,
+        applies=has_human_response_facts,
+    ),
+    Audit(
+        name="factscore_calibration",
+        after="citations",
+        title="People's scores by predicted score",
+        question="Do responses of a predicted score have that score by people?",
+        text="Responses in equal bins of the predicted score (without the penalty).",
+        formula="Mean predicted and mean people's score of each bin.",
+        remedy=(
+            "Bins off the diagonal: the predicted score is no share of supported facts; report labels, or the bias "
+            "beside it."
+        ),
+        columns=_KEY_COLUMNS
+        | {
+            "bin": Column("bin", "count", "equal steps of the predicted score", key=True),
+            **pick_shared_columns("n"),
+            "low": Column("from", "percent", "ends of the bin", shown=False),
+            "high": Column("to", "percent", "ends of the bin", shown=False),
+            "predicted": Column("predicted", "percent", "mean scores"),
+            "human": Column("people's", "percent", "mean scores"),
+        },
+        options=_AGREEMENT_OPTIONS | {"bins": "their number"},
+        compute=compute_factscore_calibration,
+        applies=has_human_response_facts,
+        plots=(
+            LinePlotSpec(
+                what="People's score by predicted score",
+                x="bin",
+                x_label="bin of the predicted score",
+                keys=("human", "predicted"),
+                groups=("system",),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,381 @@
+"""The first screen of a run: a short table of the evaluators, then what to use, what not, and what to do instead.
+
+Terminal, report and notebook show the same. Everything here follows from the rows of the audits; what was not computed
+is not said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.core.decision_limits import (
+    count_unscored_or_guessed,
+    has_interval,
+    is_surely_above,
+    is_surely_below,
+    read_decision_limits,
+    unscored_share_for_decision,
+)
+from factaudit.audit.core.evaluator_comparison import (
+    find_datasets_apart_by_bacc,
+    find_overall_evaluator_rows,
+    is_surely_better_evaluator,
+)
+from factaudit.audit.core.finding_parts import format_first_names_and_count
+from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidence
+from factaudit.audit.core.statements import Statement, join_statements, make_statement
+from factaudit.audit.first_screen_table import (
+    build_estimate_table,
+    build_evaluator_table,
+    count_mistakes,
+    is_said_as_share,
+)
+from factaudit.audit.quantification import list_evaluator_bias_rows
+from factaudit.audit.quantification_checks import select_significant_biases
+from factaudit.audit.ranking_checks import list_ordering_rows, list_reversing_rows, sum_ordered_pairs
+from factaudit.text.display_text import format_count
+
+#: The title of a run that has none of its own.
+DEFAULT_TITLE = "Evaluators compared"
+#: The first screen has at most so many evaluators.
+MAX_EVALUATORS = 8
+#: Of a run without evaluators to compare, it has at most so many systems.
+MAX_ESTIMATED_SYSTEMS = 12
+#: With fewer labelled errors (or correct claims), the advice is to label more.
+_MIN_LABELS_OF_A_CLASS = 5
+#: So many are named where several evaluators are avoided.
+_MAX_AVOIDED = 2
+
+
+@dataclass(frozen=True)
+class ScreenAdviceLine:
+    """A line below the table: what it is about (``Use``, ``Avoid``, ``Not for``, ...), and a sentence."""
+
+    word: str
+    sentence: Statement
+
+    @property
+    def kind(self) -> Literal["good", "bad", "care"]:
+        """How the word is coloured and marked."""
+        if self.word in ("Use", "Best", "Good for", "Instead"):
+            return "good"
+        return "bad" if self.word in ("Avoid", "Not for", "Do not use") else "care"
+
+
+@dataclass(frozen=True)
+class FirstScreen:
+    """``columns``: headings of two lines each, ``""`` for an empty one; ``rows``: a cell for each. No columns: there is
+    no evaluator with a figure. ``more_rows``: those behind the best."""
+
+    size: str
+    columns: list[tuple[str, str]]
+    rows: list[list[str]]
+    more_rows: list[list[str]]
+    advice: list[ScreenAdviceLine]
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether it says anything; of an engine's run its own sentences do."""
+        return bool(self.columns or self.advice)
+
+    def describe_shown_rows(self) -> str:
+        """``The best 8 of 12 evaluators``: where `rows` are not all."""
+        way, noun = ("first", "rates") if self.columns[0][1] == "system" else ("best", "evaluators")
+        return f"The {way} {len(self.rows)} of {len(self.rows) + len(self.more_rows)} {noun}"
+
+
+def compose_first_screen(results: Mapping[str, Any]) -> FirstScreen:
+    """The first screen of a ``results.json``'s content."""
+    run = make_audited_run(results["audits"], results["about"])
+    ranked = rank_evaluators_for_summary(run)
+    columns, rows = build_evaluator_table(run, ranked)
+    advice, most = list(_list_screen_advice(run, ranked)), MAX_EVALUATORS
+    if not columns and run.rows("estimates"):
+        columns, rows = build_estimate_table(run)
+        advice, most = list(_list_estimate_advice(run)), MAX_ESTIMATED_SYSTEMS
+    return FirstScreen(describe_run_size(run), columns, rows[:most], rows[most:], advice)
+
+
+def rank_evaluators_for_summary(run: AuditedRun) -> list[str]:
+    """The evaluators from the best on, by the first audit that can say so; floors, no candidates, come last."""
+    for name, audit in load_all_audits().items():
+        if audit.best is not None and (found := audit.best(run.rows(name))):
+            return sorted(found, key=run.floors.__contains__)
+    return []
+
+
+def describe_run_size(run: AuditedRun) -> str:
+    """How many evaluators, claims, labels and errors there are, and how many labels estimates rest on."""
+    about, n_estimated = run.about, sum(row["n_labels"] or 0 for row in run.rows("estimate_summary"))
+    claims = about.get("claims") or []
+    evaluators = about.get("evaluators") or []
+    if about.get("counts"):
+        return f"{format_count(len(evaluators), 'evaluator')}: {about['counts']}, so that there are no intervals."
+    if not claims:
+        return ""
+    labelled, attributable, total = (
+        sum(row.get(key) or 0 for row in claims) for key in ("n_labelled", "n_attributable", "n_claims")
+    )
+    floors = sum(bool(row.get("floor")) for row in evaluators)
+    text = format_count(len(evaluators) - floors, "evaluator") if evaluators else ""
+    text += f" and {format_count(floors, 'floor')}" * bool(floors)
+    text = ", ".join(filter(None, [text, f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}"]))
+    if not labelled and n_estimated:
+        return f"{text}; estimates rest on {format_count(n_estimated, 'label')}, all that is labelled."
+    if not labelled:
+        return f"{text}, none labelled."
+    used = f" Estimates rest on {n_estimated:,} of the labels." if 0 < n_estimated < labelled else ""
+    share = "all labelled" if labelled == total else f"{labelled:,} labelled"
+    errors = labelled - attributable
+    found = f"{errors:,} are errors" if errors > 1 else "one is an error" if errors else "none is an error"
+    return f"{text}, {share}: {found}.{used}"
+
+
+# ---------------------------------------------------------------------------------------------------------- the advice
+
+
+def _list_screen_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[ScreenAdviceLine]:
+    overall = find_overall_evaluator_rows(run.rows("rates"))
+    rows = [overall[name] for name in ranked if name not in run.floors]
+    if not rows:
+        if run.about.get("claims") and not any(row.get("n_labelled") for row in run.about["claims"]):
+            text = "a sample of the claims (factaudit sample): without labels nothing says who is right."
+            yield ScreenAdviceLine("Label", make_statement(text))
+        return
+    most = max(rows, key=lambda row: (row.get("n_unattributable") or 0) + (row.get("n_attributable") or 0))
+    counts = [n for key in ("n_unattributable", "n_attributable") if (n := most.get(key)) is not None]
+    if counts and min(counts) < _MIN_LABELS_OF_A_CLASS:
+        text = (
+            "more claims (factaudit sample): these figures rest on {most.n_unattributable:number labelled error} and "
+        )
+        text += "{most.n_attributable:number labelled correct claim}."
+        yield ScreenAdviceLine("Label", make_statement(text, most=most))
+        return
+    if not any(has_interval(row, "bacc") for row in rows):
+        word, text = "Best", "{best.evaluator} has the highest balanced accuracy; no interval was computed, and no "
+        text += "difference tested."
+        if len(rows) == 1:
+            word, text = "Beware", "No interval was computed: how far these figures may be off by chance is not known."
+        elif rows[0]["bacc"] == rows[1]["bacc"]:
+            word, text = "Beware", "No evaluator alone has the highest balanced accuracy; no interval was computed."
+        yield ScreenAdviceLine(word, make_statement(text, best=rows[0]))
+        return
+    useful = [row for row in rows if is_surely_above(row, "bacc", 0.5)]
+    if not useful:
+        text = "any of them: none is shown to be better than guessing."
+        if len(rows) == 1:
+            text = "{best.evaluator}: it is not shown to be better than guessing."
+        yield ScreenAdviceLine("Do not use", make_statement(text, best=rows[0]))
+        yield from _list_caveat_advice(run, rows[:1])
+        return
+    best, *others = useful
+    alike = [best, *(row for row in others if not is_surely_better_evaluator(run, best, row["evaluator"]))]
+    worse = [row for row in rows if is_surely_better_evaluator(run, best, row["evaluator"])]
+    yield ScreenAdviceLine("Use", _state_recommended_evaluators(rows, useful, alike, worse))
+    yield from _list_evaluators_to_avoid(run, [row for row in rows if row not in alike])
+    yield from _list_error_flagging_advice(run, alike)
+    yield from _list_error_rate_advice(run, best)
+    yield from _list_ranking_advice(run, best)
+    yield from _list_caveat_advice(run, alike)
+
+
+def _state_recommended_evaluators(
+    rows: Sequence[Row], useful: Sequence[Row], alike: Sequence[Row], worse: Sequence[Row]
+) -> Statement:
+    """Which evaluator to use; ``alike``: the best, and those of use that do not differ from it significantly."""
+    best = alike[0]
+    if len(rows) == 1:
+        return make_statement("{best.evaluator}, the only evaluator here: it is better than guessing.", best=best)
+    if len(alike) == 2:
+        text = "{best.evaluator} or {second.evaluator}: the difference is not significant."
+        return make_statement(text, best=best, second=alike[1])
+    if len(alike) > 2:
+        names = format_first_names_and_count([row["evaluator"] for row in alike[1:]])
+        text = "{best.evaluator}: the differences from {names} are not significant."
+        return make_statement(text, best=best, names=names)
+    if len(useful) == 1 and len(worse) < len(rows) - 1:
+        return make_statement("{best.evaluator}: it alone is shown to be better than guessing.", best=best)
+    if len(worse) == len(rows) - 1 > 1:
+        return make_statement("{best.evaluator}: it is significantly more accurate than the others.", best=best)
+    names = format_first_names_and_count([row["evaluator"] for row in worse])
+    return make_statement("{best.evaluator}: it is significantly more accurate than {names}.", best=best, names=names)
+
+
+def _list_evaluators_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator[ScreenAdviceLine]:
+    """Those that are significantly worse than the best, and of no use."""
+    reasons = []
+    for row in worse:
+        if is_surely_below(row, "tpr", 0.5):
+            what = make_statement(
+                "it flags {mistakes}", mistakes=_state_missed_errors_or_false_alarms(run, row, "tpr", "n_attributable")
+            )
+        elif is_surely_below(row, "tnr", 0.5):
+            what = make_statement(
+                "it misses {mistakes}",
+                mistakes=_state_missed_errors_or_false_alarms(run, row, "tnr", "n_unattributable"),
+            )
+        elif has_interval(row, "bacc") and not is_surely_above(row, "bacc", 0.5):
+            what = make_statement("it is not shown to be better than guessing")
+        else:
+            continue
+        reasons.append(make_statement("{row.evaluator}: {what}", row=row, what=what))
+    if reasons:
+        text = join_statements(reasons[:_MAX_AVOIDED], "; ")
+        more = reasons[_MAX_AVOIDED:]
+        tail = make_statement("{more:count more evaluator}", more=more) if more else None
+        yield ScreenAdviceLine("Avoid", join_statements([text, tail] if tail else [text], "; and ", "."))
+
+
+def _state_missed_errors_or_false_alarms(run: AuditedRun, row: Row, key: str, n_key: str) -> Statement:
+    """``44 of 100 errors``; of few claims the count, ``3 of 12 errors``."""
+    noun = "error" if key == "tnr" else "correct claim"
+    if is_said_as_share(run, row.get(n_key)):
+        return make_statement(f"{{row.{key}:rest}} {noun}s", row=row)
+    counted = row | {"n_wrong": count_mistakes(run, row, key, n_key)}
+    return make_statement(f"{{counted.n_wrong:number}} of {{counted.{n_key}:number {noun}}}", counted=counted)
+
+
+def _list_error_flagging_advice(run: AuditedRun, alike: Sequence[Row]) -> Iterator[ScreenAdviceLine]:
+    least = read_decision_limits(run).min_rate
+    if all(is_surely_above(row, key, least) for row in alike for key in ("tpr", "tnr")):
+        text = "flagging single errors: it finds significantly more than {least:limit} % of the errors, and passes as "
+        text += "large a share of the correct claims."
+        yield ScreenAdviceLine("Good for", make_statement(text, least=least))
+        return
+    for key, n_key, text in (
+        ("tnr", "n_unattributable", "flagging single errors: {who} misses {mistakes}."),
+        ("tpr", "n_attributable", "flagging single errors: {who} flags {mistakes}."),
+    ):
+        if all(is_surely_below(row, key, least) for row in alike):
+            row = max(alike, key=lambda each: each[key])
+            who = "even " + row["evaluator"] if len(alike) > 1 else "it"
+            told = make_statement(text, who=who, mistakes=_state_missed_errors_or_false_alarms(run, row, key, n_key))
+            yield ScreenAdviceLine("Not for", told)
+            return
+
+
+def _list_error_rate_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLine]:
+    rows = list_evaluator_bias_rows(run.rows("quantification"), best["evaluator"])
+    biased, biased_datasets = select_significant_biases(run)
+    off = [row for row in biased if row in rows]
+    if off:
+        text = "reporting error rates: {n_off} of {rows:count rate} that {best.evaluator} predicts "
+        text += "is" if len(off) == 1 else "are"
+        text += " significantly off, {worst}{worst_row.bias:points} points."
+        worst_row = max(off, key=lambda row: abs(row["bias"]))
+        yield ScreenAdviceLine(
+            "Not for",
+            make_statement(
+                text,
+                n_off=make_statement("{off:count}", off=off),
+                rows=rows,
+                best=best,
+                worst="by " if len(off) == 1 else "the worst by ",
+                worst_row=worst_row,
+            ),
+        )
+    whole = [row for row in biased_datasets if row["evaluator"] == best["evaluator"]]
+    if whole and not off:
+        text = "reporting error rates: that of all systems together is significantly off, by {row.bias:points} points "
+        worst_row = max(whole, key=lambda row: abs(row["bias"]))
+        yield ScreenAdviceLine("Not for", make_statement(f"{text}on {{row.dataset}}.", row=worst_row))
+    quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
+    if quoted:
+        text = "error rates from labels: {first.n_labels:number}" + " a data set" * (len(quoted) > 1)
+        text += " give intervals {quoted.width:points} points wide."
+        if len({row["n_labels"] for row in quoted}) == 1 and read_confidence(run) == DEFAULT_CONFIDENCE:
+            yield ScreenAdviceLine("Instead", make_statement(text, first=quoted[0], quoted=quoted))
+    elif off or whole:
+        yield ScreenAdviceLine(
+            "Instead", make_statement("estimate error rates from the labels of a sample (factaudit sample).")
+        )
+
+
+def _list_estimate_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
+    """Of a run without evaluators to compare: which rates to report, and whether those that are predicted will do."""
+    summary = [row for row in run.rows("estimate_summary") if row.get("quote")]
+    if not summary:
+        return
+    methods = {row["quote"] for row in summary}
+    if len(methods) == 1 and all(row.get("width") is not None for row in summary):
+        text = "the {method} rates: {summary.n_labels:number label} give intervals {summary.width:points} points wide"
+        text += " on average." if len(summary) > 1 else "."
+        yield ScreenAdviceLine("Use", make_statement(text, method=methods.pop(), summary=summary))
+    rows = [row for row in run.rows("estimates") if not is_total_key(row["system"]) and row.get("rate") is not None]
+    quotes = {(row["dataset"], row["level"]): row["quote"] for row in summary}
+    key = ("dataset", "level", "system")
+    raw = {tuple(row[one] for one in key): row for row in rows if row["method"] == "raw"}
+    pairs = [
+        (row, raw[place])
+        for row in rows
+        if row["method"] == quotes.get((row["dataset"], row["level"])) and has_interval(row, "rate")
+        if (place := tuple(row[one] for one in key)) in raw
+    ]
+    off = [predicted for row, predicted in pairs if not row["rate_low"] <= predicted["rate"] <= row["rate_high"]]
+    if off:
+        text = "the rates as predicted: {off:count} of {all_rates:count} "
+        text += ("lies" if len(off) == 1 else "lie") + " outside the interval."
+        yield ScreenAdviceLine("Avoid", make_statement(text, off=off, all_rates=[predicted for _, predicted in pairs]))
+    for row in summary:
+        compared = [
+            each
+            for each in run.rows("estimate_differences")
+            if (each["dataset"], each["level"]) == (row["dataset"], row["level"])
+        ]
+        apart = [each for each in compared if each["order"] != "?"]
+        if compared and len(apart) < read_decision_limits(run).min_orderable * len(compared):
+            text = "of {compared:count pair} of systems on {row.dataset} "
+            text += "only {apart:count} differ significantly." if apart else "none differs significantly."
+            yield ScreenAdviceLine("Beware", make_statement(text, apart=apart, compared=compared, row=row))
+
+
+def _list_ranking_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLine]:
+    """By the criterion of the decision and of the finding."""
+    evaluator = best["evaluator"]
+    rows = [row for row in list_reversing_rows(run) if row["evaluator"] == evaluator]
+    counts = sum_ordered_pairs(run.rows("ranking"), evaluator)
+    if rows:
+        text = "ranking systems: {best.evaluator} reverses {rows.n_reversed:number} of {rows.n_pairs:number pair}."
+        yield ScreenAdviceLine("Not for", make_statement(text, best=best, rows=rows))
+    elif counts is not None and counts["n_ordered"] < read_decision_limits(run).min_orderable * counts["n_pairs"]:
+        text = "these labels order only {rows.n_ordered:number} of {rows.n_pairs:number pair} of systems."
+        if not counts["n_ordered"]:
+            text = "these labels order none of {rows.n_pairs:number pair} of systems."
+        yield ScreenAdviceLine("Beware", make_statement(text, rows=list_ordering_rows(run.rows("ranking"), evaluator)))
+
+
+def _list_caveat_advice(run: AuditedRun, alike: Sequence[Row]) -> Iterator[ScreenAdviceLine]:
+    best = alike[0]
+    trained = [each for each in run.about.get("evaluators") or [] if each.get("trained_on")]
+    sets = {row["dataset"] for row in run.about.get("claims") or []}
+    seen = [
+        each["name"]
+        for each in trained
+        if any(_is_training_dataset(one, name) for one in each["trained_on"] for name in sets)
+    ]
+    if seen:
+        text = "trained on this data: {names}."
+        yield ScreenAdviceLine("Beware", make_statement(text, names=format_first_names_and_count(seen)))
+    if unscored_share_for_decision(best) > read_decision_limits(run).max_unscored:
+        lacking = best | {"n_lacking": count_unscored_or_guessed(best)}
+        text = "{lacking.n_lacking:number claim} of {best.evaluator} are unscored or guessed."
+        yield ScreenAdviceLine("Beware", make_statement(text, lacking=lacking, best=best))
+    for key, noun in (("n_unattributable", "labelled error"), ("n_attributable", "labelled correct claim")):
+        if not is_said_as_share(run, best.get(key)):
+            yield ScreenAdviceLine("Beware", make_statement(f"only {{best.{key}:number {noun}}}.", best=best))
+    apart = find_datasets_apart_by_bacc(run.rows("rates"), best["evaluator"])
+    if apart is not None:
+        worst, top = apart
+        text = "{best.evaluator} is worse on {worst.dataset} ({worst.bacc:percent}) than on {top.dataset} "
+        text += "({top.bacc:percent})."
+        yield ScreenAdviceLine("Beware", make_statement(text, best=best, worst=worst, top=top))
+
+
+def _is_training_dataset(trained_on: str, dataset: str) -> bool:
+    """``RAGTruth`` is the data of ``RAGTruth-QA``."""
+    return dataset.casefold().startswith(trained_on.casefold())

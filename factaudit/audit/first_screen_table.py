@@ -1,0 +1,145 @@
+"""The tables of a run's first screen: its evaluators, or the systems whose error rates were estimated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.core.decision_limits import has_interval, read_decision_limits, unscored_share_for_decision
+from factaudit.audit.core.evaluator_comparison import find_overall_evaluator_rows
+from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
+from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
+from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.audit.core.significance import read_confidence
+from factaudit.audit.estimates import add_labelled_error_rates
+from factaudit.audit.quantification import list_evaluator_bias_rows, state_mean_absolute_bias
+from factaudit.audit.ranking_checks import sum_ordered_pairs
+from factaudit.text.display_text import format_count
+
+
+def build_evaluator_table(run: AuditedRun, ranked: Sequence[str]) -> tuple[list[tuple[str, str]], list[list[str]]]:
+    overall = find_overall_evaluator_rows(run.rows("rates"))
+    names = [*ranked, *(name for name in overall if name not in ranked)]
+    # Floors are no candidates: they have no line beside those that are.
+    names = [name for name in names if name not in run.floors] or names
+    if not names:
+        return [], []
+    errors, others = (
+        max((n for name in names if (n := overall[name].get(key)) is not None), default=None)
+        for key in ("n_unattributable", "n_attributable")
+    )
+    confidence, has_ci = 100 * read_confidence(run), any(has_interval(row, "bacc") for row in overall.values())
+    of_errors = "100 errors" if is_said_as_share(run, errors) else format_count(errors or 0, "error")
+    of_others = "of 100 correct" if is_said_as_share(run, others) else f"of {others:,} correct"
+    heads = [
+        ("", "evaluator"),
+        ("balanced acc.", f"({confidence:g} % CI)") if has_ci else ("balanced", "accuracy"),
+        ("misses, of", of_errors),
+        ("false alarms", of_others),
+        ("system error", "rates off by"),
+        ("reversed", "pairs"),
+    ]
+    limit = read_decision_limits(run).max_unscored
+    table = [
+        [
+            name,
+            _format_bacc_cell(overall[name], limit),
+            _format_mistakes_cell(run, overall[name], "tnr", "n_unattributable", limit, errors),
+            _format_mistakes_cell(run, overall[name], "tpr", "n_attributable", limit, others),
+            _format_bias_cell(run, name),
+            _format_reversals_cell(run, name),
+        ]
+        for name in names
+    ]
+    shown = [at for at in range(len(heads)) if at == 0 or any(row[at] != UNDEFINED_MARK for row in table)]
+    if len(shown) == 1:  # names alone say nothing
+        return [], []
+    return [heads[at] for at in shown], [[row[at] for at in shown] for row in table]
+
+
+def is_said_as_share(run: AuditedRun, n: int | None) -> bool:
+    """Whether mistakes among ``n`` claims are said as a share of 100; a table of counts has rates alone."""
+    return n is None or n >= MIN_SHARE_COUNT or bool(run.about.get("counts"))
+
+
+def _format_bacc_cell(row: Row, max_unscored: float) -> str:
+    if row.get("bacc") is None:
+        return UNDEFINED_MARK
+    if unscored_share_for_decision(row) > max_unscored and row.get("bacc_min") is not None:
+        return f"between {100 * row['bacc_min']:.0f} and {100 * row['bacc_max']:.0f}"
+    text = f"{100 * row['bacc']:.0f}"
+    return f"{text} ({100 * row['bacc_low']:.0f}–{100 * row['bacc_high']:.0f})" if has_interval(row, "bacc") else text
+
+
+def _format_mistakes_cell(
+    run: AuditedRun, row: Row, key: str, n_key: str, max_unscored: float, heading_n: int | None
+) -> str:
+    """Mistakes of 100, as the heading says; of few claims their count, and of how many unless the heading says it."""
+    if row.get(key) is None:
+        return UNDEFINED_MARK
+    if not is_said_as_share(run, row.get(n_key)):
+        count = f"{count_mistakes(run, row, key, n_key):,}"
+        return count if row[n_key] == heading_n else f"{count} of {row[n_key]:,}"
+    if unscored_share_for_decision(row) > max_unscored and row.get(f"{key}_min") is not None:
+        return f"{100 * (1 - row[f'{key}_max']):.0f} to {100 * (1 - row[f'{key}_min']):.0f}"
+    return f"{100 * (1 - row[key]):.0f}"
+
+
+def count_mistakes(run: AuditedRun, row: Row, key: str, n_key: str) -> int:
+    """How many scored claims of a class are judged wrongly, over all data sets."""
+    parts = [each for each in run.per_dataset("rates", key) if each["evaluator"] == row["evaluator"]]
+    return sum(round((1 - each[key]) * (each.get(n_key) or 0)) for each in parts)
+
+
+def _format_bias_cell(run: AuditedRun, evaluator: str) -> str:
+    rows = list_evaluator_bias_rows(run.rows("quantification"), evaluator)
+    return f"{state_mean_absolute_bias(run, rows)} points" if rows else UNDEFINED_MARK
+
+
+def _format_reversals_cell(run: AuditedRun, evaluator: str) -> str:
+    found = sum_ordered_pairs(run.rows("ranking"), evaluator)
+    return UNDEFINED_MARK if found is None else f"{found['n_reversed']:,} of {found['n_pairs']:,}"
+
+
+def build_estimate_table(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
+    """Of a run that estimates error rates and compares no evaluators: the systems with the rates to report."""
+    quotes = {(row["dataset"], row["level"]): row["quote"] for row in run.rows("estimate_summary") if row.get("quote")}
+    rows = add_labelled_error_rates(run, run.rows("estimates"))
+    rows = [row for row in rows if not is_total_key(row["system"]) and row.get("rate") is not None]
+    predicted = {_place_estimate(row): row for row in rows if row["method"] == "raw"}
+    quoted = [row for row in rows if quotes.get((row["dataset"], row["level"])) == row["method"]]
+    place = {key: at for at, key in enumerate(quotes)}
+    quoted.sort(key=lambda row: (place[row["dataset"], row["level"]], row["rate"]))
+    heads = [
+        ("", "system"),
+        ("error rate, %", f"({100 * read_confidence(run):g} % CI)"),
+        ("as", "predicted"),
+        ("by all", "labels"),
+    ]
+    differing = [key for key in ("dataset", "level") if len({row[key] for row in quoted}) > 1]
+    table = [
+        [
+            ", ".join(str(row[key]) for key in (*differing, "system")),
+            _format_rate_cell(row, "rate"),
+            _format_rate_cell(predicted.get(_place_estimate(row), {}), "rate"),
+            _format_rate_cell(row, "labelled_error_rate"),
+        ]
+        for row in quoted
+    ]
+    shown = [at for at in range(len(heads)) if any(row[at] != UNDEFINED_MARK for row in table)]
+    return [heads[at] for at in shown], [[row[at] for at in shown] for row in table]
+
+
+def _place_estimate(row: Row) -> tuple[str, str, str]:
+    return row["dataset"], row["level"], row["system"]
+
+
+def _format_rate_cell(row: Row, key: str) -> str:
+    """In percent; decimals stand where the interval is no wider than 10 points."""
+    if row.get(key) is None:
+        return UNDEFINED_MARK
+    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
+    if low is None or high is None:
+        return f"{100 * row[key]:.1f}"
+    digits = 1 if high - low <= 0.1 else 0
+    return f"{100 * row[key]:.{digits}f} ({100 * low:.{digits}f}–{100 * high:.{digits}f})"

@@ -1,0 +1,67 @@
+"""What ``results.json`` says of the claims and the evaluators that its figures are about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import pandas as pd
+
+from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.audit.core.result_rows import Row
+from factaudit.tables import STATUSES
+
+#: Evaluators that read nothing: floors for the others, and no candidates.
+FLOOR_EVALUATORS = ("always-yes", "always-no", "random")
+
+
+def describe_audit_inputs(
+    judgements: Judgements, evaluator_order: Iterable[str], signatures: Mapping[str, str]
+) -> tuple[list[Row], list[Row]]:
+    """Rows on the claims, by dataset, and on the evaluators, in the order of their verdicts."""
+    return _describe_input_claims(judgements), _describe_input_evaluators(judgements, evaluator_order, signatures)
+
+
+def is_floor_evaluator(name: str) -> bool:
+    """Whether an evaluator reads nothing, by its name or its signature."""
+    return re.split(r"[|:@]", name)[0] in FLOOR_EVALUATORS
+
+
+def _describe_input_claims(judgements: Judgements) -> list[Row]:
+    rows = []
+    clusters = pd.Series(judgements.cluster_codes)
+    read = judgements.claims[["dataset", "task", "system", "response_id", "label"]].reset_index(drop=True)
+    for dataset, part in read.groupby("dataset", sort=True):
+        tasks = part["task"].dropna().unique()
+        responses = part.loc[part["response_id"].notna(), ["system", "response_id"]].drop_duplicates()
+        rows.append(
+            {
+                "dataset": str(dataset),
+                "task": str(tasks[0]) if len(tasks) == 1 else None,
+                "n_claims": len(part),
+                "n_labelled": int(part["label"].notna().sum()),
+                "n_attributable": int((part["label"] == 1).sum()),
+                "n_systems": int(part["system"].nunique()),
+                "n_responses": len(responses),
+                # What the bootstrap resamples: documents, else responses, else claims.
+                "n_clusters": int(clusters.loc[part.index].nunique()),
+            }
+        )
+    return rows
+
+
+def _describe_input_evaluators(
+    judgements: Judgements, evaluator_order: Iterable[str], signatures: Mapping[str, str]
+) -> list[Row]:
+    """Evaluators in the ``evaluator_order`` of their verdicts, and what became of these."""
+    rows = []
+    for name in evaluator_order:
+        at = judgements.evaluators.index(name)
+        status = judgements.status[at]
+        counts = {f"n_{text}": int((status == code).sum()) for code, text in enumerate(STATUSES)}
+        # A prediction all the same: FActScore's published parser reads a meaning into every reply.
+        counts["n_guessed"] = int(((status != STATUSES.index("ok")) & (judgements.prediction[at] != MISSING)).sum())
+        made = signatures.get(name)
+        row: Row = {"name": name, "signature": made, "floor": is_floor_evaluator(made or name)}
+        rows.append(row | {"n_verdicts": int((status >= 0).sum()), **counts})
+    return rows

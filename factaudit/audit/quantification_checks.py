@@ -1,0 +1,264 @@
+"""What is said of error rates that are off: the checks of the audit `quantification`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.audit.core.audit_declaration import AuditedRun, Check, Column, Finding
+from factaudit.audit.core.decision_limits import interval_for_decision_limits, is_surely_within, read_decision_limits
+from factaudit.audit.core.finding_parts import (
+    format_how_many_datasets,
+    group_finding_rows_by_evaluator,
+    pick_finding_evidence,
+)
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.significance import (
+    read_confidence,
+    select_rows_beyond_limit,
+    select_significant_rows,
+    significance_degrees_of_freedom,
+)
+from factaudit.audit.core.statements import make_statement
+from factaudit.stats.multiplicity import p_value_of_interval
+
+
+def list_quantification_bias_rows(audited_run: AuditedRun) -> list[Row]:
+    """Rows of single systems at claim level; of all claims, in a data set that names no system."""
+    return select_single_system_rows(list(audited_run.per_dataset("quantification", "bias")))
+
+
+def select_single_system_rows(rows: Sequence[Row]) -> list[Row]:
+    """The rows of single systems at claim level; of all claims, in a data set that names no system."""
+    rows = [row for row in rows if row.get("level", "claim") == "claim"]
+    named = {(row["dataset"], row["evaluator"]) for row in rows if row["system"] != ALL_TOGETHER}
+    return [row for row in rows if (row["system"] != ALL_TOGETHER) == ((row["dataset"], row["evaluator"]) in named)]
+
+
+def select_significant_biases(audited_run: AuditedRun, limit: float = 0.0) -> tuple[list[Row], list[Row]]:
+    """Those of `list_quantification_bias_rows` that are off by more than a limit; and the rates of whole data sets.
+
+    Holm over both in all of the run but floors': many rates that are each a little off show in the whole first. The
+    whole of one system is that system.
+    """
+    rows = [row for row in audited_run.per_dataset("quantification", "bias") if row["level"] == "claim"]
+    rows = [row for row in rows if row["evaluator"] not in audited_run.floors]
+    systems = Counter((row["dataset"], row["evaluator"]) for row in rows if row["system"] != ALL_TOGETHER)
+    rows = [row for row in rows if row["system"] != ALL_TOGETHER or systems[row["dataset"], row["evaluator"]] != 1]
+    biased = select_rows_beyond_limit(audited_run, rows, "bias", limit)
+    single = {id(row) for row in list_quantification_bias_rows(audited_run)}
+    return [row for row in biased if id(row) in single], [row for row in biased if row["system"] == ALL_TOGETHER]
+
+
+def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
+    """Systems, or whole data sets, whose predicted error rate is significantly off."""
+    biased, biased_datasets = select_significant_biases(audited_run)
+    max_bias = read_decision_limits(audited_run).max_bias
+    for evaluator, mine in group_finding_rows_by_evaluator(list_quantification_bias_rows(audited_run)):
+        usable = [row for row in mine if row.get("bias_low") is not None]
+        off = [row for row in biased if row["evaluator"] == evaluator]
+        whole = [row for row in biased_datasets if row["evaluator"] == evaluator]
+        datasets = list(dict.fromkeys(row["dataset"] for row in mine))
+        if off:
+            worst = max(off, key=lambda row: abs(row["bias"]))
+            where = format_how_many_datasets(list(dict.fromkeys(row["dataset"] for row in off)), datasets)
+            whose = "the" if worst["system"] == ALL_TOGETHER else "{worst.system}'s"
+            yield Finding(
+                "fail",
+                evaluator,
+                worst["dataset"],
+                make_statement(
+                    "{worst.evaluator} is significantly off for {off:count} of {usable:count error rate}{where}. "
+                    f"{'The worst: it' if len(off) > 1 else 'It'} puts {whose} error rate on {{worst.dataset}} at "
+                    "{worst.predicted_error_rate:percent}, the labels at {worst.labelled_error_rate:percent}. Do not "
+                    "report the rates that it predicts as they are.",
+                    worst=worst,
+                    off=off,
+                    usable=usable,
+                    where=where,
+                ),
+                {"n_off": len(off), "n_rates": len(usable), "system": worst["system"]}
+                | pick_finding_evidence(
+                    worst, "labelled_error_rate", "predicted_error_rate", "bias", "bias_low", "bias_high", "n"
+                ),
+            )
+        elif whole:
+            worst = max(whole, key=lambda row: abs(row["bias"]))
+            yield Finding(
+                "fail",
+                evaluator,
+                worst["dataset"],
+                make_statement(
+                    "{worst.evaluator} is significantly off for all systems together{where}: on {worst.dataset} it "
+                    "puts their error rate at {worst.predicted_error_rate:percent} where the labels say "
+                    "{worst.labelled_error_rate:percent}. None of {usable:count rate} of single systems is "
+                    "significantly off alone.",
+                    worst=worst,
+                    usable=usable,
+                    where=format_how_many_datasets(whole, datasets),
+                ),
+                {"n_off": 0, "n_rates": len(usable)}
+                | pick_finding_evidence(
+                    worst, "labelled_error_rate", "predicted_error_rate", "bias", "bias_low", "bias_high", "n"
+                ),
+            )
+        elif len(usable) == len(mine) and all(is_surely_within(row, "bias", max_bias) for row in usable):
+            yield Finding(
+                "ok",
+                evaluator,
+                None,
+                make_statement(
+                    "Every error rate that {evaluator} predicts is significantly within {most:limit} points of the "
+                    "labelled one.",
+                    evaluator=evaluator,
+                    most=max_bias,
+                ),
+                {"n_rates": len(usable)},
+            )
+
+
+def _find_opposite_quantification_biases(audited_run: AuditedRun) -> Iterator[Finding]:
+    """Error rates that are too high on some data sets and too low on others (VC §3.3)."""
+    rows = [
+        row
+        for row in audited_run.per_dataset("quantification", "bias")
+        if row["level"] == "claim" and row["system"] == ALL_TOGETHER
+    ]
+    biased = select_rows_beyond_limit(audited_run, rows, "bias", 0)
+    for evaluator, mine in group_finding_rows_by_evaluator(rows):
+        over = [row for row in biased if row["evaluator"] == evaluator and row["bias"] > 0]
+        under = [row for row in biased if row["evaluator"] == evaluator and row["bias"] < 0]
+        if over and under:
+            most, least = max(over, key=lambda row: row["bias"]), min(under, key=lambda row: row["bias"])
+            yield Finding(
+                "fail",
+                evaluator,
+                None,
+                make_statement(
+                    "{most.evaluator} significantly over-estimates the error rate on {over:count} of {mine:count} "
+                    "datasets (most on {most.dataset}: {most.bias:signed} points) and under-estimates it on "
+                    "{under:count} (most on {least.dataset}: {least.bias:signed}): one correction does not fit all.",
+                    most=most,
+                    least=least,
+                    over=over,
+                    under=under,
+                    mine=mine,
+                ),
+                {"n_over": len(over), "n_under": len(under), "n_datasets": len(mine)},
+            )
+
+
+def _find_bias_magnified_at_response_level(audited_run: AuditedRun) -> Iterator[Finding]:
+    """A response level that magnifies the bias of the claim level (VC §3.3)."""
+    rows = [row for row in audited_run.per_dataset("quantification", "bias") if row["system"] == ALL_TOGETHER]
+    claims = {(row["dataset"], row["evaluator"]): row for row in rows if row["level"] == "claim"}
+    # Where responses are single claims, the two levels are one.
+    pairs = [
+        (row, claims[row["dataset"], row["evaluator"]])
+        for row in rows
+        if row["level"] == "response"
+        and (row["dataset"], row["evaluator"]) in claims
+        and row["n"] != claims[row["dataset"], row["evaluator"]]["n"]
+    ]
+    of_responses = [row for row, _ in pairs]
+    larger_rows = select_significant_rows(
+        audited_run, of_responses, [_larger_quantification_p_value(audited_run, row, other) for row, other in pairs]
+    )
+    for evaluator, mine in group_finding_rows_by_evaluator(of_responses):
+        larger = [row for row in larger_rows if row["evaluator"] == evaluator]
+        if larger:
+            response = max(larger, key=lambda row: abs(row["bias"]))
+            claim = claims[response["dataset"], evaluator]
+            where = format_how_many_datasets(larger, mine)
+            yield Finding(
+                "warn",
+                evaluator,
+                response["dataset"],
+                make_statement(
+                    "{response.evaluator}'s bias is significantly larger for responses than for claims{where}: on "
+                    "{response.dataset} {response.bias:signed} points against {claim.bias:signed}. A response is wrong "
+                    "with its first wrong claim, so check the level that you report.",
+                    response=response,
+                    claim=claim,
+                    where=where,
+                ),
+                {"bias_of_claims": claim["bias"], "bias_of_responses": response["bias"], "n_larger": len(larger)},
+            )
+
+
+def _larger_quantification_p_value(audited_run: AuditedRun, row: Row, other: Row) -> float:
+    """The p-value of "a bias is no farther from 0 than another one"; 1 where one has no interval."""
+    mine, its = interval_for_decision_limits(row, "bias"), interval_for_decision_limits(other, "bias")
+    if mine is None or its is None:
+        return 1.0
+    half, other_half = (_shorter_half_width(each) for each in (row, other))
+    nearest = max(mine[0] + half, -(mine[1] - half), 0)  # of the biases that the bounds leave
+    distance = nearest - (max(abs(its[0]), abs(its[1])) - other_half)
+    freedom = np.array(significance_degrees_of_freedom(audited_run, row))
+    both = np.array((half**2 + other_half**2) ** 0.5)
+    p = float(p_value_of_interval(np.array(distance), both, freedom, read_confidence(audited_run)))
+    return max(p, row.get("p_bias") or 0.0) if np.isfinite(p) else 1.0
+
+
+def _shorter_half_width(row: Row) -> float:
+    """Of an interval whose other end may be cut at -1 or 1: the end that lies towards 0."""
+    return float(row["bias"] - row["bias_low"] if row["bias"] > 0 else row["bias_high"] - row["bias"])
+
+
+def _explain_no_other_dataset(audited_run: AuditedRun) -> str:
+    datasets = {row["dataset"] for row in audited_run.per_dataset("quantification", "bias")}
+    return "" if len(datasets) > 1 else "there is one dataset"
+
+
+def _explain_no_responses(audited_run: AuditedRun) -> str:
+    sizes: dict[str, dict[tuple[str, str, str], int]] = {"claim": {}, "response": {}}
+    for row in audited_run.rows("quantification"):
+        sizes.setdefault(row["level"], {})[row["dataset"], row["system"], row["evaluator"]] = row["n"]
+    differ = any(n != sizes["claim"].get(key) for key, n in sizes["response"].items())
+    return "" if differ else "no response has several claims"
+
+
+_OVER_ALL_RATES = "Holm over all error rates of systems and of whole datasets (claim level) of all evaluators"
+_OVER_ALL_DATASETS = "Holm over all datasets of all evaluators"
+QUANTIFICATION_CHECKS = (
+    Check(
+        "bias",
+        "Error rates of systems that are off",
+        "the bias of a system's error rate, or of all systems together, is significantly not 0, by its interval and "
+        "its bounds",
+        _find_biased_error_rates,
+        {key: Column(key.removeprefix("n_"), "count") for key in ("n_off", "n_rates")},
+        null="every predicted error rate is, over many claims, the labelled one",
+        controls=_OVER_ALL_RATES,
+        figure="bias",
+    ),
+    Check(
+        "direction",
+        "Too many errors on some data sets, too few on others",
+        "the error rate is significantly over-estimated on one data set and under-estimated on another",
+        _find_opposite_quantification_biases,
+        {key: Column(key.removeprefix("n_"), "count") for key in ("n_over", "n_under")},
+        null="no evaluator over-estimates the error rate of one dataset and under-estimates that of another",
+        controls=_OVER_ALL_DATASETS,
+        figure="bias",
+        lacks=_explain_no_other_dataset,
+    ),
+    Check(
+        "level",
+        "More bias for responses than for claims",
+        "the bias at response level is significantly farther from 0 than at claim level",
+        _find_bias_magnified_at_response_level,
+        {
+            "bias_of_claims": Column("bias of claims", "points"),
+            "bias_of_responses": Column("bias of responses", "points"),
+            "n_larger": Column("larger", "count"),
+        },
+        null="on no dataset is the bias of responses farther from 0 than that of claims",
+        controls=_OVER_ALL_DATASETS,
+        figure="bias",
+        lacks=_explain_no_responses,
+    ),
+)

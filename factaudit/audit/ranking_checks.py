@@ -1,0 +1,251 @@
+"""What is said of the order of systems: the checks of the audit `ranking`, its opening and its decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from factaudit.arrays.system_rankings import count_ordered_pairs
+from factaudit.audit.core.audit_declaration import AuditedRun, Check, Finding, Permission, TaskDecisionAnswer
+from factaudit.audit.core.decision_limits import read_decision_limits
+from factaudit.audit.core.finding_parts import (
+    format_how_many_datasets,
+    group_finding_rows_by_evaluator,
+    pick_finding_evidence,
+)
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.significance import select_significant_rows
+from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
+
+#: Less than this share of pairs with enough labels to show 10 points, and most orders are beyond the data.
+MIN_DETECTABLE = 0.50
+#: The difference of two error rates that labels should show.
+SHOWN_DIFFERENCE = 0.1
+
+
+def list_reversing_rows(audited_run: AuditedRun) -> list[Row]:
+    """The rows in which a pair of systems is significantly reversed, by the bounds as well: Holm over all of the run's.
+
+    A pair that only one side orders is none: there the other side found no significant difference.
+    """
+    every = [row for row in _list_claim_ranking_rows(audited_run) if row["evaluator"] not in audited_run.floors]
+    n_tests = sum(row["n_pairs"] for row in every)
+    reversing = select_significant_rows(audited_run, every, [row["p_reversed"] for row in every], n_tests)
+    return [row for row in reversing if row.get("major_error_rate_min") != 0]
+
+
+def _find_reversed_systems(audited_run: AuditedRun) -> Iterator[Finding]:
+    """Systems that the predictions put in the reverse order of the labels."""
+    reversing = list_reversing_rows(audited_run)
+    for evaluator, rows in group_finding_rows_by_evaluator(_list_claim_ranking_rows(audited_run)):
+        turned = [row for row in reversing if row["evaluator"] == evaluator]
+        told = count_ordered_pairs(rows)
+        if turned:
+            worst = max(turned, key=lambda row: row["n_reversed"])
+            at_worst = " (most on {worst.dataset}: {worst.n_reversed:number})" if len(turned) > 1 else ""
+            yield Finding(
+                "fail",
+                evaluator,
+                worst["dataset"],
+                make_statement(
+                    "{evaluator} significantly reverses {turned.n_reversed:number} of {rows.n_pairs:number pair} of "
+                    f"systems{{where}}{at_worst}; the labels order {{rows.n_ordered:number}}. Do not rank systems by "
+                    "it.",
+                    evaluator=evaluator,
+                    turned=turned,
+                    rows=rows,
+                    worst=worst,
+                    where=format_how_many_datasets(turned, rows),
+                ),
+                pick_finding_evidence(
+                    worst, "n_systems", "n_pairs", "n_ordered", "n_ordered_alike", "n_one_sided", "n_reversed"
+                )
+                | pick_finding_evidence(worst, "p_reversed", "soft_accuracy", "soft_accuracy_constant", "kendall_tau"),
+            )
+        elif told["n_not_alike_max"] == 0 and told["n_ordered"] and told["n_able"] == told["n_pairs"]:
+            yield Finding(
+                "ok",
+                evaluator,
+                None,
+                make_statement(
+                    "{evaluator} orders all {rows.n_pairs:number pair} of systems as the labels do, "
+                    "{rows.n_ordered:number} of them significantly, and all could have shown a difference of "
+                    "{shown:limit} points.",
+                    evaluator=evaluator,
+                    rows=rows,
+                    shown=SHOWN_DIFFERENCE,
+                ),
+                {"n_pairs": told["n_pairs"]},
+            )
+
+
+def _list_claim_ranking_rows(audited_run: AuditedRun) -> list[Row]:
+    return [row for row in audited_run.per_dataset("ranking", "p_reversed") if row["level"] == "claim"]
+
+
+def _find_too_few_ranking_labels(audited_run: AuditedRun) -> Iterator[Finding]:
+    """Labels that order too few systems to say how an evaluator ranks them."""
+    asked = read_decision_limits(audited_run).min_orderable
+    rows: dict[str, Row] = {}  # of the evaluator that scored least: labels are the same beside all
+    for row in _list_claim_ranking_rows(audited_run):
+        if row["n"] is not None:
+            rows[row["dataset"]] = min(rows.get(row["dataset"], row), row, key=lambda each: each["n"])
+    # Where most pairs could have shown 10 points and did not, the systems are alike: that is known, and no lack.
+    few = [
+        row
+        for row in rows.values()
+        if row["n_ordered"] < asked * row["n_pairs"] and row["detectable_10"] < MIN_DETECTABLE
+    ]
+    if few:
+        worst = min(few, key=lambda row: row["n_ordered"] / row["n_pairs"])
+        yield Finding(
+            "warn",
+            None,
+            worst["dataset"],
+            make_statement(
+                "The labels cannot say how evaluators rank systems{where}. On {worst.dataset} they order "
+                "{worst.n_ordered:number} of {worst.n_pairs:number pair} significantly, and {able:count} have labels "
+                "enough to show a difference of {shown:limit} points. A pair without a significant difference is not a "
+                "pair of equals.",
+                worst=worst,
+                able=range(count_ordered_pairs([worst])["n_able"]),
+                shown=SHOWN_DIFFERENCE,
+                where=format_how_many_datasets(few, list(rows)),
+            ),
+            pick_finding_evidence(
+                worst,
+                "n_systems",
+                "n_pairs",
+                "n_ordered",
+                "n",
+                "detectable_5",
+                "detectable_10",
+                "detectable_difference",
+            ),
+        )
+    elif rows and all(row["detectable_10"] == 1 for row in rows.values()):
+        yield Finding(
+            "ok",
+            None,
+            None,
+            make_statement(
+                "All {rows.n_pairs:number pair} of systems have labels enough to show {shown:limit} points.",
+                rows=list(rows.values()),
+                shown=SHOWN_DIFFERENCE,
+            ),
+            {},
+        )
+
+
+# ---------------------------------------------------------------------------------------------- the report's opening
+
+
+def list_ordering_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
+    """The rows of an evaluator at claim level whose pairs were compared."""
+    return [
+        row
+        for row in rows
+        if row["evaluator"] == evaluator and row["level"] == "claim" and row.get("n_reversed") is not None
+    ]
+
+
+def sum_ordered_pairs(rows: Sequence[Row], evaluator: str) -> Row | None:
+    """How many pairs of systems are ordered alike, and how not, at claim level, over all datasets."""
+    mine = list_ordering_rows(rows, evaluator)
+    return dict(count_ordered_pairs(mine)) if mine else None
+
+
+def format_ranking_opening(audited_run: AuditedRun, evaluator: str | None) -> Statement:
+    rows = [] if evaluator is None else list_ordering_rows(audited_run.rows("ranking"), evaluator)
+    if not rows:
+        return make_statement("")
+    told = count_ordered_pairs(rows)
+    if told["n_ordered"]:
+        text = "{evaluator} reverses {none}{reversed} of {rows.n_pairs:number pair} of systems; of the "
+        text += (
+            "{rows.n_ordered:number} that the labels order significantly it orders {alike} alike"
+            + "; in {rows.n_one_sided:number}, only one side finds a significant difference" * bool(told["n_one_sided"])
+        )
+    else:
+        text = "The labels order none of {rows.n_pairs:number pair} of systems significantly: they cannot say how "
+        text += "{evaluator} ranks them"
+    return make_statement(
+        f"{text}.",
+        evaluator=str(evaluator),
+        none="" if told["n_reversed"] else "none",
+        reversed=make_statement("{rows.n_reversed:number}", rows=rows) if told["n_reversed"] else "",
+        alike=make_statement("{rows.n_ordered_alike:number}", rows=rows) if told["n_ordered_alike"] else "none",
+        rows=rows,
+    )
+
+
+def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAnswer | None:
+    """May systems be ranked by it?"""
+    rows = [
+        row
+        for row in _list_claim_ranking_rows(audited_run)
+        if row["evaluator"] == evaluator and row["n_systems"] >= MIN_CORRELATED_SYSTEMS
+    ]
+    if not rows:
+        return None
+    limits, counts = read_decision_limits(audited_run), count_ordered_pairs(rows)
+    pairs, told = counts["n_pairs"], dict(rows[0])
+    text = "{rows.n_reversed:number} of {rows.n_pairs:number pair} reversed; {rows.n_one_sided:number} ordered by one "
+    text += "side alone"
+    if all(row.get("soft_accuracy") is not None for row in rows):
+        for name, key in (("soft", "soft_accuracy"), ("soft_constant", "soft_accuracy_constant")):
+            told[name] = sum(row[key] * row["n_pairs"] for row in rows) / pairs
+        text += "; soft accuracy {told.soft:percent} (a constant: {told.soft_constant:percent})"
+    reversing = [row for row in list_reversing_rows(audited_run) if row["evaluator"] == evaluator]
+    told["n_not_alike"] = counts["n_not_alike_max"]
+    may: Permission = "no"
+    alike = "Of {rows.n_ordered:number pair} that the labels order, it orders {rows.n_ordered_alike:number} alike"
+    if reversing:
+        why = "It significantly reverses {reversing.n_reversed:number pair} of systems."
+    elif counts["n_ordered"] < limits.min_orderable * pairs:
+        may = "cannot tell"
+        why = "The labels order {rows.n_ordered:number} of {rows.n_pairs:number pair} significantly; {able:count} have "
+        why += "labels enough to show {shown:limit} points."
+    elif not counts["n_ordered_alike"]:
+        why = "It orders none of the {rows.n_ordered:number pair} that the labels order."
+    elif counts["n_not_alike_max"] <= limits.max_misordered * pairs:
+        may, why = "yes", f"{alike}; at most {{most:limit}} % of all pairs differ."
+    else:
+        may = "cannot tell"
+        why = f"{alike}; in {{told.n_not_alike:number}}, only one side finds a significant difference."
+        if counts["n_not_alike_max"] > counts["n_one_sided"]:
+            why = f"{alike}; with unscored claims up to {{told.n_not_alike:number}} could differ."
+    sentence = make_statement(
+        why,
+        rows=rows,
+        reversing=reversing,
+        told=told,
+        able=range(counts["n_able"]),
+        shown=SHOWN_DIFFERENCE,
+        most=limits.max_misordered,
+    )
+    return TaskDecisionAnswer(may, make_statement(text, rows=rows, told=told), sentence)
+
+
+RANKING_CHECKS = (
+    Check(
+        "order",
+        "Systems in the wrong order",
+        "systems come out significantly in the reverse order of the labels",
+        _find_reversed_systems,
+        null="no pair of systems is in one order by the labels and in the reverse order by an evaluator",
+        controls="Holm over all pairs, then over all datasets of all evaluators; of a pair both tests must reject",
+        figure="p_reversed",
+    ),
+    Check(
+        "power",
+        "Too few labels to tell systems apart",
+        "the labels order fewer pairs of systems than required (a quarter), and fewer than half of the pairs have "
+        "labels enough to show 10 points",
+        _find_too_few_ranking_labels,
+        null="on every dataset the labels order a quarter of the pairs, or half of the pairs have labels enough to "
+        "show 10 points",
+        controls="no test: the power of each pair's test is computed from the numbers of its labels",
+        figure="detectable_10",
+    ),
+)

@@ -1,0 +1,164 @@
+"""What the report's opening says of the best evaluator: how good it is, from which ones it can be told, its habits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from factaudit.audit.core.audit_declaration import AuditedRun, Column
+from factaudit.audit.core.decision_limits import (
+    count_unscored_or_guessed,
+    has_interval,
+    is_surely_above,
+    is_surely_below,
+    read_decision_limits,
+    unscored_share_for_decision,
+)
+from factaudit.audit.core.evaluator_comparison import (
+    find_datasets_apart_by_bacc,
+    find_overall_evaluator_rows,
+    is_surely_better_evaluator,
+)
+from factaudit.audit.core.finding_parts import MAX_TPR_TNR_GAP, format_first_names_and_count
+from factaudit.audit.core.interval_methods import MOVER
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_constant_evaluator_row
+from factaudit.audit.core.statements import Statement, join_statements, make_statement
+
+BACC_COLUMN = Column("BAcc", "percent", "(TPR + TNR) / 2", bounds=True, interval=MOVER)
+
+
+def rank_evaluators_by_bacc(rows: Sequence[Row]) -> list[str]:
+    scored = [row for row in find_overall_evaluator_rows(rows).values() if row.get("bacc") is not None]
+    return [row["evaluator"] for row in sorted(scored, key=lambda row: -row["bacc"])]
+
+
+def format_rates_opening(audited_run: AuditedRun, evaluator: str | None) -> Statement:
+    """How good the best evaluator is, from which ones it can be told, and on what it does best and worst."""
+    rows, floors = audited_run.rows("rates"), audited_run.floors
+    if evaluator is None:
+        return make_statement(
+            "No evaluator has one balanced accuracy for all claims here (scored claims with labels of both classes are "
+            "needed); the tables below say what can be said of each part."
+        )
+    of = find_overall_evaluator_rows(rows)
+    ranked = [of[name] for name in rank_evaluators_by_bacc(rows)]
+    best = of[evaluator]
+    others = [row for row in ranked if row is not best and row["evaluator"] not in floors]
+    over = " as the mean over datasets" if best.get("dataset") == MACRO_MEAN else ""
+    figure = _state_opening_bacc(audited_run, best)
+    below = [row["evaluator"] for row in others if is_surely_better_evaluator(audited_run, best, row["evaluator"])]
+    alike = [row for row in others if row["evaluator"] not in below]
+    if alike and not has_interval(best, "bacc") and not is_constant_evaluator_row(best):
+        told = [
+            make_statement(
+                "{best.evaluator} has the highest balanced accuracy of these evaluators: {figure}{over}, before "
+                "{second.evaluator} ({second.bacc:percent}). No interval was computed, and no difference was tested.",
+                best=best,
+                figure=figure,
+                over=over,
+                second=alike[0],
+            )
+        ]
+    else:
+        head = "{best.evaluator} has " + ("the highest" if others and not alike else "a") + " balanced accuracy"
+        of_these = " of these evaluators: {figure}{over}." if others and not alike else " of {figure}{over}."
+        told = [make_statement(head + of_these, best=best, figure=figure, over=over)]
+        if alike:
+            listed = [make_statement("{other.evaluator} ({other.bacc:percent})", other=row) for row in alike]
+            told.append(
+                make_statement(
+                    f"The difference{'s' * (len(alike) > 1)} from {{names}} {'are' if len(alike) > 1 else 'is'} not "
+                    "significant.",
+                    names=format_first_names_and_count(listed),
+                )
+            )
+        if below:
+            told.append(make_statement("It is significantly above {names}.", names=format_first_names_and_count(below)))
+    told += _state_leaning_of_best_evaluator(audited_run, best)
+    beaten = next((row for row in ranked if row["evaluator"] in floors), None)
+    if (
+        beaten is not None
+        and evaluator not in floors
+        and (has_interval(best, "bacc") or best["bacc"] <= beaten["bacc"])
+        and not is_surely_better_evaluator(audited_run, best, beaten["evaluator"])
+    ):
+        told.append(
+            make_statement(
+                "It is not shown to do better than {floor.evaluator}, which reads nothing ({floor.bacc:percent}).",
+                floor=beaten,
+            )
+        )
+    if (apart := find_datasets_apart_by_bacc(rows, evaluator)) is not None:
+        worst, top = apart
+        told.append(
+            make_statement(
+                "It is significantly better on {top.dataset} ({top.bacc:percent}) than on {worst.dataset} "
+                "({worst.bacc:percent}).",
+                top=top,
+                worst=worst,
+            )
+        )
+    return join_statements(told)
+
+
+def _lacks_too_much(audited_run: AuditedRun, row: Row) -> bool:
+    """Whether so much is unscored or guessed that bounds are said instead of figures."""
+    return (
+        unscored_share_for_decision(row) > read_decision_limits(audited_run).max_unscored
+        and row.get("bacc_min") is not None
+    )
+
+
+def _state_opening_bacc(audited_run: AuditedRun, row: Row) -> Statement:
+    """BAcc with its interval; its bounds instead, where much is unscored or guessed."""
+    if _lacks_too_much(audited_run, row):
+        lacking = row | {"n_lacking": count_unscored_or_guessed(row)}
+        return make_statement(
+            "{row.bacc_min:percent} to {row.bacc_max:percent} ({row.n_lacking:number} claims are unscored or guessed)",
+            row=lacking,
+        )
+    return make_statement("{row.bacc:interval}", row=row)
+
+
+def _state_leaning_of_best_evaluator(audited_run: AuditedRun, best_row: Row) -> list[Statement]:
+    if is_constant_evaluator_row(best_row) and not has_interval(best_row, "bacc"):
+        return [make_statement("It says the same of every claim: it tells no error from another claim.")]
+    if has_interval(best_row, "bacc") and not is_surely_above(best_row, "bacc", 0.5):
+        return [
+            make_statement(
+                "It is not shown to be better than guessing ({chance:limit} %): do not rely on it to tell attributable "
+                "claims from others.",
+                chance=0.5,
+            )
+        ]
+    if best_row.get("tpr") is None or best_row.get("tnr") is None:
+        return []
+    if _lacks_too_much(audited_run, best_row):
+        text = (
+            "Whatever the claims without a verdict, it finds {best.tpr_min:percent} to {best.tpr_max:percent} of the "
+        )
+        text += (
+            "attributable (TPR) and {best.tnr_min:percent} to {best.tnr_max:percent} of the unattributable ones (TNR)."
+        )
+        return [make_statement(text, best=best_row)]
+    told = [
+        make_statement(
+            "On a balanced set it is wrong on about {best.bacc:rest} claims: it finds {best.tpr:percent} of the "
+            "attributable (TPR) and {best.tnr:percent} of the unattributable ones (TNR).",
+            best=best_row,
+        )
+    ]
+    mine = [row for row in audited_run.per_dataset("rates", "ppr") if row["evaluator"] == best_row["evaluator"]]
+    n = sum(row["n"] for row in mine)
+    errors, others = (sum(row.get(key) or 0 for row in mine) for key in ("n_unattributable", "n_attributable"))
+    if not n or not errors + others or errors + others != n:
+        return told
+    predicted = sum((1 - row["ppr"]) * row["n"] for row in mine) / n
+    called = best_row | {"predicted_errors": predicted, "labelled_errors": errors / n}
+    lean = "so that {slip}; it calls {best.predicted_errors:percent} of the scored claims errors, the labels "
+    lean += "{best.labelled_errors:percent}."
+    if is_surely_above(best_row, "gap", MAX_TPR_TNR_GAP):
+        told.append(make_statement("It leans towards “attributable”, " + lean, best=called, slip="errors slip through"))
+    elif is_surely_below(best_row, "gap", -MAX_TPR_TNR_GAP):
+        rejected = "good claims are rejected"
+        told.append(make_statement("It leans towards “unattributable”, " + lean, best=called, slip=rejected))
+    return told

@@ -1,0 +1,400 @@
+"""Whether an evaluator leans on word overlap (VC §4.1, Figure 5): its rates by ROUGE-2 precision, and their trend.
+
+VC finds that evaluators miss attributable claims that are paraphrased (TPR rises with overlap) and pass unattributable
+ones that copy the document's wording (TNR falls with overlap).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from factaudit.arrays import confusion_counts
+from factaudit.arrays.claim_groups import encode_claim_group_column
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.finding_parts import format_how_many_datasets, group_finding_rows_by_evaluator
+from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
+from factaudit.audit.core.plot_specs import ForestPlotSpec, LinePlotSpec
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.significance import p_above_limit, p_below_limit, select_significant_rows
+from factaudit.audit.core.statements import join_statements, make_statement
+from factaudit.errors import UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS, jackknife_slope_interval
+from factaudit.stats.clustered_proportions import count_codes_by_cluster
+from factaudit.stats.slope_moments import (
+    bound_slopes_over_missing,
+    compute_slope_moments,
+    least_squares_slope,
+    slope_moments_by_cluster,
+)
+from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.tables.documents import iterate_document_blocks
+from factaudit.text.display_text import join_reasons
+from factaudit.text.rouge_overlap import rouge2_precision
+
+#: Each rate with the label of its class.
+_RATE_LABELS = {"tpr": 1, "tnr": 0}
+_RATE_CLASS_NAMES = {"tpr": "attributable", "tnr": "unattributable"}
+
+
+@dataclass(frozen=True)
+class _SurfaceOverlap:
+    """The labelled claims' overlap with their documents.
+
+    tasks: the sorted task groups; a claim without a task has its dataset as group.
+    task_codes: int64 (n,), each claim's group.
+    rouge2: float64 (n,), ROUGE-2 precision; NaN where the claim isn't labelled, has fewer than two tokens or no
+    document.
+    """
+
+    tasks: list[str]
+    task_codes: np.ndarray
+    rouge2: np.ndarray
+
+    def group_by_task(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Each member's group (-1: not one of ``members``, or without overlap); how many of each have no overlap."""
+        defined = ~np.isnan(self.rouge2)
+        lost = np.bincount(self.task_codes[members & ~defined], minlength=len(self.tasks))
+        return np.where(members & defined, self.task_codes, -1), lost
+
+
+def compute_surface_bias(
+    judgements: Judgements, *, bins: int = 5, intervals: ClusterBootstrap | None = None
+) -> list[Row]:
+    """TPR and TNR of each evaluator in bins of ROUGE-2 precision, within each task group.
+
+    The bins hold equal numbers of the group's labelled claims as far as ties allow: bin b has the claims over its lower
+    edge and up to its upper one (bin 1 has its lower one too). Where edges coincide a bin has no claim: its claims are
+    in an earlier bin. The bins are the same for all evaluators.
+
+    A row per task group, evaluator and bin: task (the dataset's name where the claims have no task), evaluator, bin
+    (1..bins), r2_low, r2_high (the edges), n (scored claims), n_unscored, n_no_r2 (the group's labelled claims that
+    have no ROUGE-2 precision, so no bin), n_pos, n_neg, tpr, tnr, each rate with ``_min`` and ``_max`` and, with
+    intervals, ``_low`` and ``_high`` (bin edges are held fixed).
+    """
+    if bins < 1:
+        raise UsageError(f"surface_bias: expected at least 1 bin, found {bins}")
+    overlap = _get_surface_overlap(judgements)
+    grouped, lost = overlap.group_by_task(judgements.label >= 0)
+    edges = [_compute_surface_bin_edges(overlap.rouge2[grouped == at], bins) for at in range(len(overlap.tasks))]
+    codes = np.full(len(judgements.claims), -1, dtype=np.int64)
+    for at, inner in enumerate(edges):
+        inside = np.flatnonzero(grouped == at)
+        codes[inside] = at * bins + np.searchsorted(inner[1:-1], overlap.rouge2[inside], side="left")
+    size = len(overlap.tasks) * bins
+    over_all = np.zeros(size, dtype=bool)
+    rows: list[tuple[int, Row]] = []
+    for at, evaluator in enumerate(judgements.evaluators):
+        counts = confusion_counts.count_confusion_cells(codes, size, judgements.label, judgements.prediction[at])
+        bounds = confusion_counts.confusion_rate_bounds(
+            confusion_counts.count_confusion_cells(codes, size, judgements.label, judgements.stated_prediction[at])
+        )
+        limits = {}
+        if intervals is not None:
+            nines = confusion_counts.encode_label_prediction_cells(judgements.label, judgements.prediction[at])
+            clusters = count_codes_by_cluster(
+                judgements.cluster_codes, codes, size, nines, confusion_counts.N_CONFUSION_CELLS
+            )
+            limits = confusion_counts.confusion_rate_intervals(clusters, over_all, intervals.confidence)
+        rates = confusion_counts.confusion_rates(counts, over_all)
+        figures = confusion_counts.add_confusion_bounds_and_intervals(
+            {name: rates[name] for name in _RATE_LABELS},
+            bounds,
+            {name: limits[name] for name in limits if name in _RATE_LABELS},
+        )
+        for place in range(size):
+            task, position = divmod(place, bins)
+            scored_of = counts[place, :2, :2].sum(-1)
+            row: Row = {
+                "task": overlap.tasks[task],
+                "evaluator": evaluator,
+                "bin": position + 1,
+                "r2_low": none_if_undefined(edges[task][position]),
+                "r2_high": none_if_undefined(edges[task][position + 1]),
+                "n": int(scored_of.sum()),
+                "n_unscored": int(counts[place, :2, -1].sum()),
+                "n_no_r2": int(lost[task]),
+                "n_pos": int(scored_of[1]),
+                "n_neg": int(scored_of[0]),
+            }
+            row |= {name: none_if_undefined(values[place]) for name, values in figures.items()}
+            rows.append((task, row | {"reason": _explain_surface_bin(row, counts[place])}))
+    return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
+
+
+def compute_surface_trend(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
+    """How much TPR and TNR change from no overlap (ROUGE-2 precision 0) to full overlap (1), within each task group.
+
+    The slope of a linear probability fit (ordinary least squares) of "the prediction is right" on ROUGE-2 precision,
+    over the claims of the rate's class; the line may lead beyond 0 and 1 where few claims have that little or that much
+    overlap. Word overlap is what the evaluator leans on where TPR's slope is positive and TNR's negative.
+
+    A row per task group, evaluator and rate: task (the dataset's name where the claims have no task), evaluator, rate
+    (``tpr`` or ``tnr``), n (scored claims of the class), n_unscored, n_no_r2 (the class's labelled claims without
+    ROUGE-2 precision), slope with ``_min`` and ``_max`` and, with intervals, ``_low`` and ``_high``.
+    """
+    overlap = _get_surface_overlap(judgements)
+    rows: list[tuple[int, Row]] = []
+    for rate, label in _RATE_LABELS.items():
+        task, lost = overlap.group_by_task(judgements.label == label)
+        size = len(overlap.tasks)
+        x, each = overlap.rouge2, range(len(judgements.evaluators))
+        is_right = [np.where(said < 0, -1, said == label) for said in judgements.prediction]
+        sums = np.array([compute_slope_moments(x, is_right[at], task, size) for at in each]).reshape(-1, size, 5)
+        slopes = least_squares_slope(sums)
+        is_surely_right = [np.where(said < 0, -1, said == label) for said in judgements.stated_prediction]
+        ends = [bound_slopes_over_missing(x, is_surely_right[at], task, size) for at in each]
+        low, high = np.array(ends).reshape(-1, 2, size).swapaxes(0, 1)
+        # Where nothing is missing there is one completion, whatever sums round off.
+        is_complete = np.isclose(low, slopes, rtol=0, atol=1e-12) & np.isclose(high, slopes, rtol=0, atol=1e-12)
+        low, high = (np.where(is_complete, slopes, end) for end in (low, high))
+        # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
+        figures = {"slope": slopes, "slope_min": np.fmin(low, slopes), "slope_max": np.fmax(high, slopes)}
+        if intervals is not None:
+            ends = [
+                jackknife_slope_interval(
+                    slope_moments_by_cluster(x, is_right[at], task, judgements.cluster_codes, size),
+                    intervals.confidence,
+                )
+                for at in range(len(judgements.evaluators))
+            ]
+            for at, end in enumerate(("slope_low", "slope_high")):
+                figures[end] = np.array([each[at] for each in ends])
+        for at, evaluator in enumerate(judgements.evaluators):
+            unscored = np.bincount(task[(task >= 0) & (judgements.prediction[at] < 0)], minlength=size)
+            for place, name in enumerate(overlap.tasks):
+                row: Row = {
+                    "task": name,
+                    "evaluator": evaluator,
+                    "rate": rate,
+                    "n": int(sums[at, place, 0]),
+                    "n_unscored": int(unscored[place]),
+                    "n_no_r2": int(lost[place]),
+                }
+                row |= {key: none_if_undefined(values[at, place]) for key, values in figures.items()}
+                rows.append((place, row | {"reason": _explain_surface_trend(row)}))
+    order = {evaluator: at for at, evaluator in enumerate(judgements.evaluators)}
+    return [row for _, row in sorted(rows, key=lambda pair: (pair[0], order[pair[1]["evaluator"]]))]
+
+
+# ------------------------------------------------------------------------------------------------------- overlap
+
+
+def _get_surface_overlap(judgements: Judgements) -> _SurfaceOverlap:
+    """The overlap, computed once for all audits of these claims: it takes most of their time."""
+    if ("overlap",) not in judgements.cache:
+        judgements.cache["overlap",] = _compute_surface_overlap(judgements)
+    found: _SurfaceOverlap = judgements.cache["overlap",]
+    return found
+
+
+def _compute_surface_overlap(judgements: Judgements) -> _SurfaceOverlap:
+    named = judgements.claims["task"].where(judgements.claims["task"].notna(), judgements.claims["dataset"])
+    codes, tasks = encode_claim_group_column(named.to_frame("task"), "task")
+    labelled = np.flatnonzero(judgements.label >= 0)
+    r2 = np.full(len(judgements.claims), np.nan)
+    some = judgements.claims.iloc[labelled]
+    for rows, docs in iterate_document_blocks(some["doc"]):
+        r2[labelled[rows]] = rouge2_precision(some["claim"].iloc[rows].tolist(), docs)
+    return _SurfaceOverlap(tasks, codes, r2)
+
+
+def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
+    """float64 (bins + 1,): the percentiles between which the bins lie; NaN where there is no value.
+
+    Each edge is one of the values, so that a bin between two different edges has at least its upper one.
+    """
+    if not len(values):
+        return np.full(bins + 1, np.nan)
+    # The k-th edge is the least value that k / bins of the values do not exceed (in whole numbers: 3 / 5 is no float).
+    places = -(-np.arange(bins + 1) * len(values) // bins) - 1
+    return np.sort(values)[np.maximum(places, 0)]
+
+
+def _explain_surface_bin(row: Row, counts: np.ndarray) -> str | None:
+    if row["r2_low"] is None:
+        return "no labelled claim of this task has a document and at least two tokens"
+    if not counts.any():
+        return f"no claim: both edges are {row['r2_high']:.4g}, so an earlier bin has all claims up to there"
+    return join_reasons(
+        f"{rate} needs {_RATE_CLASS_NAMES[rate]} claims: "
+        + ("none of this bin's is scored" if counts[label].sum() else "this bin has none")
+        for rate, label in _RATE_LABELS.items()
+        if row[rate] is None
+    )
+
+
+def _explain_surface_trend(row: Row) -> str | None:
+    if row["slope"] is not None:
+        if row.get("slope_low", 0) is not None:
+            return None
+        few = f"fewer than {MIN_JACKKNIFE_CLUSTERS} clusters"
+        return f"no interval for slope: {few}, or all predictions right or all wrong"
+    if row["n"] == 0:
+        return f"no {_RATE_CLASS_NAMES[row['rate']]} claim with a ROUGE-2 precision is scored"
+    return "all claims have the same ROUGE-2 precision" if row["n"] > 1 else "a single claim has no slope"
+
+
+# ----------------------------------------------------------------------------------------------------------- findings
+
+
+def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
+    """TPR that rises, TNR that falls with word overlap."""
+    rows = [row for row in audited_run.rows("surface_trend") if row["slope"] is not None]
+    p_values = [
+        (p_above_limit if row["rate"] == "tpr" else p_below_limit)(audited_run, row, "slope", 0) for row in rows
+    ]
+    leaning = select_significant_rows(audited_run, rows, p_values)
+    for evaluator, mine in group_finding_rows_by_evaluator(rows):
+        tasks = list(dict.fromkeys(row["task"] for row in mine))
+        sure: dict[str, dict[str, Row]] = {}
+        for row in leaning:
+            if row["evaluator"] == evaluator:
+                sure.setdefault(row["task"], {})[row["rate"]] = row
+        if not sure:
+            continue
+        task = max(sure, key=lambda each: (len(sure[each]), sum(abs(row["slope"]) for row in sure[each].values())))
+        how = {
+            "tpr": "misses attributable claims in other words (TPR {row.per_tenth:signed} points for every tenth of "
+            "overlap)",
+            "tnr": "passes unattributable claims in the document's words (TNR {row.per_tenth:signed})",
+        }
+        said = join_statements(
+            [make_statement(how[rate], row=row | {"per_tenth": row["slope"] / 10}) for rate, row in sure[task].items()],
+            " and ",
+        )
+        where = format_how_many_datasets(list(sure), tasks, "task")
+        yield Finding(
+            "fail" if len(sure[task]) == 2 else "warn",
+            evaluator,
+            task,
+            make_statement(
+                "{evaluator} significantly leans on word overlap{where}: on {task} it {said}; distrust it on "
+                "paraphrases and near copies.",
+                evaluator=evaluator,
+                where=where,
+                task=task,
+                said=said,
+            ),
+            {"n_tasks": len(sure)}
+            | {
+                f"{rate}_{key}": row[key]
+                for rate, row in sure[task].items()
+                for key in ("slope", "slope_low", "slope_high")
+            },
+        )
+
+
+# --------------------------------------------------------------------------------------------------------- declaration
+
+_TASK_COLUMN = Column("task", "text", "the task group; the data set where claims have none", key=True)
+_CLASS_SIZES_DESCRIPTION = "scored claims with label 1, with label 0"
+
+
+def _make_bin_rate_column(heading: str, counted_in: str) -> Column:
+    what = "within the bin, whose edges are held fixed"
+    return Column(heading, "percent", what, bounds=True, interval=WILSON, counted_in=counted_in)
+
+
+_SLOPE_COLUMN = Column(
+    "slope",
+    "points",
+    'the change of the rate from no overlap (ROUGE-2 precision 0) to full overlap (1): ordinary least squares of "the '
+    'prediction is right" on ROUGE-2 precision, a line that may lead beyond 0 and 1. An evaluator leans on word '
+    "overlap where TPR's slope is above 0 and TNR's below",
+    bounds=True,
+    interval=JACKKNIFE,
+)
+
+AUDITS = (
+    Audit(
+        name="surface_bias",
+        after="ranking_pairs",
+        title="Leaning on word overlap",
+        question="How often is an evaluator right where claims repeat few, or many, words of the document?",
+        source="VC §4.1, Fig. 5",
+        formula="ROUGE-2 precision = clipped share of the claim's bigrams found in the document; five bins by "
+        "percentile within a task group; TPR and TNR within a bin.",
+        text="An evaluator that leans on shared words accepts more, right or wrong, as a claim repeats more of the "
+        "document: TPR rises and TNR falls (VC §4.1).",
+        remedy="Do not compare systems whose texts overlap with their documents to a different extent.",
+        columns={
+            "task": _TASK_COLUMN,
+            **pick_shared_columns("evaluator"),
+            "bin": Column("bin", "count", "the bin; 1 has the least overlap", key=True),
+            **pick_shared_columns("n", "n_unscored", "reason"),
+            "n_no_r2": Column(
+                "no R2", "count", "labelled claims of the task group without ROUGE-2 precision, so without a bin"
+            ),
+            "n_pos": Column("label 1", "count", _CLASS_SIZES_DESCRIPTION),
+            "n_neg": Column("label 0", "count", _CLASS_SIZES_DESCRIPTION),
+            "r2_low": Column("ROUGE-2 from", "number", "the ROUGE-2 precisions between which the bin lies", digits=3),
+            "r2_high": Column("ROUGE-2 to", "number", "the ROUGE-2 precisions between which the bin lies", digits=3),
+            "tpr": _make_bin_rate_column("TPR", "n_pos"),
+            "tnr": _make_bin_rate_column("TNR", "n_neg"),
+        },
+        options={"bins": "how many"},
+        compute=compute_surface_bias,
+        plots=(
+            LinePlotSpec(
+                what="TPR and TNR over bins of ROUGE-2 precision, by task group",
+                reading="TPR that rises while TNR falls is leaning on word overlap.",
+                x="bin",
+                x_label="ROUGE-2 precision bin (1 = least overlap with the document)",
+                keys=("tpr", "tnr"),
+                groups=("task",),
+            ),
+        ),
+    ),
+    Audit(
+        name="surface_trend",
+        after="surface_bias",
+        title="How strongly evaluators lean on word overlap",
+        question="How much do TPR and TNR change with word overlap?",
+        source="VC §4.1",
+        formula="Slope of a least squares fit of “the prediction is right” on ROUGE-2 precision, over the claims of "
+        "the rate's class: the change from no overlap (0) to full overlap (1); the line may lead beyond 100 %.",
+        text="The same leaning as one figure per rate: an evaluator leans on word overlap where the slope of TPR is "
+        "above zero and that of TNR below.",
+        remedy="As for `surface_bias`.",
+        columns={
+            "task": _TASK_COLUMN,
+            "rate": Column("rate", "text", "`tpr` or `tnr`", key=True, values={"tpr": "TPR", "tnr": "TNR"}),
+            **pick_shared_columns("evaluator", "n", "n_unscored", "reason"),
+            "n_no_r2": Column("no R2", "count", "labelled claims of the rate's class without ROUGE-2 precision"),
+            "slope": _SLOPE_COLUMN,
+        },
+        compute=compute_surface_trend,
+        plots=(
+            ForestPlotSpec(
+                what="How much TPR and TNR change from no overlap to full overlap, by task group",
+                reading="TPR to the right of zero and TNR to the left of it is leaning on word overlap.",
+                key="slope",
+                labels=("evaluator",),
+                series="rate",
+                guide=0,
+                groups=("task",),
+            ),
+        ),
+        checks=(
+            Check(
+                "overlap",
+                "Leaning on word overlap",
+                "TPR rises, or TNR falls, with word overlap",
+                _find_surface_bias,
+                {
+                    "tpr_slope": replace(_SLOPE_COLUMN, heading="slope of TPR"),
+                    "tnr_slope": replace(_SLOPE_COLUMN, heading="slope of TNR"),
+                }
+                | {"n_trends": Column("trends", "count")},
+                null="TPR does not rise, and TNR does not fall, with word overlap, in any task",
+                controls="Holm over the slopes of both rates in all tasks of all evaluators",
+                figure="slope",
+            ),
+        ),
+    ),
+)

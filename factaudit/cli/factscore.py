@@ -1,0 +1,153 @@
+"""The engines: ``score`` (FActScore) and ``score --people`` (D-FActScore)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from factaudit.cli.options import MAX_COST_OPTION, RUN_FOLDER_OPTION, SYSTEM_OPTION, ModalCommand, format_help_example
+from factaudit.cli.result_display import (
+    RUN_JSON_KEYS,
+    check_displayed_run_has_predictions,
+    display_cached_calls,
+    display_expected_costs,
+    display_run_json,
+)
+from factaudit.cli.terminal import print_line
+
+if TYPE_CHECKING:
+    from factaudit.results import Results
+    from factaudit.run_folder import RunSettings
+
+EngineExperiment = TypeVar("EngineExperiment", bound="RunSettings")
+_LLM_OPTION = click.option("--llm", metavar="NAME[:key=value,...]", help="e.g. gpt-4o-mini, or smollm2:base_url=local")
+_KNOWLEDGE_OPTION = click.option("--knowledge", help="The knowledge source: .db, or pages as .jsonl.")
+_LIMIT_OPTION = click.option("--limit", type=click.IntRange(min=1), help="Only the first so many.")
+_DEMOS_OPTION = click.option("--demos", help="A file of demonstrations for decomposing, in place of our own.")
+_MISSING_TOPICS_OPTION = click.option(
+    "--missing",
+    type=click.Choice(["error", "skip", "wikipedia"]),
+    help="What to do with topics that the knowledge source lacks.  [default: skip]",
+)
+_OTHER_SETTINGS_OPTION = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Any other setting, as an experiment YAML names it: gamma=0, k=3, seed=1, replicates=500.",
+)
+
+
+def _add_engine_options(command_function: Any) -> Any:
+    """The options that both engines have."""
+    options = (
+        *(_DEMOS_OPTION, _MISSING_TOPICS_OPTION, SYSTEM_OPTION, _LIMIT_OPTION, MAX_COST_OPTION, RUN_FOLDER_OPTION),
+        _OTHER_SETTINGS_OPTION,
+    )
+    for option in reversed(options):
+        command_function = option(command_function)
+    return command_function
+
+
+def _parse_engine_options(
+    model: type[EngineExperiment], block: str, max_cost: float | None, settings: Sequence[str], options: dict[str, Any]
+) -> EngineExperiment:
+    """What options and ``--set`` describe: keys of the whole run, or of the engine's block."""
+    from factaudit.yaml_file import check_yaml_settings, parse_yaml_set_options
+
+    listed = {key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}
+    inside = {key: value for key, value in listed.items() if value not in (None, [])}
+    whole: dict[str, Any] = {block: inside} | ({} if max_cost is None else {"max_cost": max_cost})
+    for key, value in parse_yaml_set_options(settings).items():
+        (whole if key in model.model_fields and key != block else inside)[key.removeprefix(f"{block}.")] = value
+    return check_yaml_settings(model, whole)
+
+
+def _display_engine_run(results: Results, out: Path) -> None:
+    display_cached_calls(results.calls)
+    display_run_json(results, out)
+    check_displayed_run_has_predictions(results)
+
+
+@click.command(
+    "score",
+    cls=ModalCommand,
+    json_keys=RUN_JSON_KEYS,
+    short_help="Compute FActScore.",
+    epilog=format_help_example(
+        "factaudit score responses.jsonl --knowledge enwiki.db --llm gpt-4o-mini --out runs/bios"
+    ),
+)
+@click.argument("responses", nargs=-1, required=True)
+@_KNOWLEDGE_OPTION
+@_LLM_OPTION
+@click.option(
+    "--verifier",
+    "verifiers",
+    multiple=True,
+    help="retrieval (default), no-context, npm, or any evaluator (NAME[:key=value,...]). May be repeated.",
+)
+@click.option("--facts", help="Given facts: model or human (from annotations), or a file.")
+@click.option("--conversation", is_flag=True, default=None, help="The lines are conversations.")
+@click.option("--topic", help="What the turns of conversations are about; by default the LLM is asked.")
+@_add_engine_options
+def score_command(out: Path, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
+    """FActScore: decompose responses into atomic facts, retrieve passages, verify, score (Min et al. 2023)."""
+    from factaudit.engines.factscore.experiment import FactScoreExperiment, run_factscore_experiment
+
+    experiment = _parse_engine_options(FactScoreExperiment, "factscore", max_cost, settings, options)
+    _display_engine_run(run_factscore_experiment(experiment, out, progress=True, say=print_line), out)
+
+
+@click.command(
+    "score --people",
+    cls=ModalCommand,
+    json_keys=RUN_JSON_KEYS,
+    short_help="Compute D-FActScore.",
+    epilog=format_help_example(
+        "factaudit score --people biographies.jsonl --knowledge wiki.db --llm gpt-4o-mini --out runs/ambig"
+    ),
+)
+@click.argument("biographies", nargs=-1, required=True)
+@_KNOWLEDGE_OPTION
+@_LLM_OPTION
+@click.option(
+    "--verifier",
+    "verifiers",
+    multiple=True,
+    help="llm (default), npm, or any evaluator (NAME[:key=value,...]). May be repeated; the first one's links count.",
+)
+@click.option(
+    "--grouper", "groupers", multiple=True, help="llm (default), heuristic, one-group or given. May be repeated."
+)
+@_add_engine_options
+def score_people_command(out: Path, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
+    """D-FActScore: group the facts by person, link each group to one entity, verify against it (Chiang & Lee 2024)."""
+    from factaudit.engines.dfactscore.experiment import DFactScoreExperiment, run_dfactscore_experiment
+
+    experiment = _parse_engine_options(DFactScoreExperiment, "dfactscore", max_cost, settings, options)
+    _display_engine_run(run_dfactscore_experiment(experiment, out, progress=True, say=print_line), out)
+
+
+def _display_scoring_cost(prices: Path | None, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
+    from factaudit.engines.dfactscore.experiment import DFactScoreExperiment
+    from factaudit.engines.factscore.experiment import FactScoreExperiment
+    from factaudit.engines.scoring_cost import estimate_scoring_cost
+
+    del options["out"]
+    model, block = (
+        (DFactScoreExperiment, "dfactscore") if "biographies" in options else (FactScoreExperiment, "factscore")
+    )
+    experiment = _parse_engine_options(model, block, max_cost, settings, options)
+    display_expected_costs(estimate_scoring_cost(experiment, prices))
+
+
+score_people_command.add_dry_run(
+    _display_scoring_cost, "factaudit score --people biographies.jsonl --llm gpt-4o-mini --dry-run"
+)
+score_command.add_mode("--people", score_people_command)
+score_command.add_dry_run(_display_scoring_cost, "factaudit score responses.jsonl --llm gpt-4o-mini --dry-run")
+COMMANDS = (score_command,)

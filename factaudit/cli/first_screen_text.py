@@ -1,0 +1,64 @@
+"""A run's first screen as lines of a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from factaudit.audit.first_screen import FirstScreen
+    from factaudit.results import Results
+
+#: The first screen is so wide, in characters.
+SCREEN_WIDTH = 80
+
+
+def wrap_paragraph(paragraph: str, indent: str = "", width: int = SCREEN_WIDTH) -> list[str]:
+    """A paragraph in lines of a terminal; no number is parted from its per cent sign.
+
+    indent: what the first line begins with; the others begin with as many spaces.
+    """
+    bound = paragraph.replace(" %", "\u00a0%")
+    lines = click.wrap_text(bound, width, initial_indent=indent, subsequent_indent=" " * len(indent))
+    return lines.replace("\u00a0%", " %").splitlines()
+
+
+def format_first_screen(results: Results) -> Iterator[str]:
+    """The lines of a run's first screen, for a terminal."""
+    from factaudit.audit.first_screen import DEFAULT_TITLE, compose_first_screen
+    from factaudit.report.summary import compose_summary_paragraphs
+
+    content = results.to_dict()
+    screen = compose_first_screen(content)
+    title = str(results.about.get("title") or DEFAULT_TITLE)
+    head = screen.size if title == DEFAULT_TITLE else f"{title}. {screen.size}"
+    yield from wrap_paragraph(head)
+    if not screen.is_answer:  # an engine's run, say: its own sentences are the answer
+        for paragraph in compose_summary_paragraphs(content)[1:]:
+            yield from ("", *wrap_paragraph(paragraph))
+    elif screen.columns:
+        yield ""
+        yield from _format_screen_table(screen)
+    if screen.advice:
+        yield ""
+    width = max((len(one.word) for one in screen.advice), default=0) + 2
+    for one in screen.advice:
+        yield from wrap_paragraph(one.sentence, one.word.ljust(width))
+
+
+def _format_screen_table(screen: FirstScreen) -> Iterator[str]:
+    """The table within `SCREEN_WIDTH`: long names are cut in their middle."""
+    lines = [[head[at] for head in screen.columns] for at in (0, 1)] + screen.rows
+    widths = [max(len(line[at]) for line in lines) for at in range(len(screen.columns))]
+    widths[0] = max(12, min(widths[0], SCREEN_WIDTH - sum(width + 2 for width in widths[1:])))
+    for line in lines:
+        name, cells = line[0], line[1:]
+        if len(name) > widths[0]:
+            half = (widths[0] - 1) // 2
+            name = f"{name[: widths[0] - 1 - half]}…{name[-half:]}"
+        columns = [name.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))]
+        yield "  ".join(columns).rstrip()
+    if screen.more_rows:
+        yield f"{screen.describe_shown_rows()}; the report has all."

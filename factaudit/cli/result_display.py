@@ -1,0 +1,329 @@
+"""Rows as people read them on a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from factaudit.cli.first_screen_text import format_first_screen
+from factaudit.cli.json_output import is_answer_format, print_json_output
+from factaudit.cli.terminal import print_line
+from factaudit.errors import FactauditError
+from factaudit.text.display_text import format_cache_dates, format_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from factaudit.estimate.label_sample import LabelSample
+    from factaudit.results import Results
+
+
+#: What a verb that makes a run folder gives as JSON.
+RUN_JSON_KEYS = {
+    "run": "string: the run folder",
+    "report": "string: the report",
+    "results": "string: results.json, which has the rows of every audit, or says where they lie",
+    "signature": "string: of what was computed from what",
+    "about": "object: the claims per dataset and the verdicts per evaluator, counted",
+    "audits": "object: per audit, how many rows it has",
+    "decisions": "array: evaluator, task, may (yes, no, cannot tell) and why",
+    "findings": "array: severity (fail, warn, ok), statement, and what it rests on",
+    "cost": "number or null: US dollars of the calls; null where a price is not known",
+}
+
+
+#: What a verb that reads tables gives of them as JSON.
+TABLE_JSON_KEYS = {
+    "n_claims": "integer or null: null where there are none",
+    "n_labelled": "integer or null: claims with a label",
+    "datasets": "array: names",
+    "systems": "array: names",
+    "n_verdicts": "integer or null: null where there are none",
+    "evaluators": "array: evaluator, n_verdicts, n_predictions",
+}
+
+
+def count_claims_and_verdicts_for_display(claims: pd.DataFrame | None, verdicts: pd.DataFrame | None) -> dict[str, Any]:
+    """What `TABLE_JSON_KEYS` names, of tables of which either may not be there."""
+    found: dict[str, Any] = {**dict.fromkeys(TABLE_JSON_KEYS), "datasets": [], "systems": [], "evaluators": []}
+    if claims is not None:
+        found |= {"n_claims": len(claims), "n_labelled": int(claims["label"].notna().sum())}
+        found |= {f"{name}s": claims[name].dropna().unique().tolist() for name in ("dataset", "system")}
+    if verdicts is not None:
+        parts = verdicts.groupby("evaluator", sort=False)["prediction"]
+        found["n_verdicts"] = len(verdicts)
+        found["evaluators"] = [
+            {"evaluator": name, "n_verdicts": len(part), "n_predictions": int(part.notna().sum())}
+            for name, part in parts
+        ]
+    return found
+
+
+def display_run_json(results: Results, out: Path, **more: Any) -> None:
+    """Give a run as JSON, where JSON is asked for: what it holds is not computed in vain."""
+    if not is_answer_format("json"):
+        return
+    from factaudit.report.summary import build_task_decision_table
+
+    table = build_task_decision_table(results.to_dict())
+    tasks, rows = ([], []) if table is None else (table.columns[1:], table.rows)
+    costs = [row.get("cost") for row in results.calls]
+    print_json_output(
+        {
+            "run": out,
+            "report": out / "report.html",
+            "results": out / "results.json",
+            "signature": results.signature,
+            "about": results.about,
+            "audits": {name: len(rows) for name, rows in results.audits.items()},
+            "decisions": [
+                {"evaluator": line[0].text, "task": task, "may": cell.text, "why": ": ".join(filter(None, cell.notes))}
+                for line in rows
+                for task, cell in zip(tasks, line[1:], strict=True)
+            ],
+            "findings": results.finding_rows,
+            "cost": None if None in costs else sum(costs),
+            **more,
+        }
+    )
+
+
+def display_run_results(results: Results, out: Path) -> None:
+    """The first screen; a `FactauditError` where every verdict failed."""
+    print_line()
+    for line in format_first_screen(results):
+        print_line(line)
+    counts = Counter(finding["severity"] for finding in results.finding_rows)
+    print_line(f"\nfindings  {counts['fail']} fail, {counts['warn']} warn, {counts['ok']} ok: see the report")
+    display_cached_calls(results.calls)
+    display_run_json(results, out)
+    check_displayed_run_has_predictions(results)
+
+
+def display_cached_calls(call_rows: Sequence[Mapping[str, Any]]) -> None:
+    """How many replies came from the cache and from when; nothing where none did."""
+    if count := sum(row.get("cached_calls") or 0 for row in call_rows):
+        calls = sum(row.get("calls") or 0 for row in call_rows)
+        dated = format_cache_dates(call_rows)
+        of = f" ({dated})" if dated else ""
+        print_line(f"replies   {count:,} from the cache{of}, {format_count(calls, 'call')} sent")
+
+
+def check_displayed_run_has_predictions(results: Results) -> None:
+    """Raise `FactauditError` where every verdict failed: the report says so too, but a script asks the exit code."""
+    rows = [row for row in results.about.get("evaluators", []) if row.get("n_verdicts")]
+    if rows and not any(row["n_ok"] or row["n_guessed"] for row in rows):
+        names = ("error", "refused", "unparsed", "skipped")
+        found = ", ".join(f"{n:,} {name}" for name in names if (n := sum(row[f"n_{name}"] for row in rows)))
+        raise FactauditError(f"no verdict has a prediction ({found})")
+
+
+def display_adjusted_rates(adjusted_rows: pd.DataFrame) -> None:
+    """The rows of `factaudit.audit.error_rate_correction.correct_system_error_rates` as a table; below it what they
+    rest on, and what is missing."""
+    columns = ["dataset", "evaluator", "method", "threshold", "system", "n"]
+    rates = ["predicted_error_rate", "adjusted_error_rate", "labelled_error_rate"]
+    shown = adjusted_rows[columns + rates].copy()
+    for column in rates:
+        shown[column] = [_format_figure(100 * rate, "{:.1f} %") for rate in adjusted_rows[column].astype("float64")]
+    if "adjusted_error_rate_low" in adjusted_rows:
+        ends = (adjusted_rows[f"adjusted_error_rate_{end}"].astype("float64") for end in ("low", "high"))
+        shown.insert(
+            8,
+            "interval",
+            [_format_figure(100 * low, f"{{:.1f}}–{100 * high:.1f}") for low, high in zip(*ends, strict=True)],
+        )
+    shown["threshold"] = [
+        _format_figure(threshold, "{:.3g}") for threshold in adjusted_rows["threshold"].astype("float64")
+    ]
+    print_line(shown.to_string(index=False))
+    for (dataset, evaluator), of in adjusted_rows.groupby(["dataset", "evaluator"], sort=False):
+        tests = [
+            f"{rate.upper()} {_format_displayed_p(of[f'{rate}_p'].iloc[0])} (could miss one system "
+            f"{100 * of[f'{rate}_missable'].iloc[0]:.0f} points off)"
+            for rate in ("tpr", "tnr")
+            if of[f"{rate}_p"].notna().iloc[0]
+        ]
+        said = "; ".join(tests) or "not tested: too few labelled systems"
+        print_line(f"{dataset}, {evaluator}: does it judge all systems alike, as a correction supposes? {said}")
+    for reason in adjusted_rows["reason"].dropna().unique():
+        print_line(f"–: {reason}")
+
+
+def _format_displayed_p(p: float) -> str:
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+
+
+def _format_figure(value: float, number_format: str) -> str:
+    return "–" if isnan(value) else number_format.format(value)
+
+
+def display_expected_costs(cost_rows: Sequence[dict[str, Any]]) -> None:
+    """The rows of `factaudit.experiment.estimate_experiment_cost`, three lines each, and their total; also as JSON."""
+    costs = [row["cost"] for row in cost_rows]
+    print_json_output({"rows": cost_rows, "cost": None if None in costs else sum(costs)})
+    if not cost_rows:
+        print_line("no evaluator of this experiment asks a language model: nothing to pay")
+        return
+    # Counted with the model's own tokenizer a figure is a bound; approximated, it is not.
+    bounds = ["about" if row["counted"].startswith("approximately") else "at most" for row in cost_rows]
+    for row, bound in zip(cost_rows, bounds, strict=True):
+        if row["prompt_tokens"] is None:
+            told = "" if row["calls"] is None else f" {format_count(row['calls'], 'fact')} to judge;"
+            print_line(f"{row['evaluator']}:{told} {row['reason']}")
+            continue
+        print_line(f"{row['evaluator']}: {row['calls']:,} calls ({row['cached_calls']:,} more are cached)")
+        most = row["max_completion_tokens"]
+        replies = "replies of any length" if most is None else f"at most {most:,} completion tokens"
+        print_line(f"    {row['prompt_tokens']:,} prompt tokens ({row['counted']}), {replies}")
+        dated = f" (prices of {row['price_date']})" if row["price_date"] else ""
+        print_line(
+            f"    cost: {_format_dollar_cost(row['cost'], bound)}{dated}{'; ' + row['reason'] if row['reason'] else ''}"
+        )
+    total = None if None in costs else sum(costs)
+    print_line(f"total: {_format_dollar_cost(total, 'about' if 'about' in bounds else 'at most')}")
+
+
+def _format_dollar_cost(dollars: float | None, bound_word: str) -> str:
+    return "unknown" if dollars is None else f"{bound_word} ${dollars:,.2f}"
+
+
+def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) -> None:
+    """Rates from few labels: what was predicted, what labels say, what is corrected; the order, and what to quote."""
+    for about in audit_rows["estimate_summary"]:
+        mine = [row for row in audit_rows["estimates"] if _is_same_dataset_and_level(row, about)]
+        print_line(
+            f"\n{about['dataset']}, {about['level']}s: {about['n']:,}, {about['n_labels']:,} of them labelled; "
+            f"{about['main']} leads"
+        )
+        if about["quote"] is None:
+            print_line(f"{about['why']}{'; ' + about['reason'] if about['reason'] else ''}")
+            continue
+        methods = list(dict.fromkeys(row["method"] for row in mine))
+        words = {"raw": "as predicted", "labels": "labels only"}
+        lines = [["system", "labels", *(words.get(method, method) for method in methods)]]
+        for system in dict.fromkeys(row["system"] for row in mine):
+            rates = {row["method"]: row for row in mine if row["system"] == system}
+            labels = next(iter(rates.values()))["n_labels"]
+            lines.append([system, f"{labels:,}", *(_format_displayed_estimate(rates[method]) for method in methods)])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        for line in lines:
+            print_line("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        best = [row for row in audit_rows["estimate_ranks"] if _is_same_dataset_and_level(row, about)]
+        if best:
+            first = max(best, key=lambda row: row["p_best"])
+            n_apart = round(about["resolved"] * about["n_pairs"]) if about["n_pairs"] else 0
+            resolved = f"; {n_apart or 'none'} of {format_count(about['n_pairs'], 'pair')} of systems"
+            resolved += " differs significantly" if n_apart <= 1 else " differ significantly"
+            print_line(
+                f"lowest: {first['system']} with a probability of {100 * first['p_best']:.0f} %"
+                + resolved * bool(about["n_pairs"])
+            )
+        if about["worth"] is not None:
+            alone = f"{about['n_labels'] * about['worth']:,.0f}"
+            shuffled = f"{about['n_labels'] * about['worth_shuffled']:,.0f}"
+            print_line(f"with scores, pooling and prior, {about['n_labels']:,} labels do what {alone} would do alone")
+            print_line(f"with the scores shuffled, so that they tell nothing, what {shuffled} would")
+        print_line(about["why"])
+        if about["reason"]:
+            print_line(f"note: {about['reason']}")
+
+
+def _is_same_dataset_and_level(row: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return row["dataset"] == other["dataset"] and row["level"] == other["level"]
+
+
+def _format_displayed_estimate(estimate_row: Mapping[str, Any]) -> str:
+    if estimate_row["rate"] is None:
+        return "–"
+    text = f"{100 * estimate_row['rate']:.1f} %"
+    if estimate_row["rate_low"] is not None:
+        text += f" ({100 * estimate_row['rate_low']:.1f}–{100 * estimate_row['rate_high']:.1f})"
+    return text
+
+
+def display_label_plan(
+    plan_rows: Sequence[dict[str, Any]], width: float, seconds_per_label: float, has_pilot: bool
+) -> None:
+    """Widths by number of labels, the mean over systems, and the labels that the wanted width takes."""
+    from factaudit.estimate.label_budget_plan import PLANNED_METHODS, interpolate_labels_for_width
+
+    for dataset in dict.fromkeys(row["dataset"] for row in plan_rows):
+        mine = [row for row in plan_rows if row["dataset"] == dataset]
+        print_line(f"\n{dataset}, number of labels: mean width of the 95 % intervals in points, and its range")
+        for method in PLANNED_METHODS:
+            cells = [
+                f"{row['n_labels']:,}: "
+                + "{:.1f} ({:.1f}–{:.1f})".format(*(100 * row[f"width{end}"] for end in ("", "_low", "_high")))
+                for row in mine
+                if row["method"] == method and row["system"] == "__mean__" and row["width"] is not None
+            ]
+            print_line(f"  {method:<15} {'   '.join(cells) or 'no interval: fewer than 10 labels a system'}")
+            middle, low, high = interpolate_labels_for_width(mine, method, width)
+            if middle is not None:
+                span = f"{low or middle:,.0f} to {f'{high:,.0f}' if high else 'more than planned for'}"
+                hours = middle * seconds_per_label / 3600
+                pace = f"{hours:.1f} hours at {seconds_per_label:g} seconds a label"
+                print_line(f"  {'':<15} {100 * width:g} points: about {middle:,.0f} labels ({span}), {pace}")
+            else:
+                print_line(f"  {'':<15} {100 * width:g} points: more labels than planned for")
+    if has_pilot:
+        print_line(
+            "\nOn each set measured, 8 to 13 of 14 pilots of 66 labels told the width at 200 labels within 25 %:"
+        )
+        print_line("take the range, and plan again on the way.")
+    else:
+        print_line("\nFrom stated TPR and TNR, the same for all systems: a pilot of 50 labels knows more.")
+
+
+def display_drawn_sample(sample: LabelSample, out: Path, pages: Sequence[Path]) -> None:
+    """What was drawn, and what to do next."""
+    plan = sample.plan
+    rows = sample.rows[sample.rows["phase"] == len(plan.drawn) - 1]
+    left = sum(plan.count_remaining_labels(name) for name in plan.shares)
+    what = "responses" if plan.level == "response" else "claims"
+    for dataset, part in rows.groupby("dataset"):
+        systems, strata = part["system"].nunique(dropna=False), part["stratum"].nunique()
+        print_line(f"{dataset}: {plan.drawn[-1][str(dataset)]:,} {what} of {systems} systems in {strata} strata")
+    if plan.same_documents:
+        print_line("the same documents for all systems: differences are sharper (3 to 11 %), rates up to 29 % blunter")
+    for path in pages:
+        print_line(f"label on {path}")
+    print_line(str(out))
+    if left:
+        print_line(
+            f"{left:,} of {plan.budget:,} labels remain: when these are labelled, draw them with --then {out.name}"
+        )
+
+
+def display_annotator_agreement(
+    agreement_rows: Sequence[dict[str, Any]], labels: pd.Series, rule: str, n_disagreements: int
+) -> None:
+    """Agreement of annotators, and what the label rule makes of their labels."""
+    for row in agreement_rows:
+        who = "all annotators" if row["annotator_a"] == "__all__" else f"{row['annotator_a']} and {row['annotator_b']}"
+        told = [
+            f"{name} {_format_displayed_agreement(row, key)}"
+            for key, name in _AGREEMENT_FIGURES
+            if row[key] is not None
+        ]
+        print_line(f"{who}, {row['n']:,} claims: {', '.join(told) or row['reason']}")
+    counts = labels.value_counts()
+    kinds = (f"{counts.get(1, 0):,} attributable", f"{counts.get(0, 0):,} unattributable")
+    said = ", ".join(kinds) if rule != "mean" else f"mean {labels.mean():.3f}"
+    print_line(f"labels by {rule}: {said}, {int(labels.isna().sum()):,} without")
+    if n_disagreements:
+        print_line(f"{n_disagreements:,} claims have both labels")
+
+
+_AGREEMENT_FIGURES = (("percent", "agreement"), ("kappa", "κ"), ("alpha", "α"))
+
+
+def _format_displayed_agreement(agreement_row: Mapping[str, Any], figure: str) -> str:
+    form = "{:.1%}" if figure == "percent" else "{:.2f}"
+    text = form.format(agreement_row[figure])
+    low, high = agreement_row[f"{figure}_low"], agreement_row[f"{figure}_high"]
+    return text if low is None else f"{text} ({form.format(low)} to {form.format(high)})"

@@ -1,0 +1,167 @@
+"""Single verdicts: ``triage``, which claims pass without review and which a person should see first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.options import (
+    LABEL_RULE_OPTION,
+    PATH_TYPE,
+    SEED_OPTION,
+    add_mapping_options,
+    format_help_example,
+)
+from factaudit.cli.terminal import print_line
+
+if TYPE_CHECKING:
+    from factaudit.estimate.triage import TriageResults
+    from factaudit.intake.column_mapping import ColumnMapping
+
+#: Claims on the page to review on: the first of the queue. More make it slow to open.
+MAX_PAGE_CLAIMS = 500
+_SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
+
+
+@click.command(
+    "triage",
+    cls=JsonOutputCommand,
+    json_keys={
+        "promises": "array: per group (all claims, a dataset or a system): n_passing, share_passing, statement",
+        "rule": "string: the rule, a file that `judge` and Python apply to new claims",
+        "queue": "string: a row per claim, those to review first",
+        "curve": "string: errors that pass by the share that passes, a row per threshold",
+        "figure": "string: the curve",
+        "page": "string or null: the first claims of the queue, to label; null where claims have no text",
+    },
+    short_help="Say which claims pass without review.",
+    epilog=format_help_example(
+        "factaudit triage claims.parquet verdicts.parquet --labels mine.csv --max-error 0.05 --out triage"
+    ),
+)
+@click.argument("claims", type=PATH_TYPE)
+@click.argument("verdicts", type=PATH_TYPE, nargs=-1)
+@click.option("--out", type=PATH_TYPE, required=True, help="The folder to write into.")
+@click.option(
+    "--max-error",
+    type=_SHARE_TYPE,
+    help="At most this share of what passes are errors.  [default: 0.05, without --min-recall]",
+)
+@click.option("--min-recall", type=_SHARE_TYPE, help="At least this share of all errors are among what is reviewed.")
+@click.option("--confidence", type=_SHARE_TYPE, default=0.9, show_default=True, help="How often the promise holds.")
+@click.option(
+    "--evaluator", "evaluators", multiple=True, help="Whose scores decide; several are combined.  [default: all]"
+)
+@click.option(
+    "--by",
+    type=click.Choice(["all", "dataset", "system"]),
+    default="all",
+    show_default=True,
+    help="One promise over all claims, or one for each.",
+)
+@click.option(
+    "--target",
+    type=click.Choice(["corpus", "population"]),
+    default="corpus",
+    show_default=True,
+    help="Promised of these claims, or of further ones on new documents.",
+)
+@click.option("--sample", type=PATH_TYPE, help="The file that the labels were drawn by.")
+@LABEL_RULE_OPTION
+@add_mapping_options
+@SEED_OPTION
+def triage_command(
+    claims: Path,
+    verdicts: tuple[Path, ...],
+    out: Path,
+    max_error: float | None,
+    min_recall: float | None,
+    confidence: float,
+    evaluators: Sequence[str],
+    by: str,
+    target: str,
+    sample: Path | None,
+    labels: Sequence[Path],
+    rule: str,
+    seed: int,
+    mapping: ColumnMapping,
+) -> None:
+    """Choose claims that pass without review, with a promise of how few errors pass, and queue the others.
+
+    Labels of a random draw, or of `factaudit sample`, certify a threshold on an evaluator's score, or on a combination
+    of several that is fitted to the labels.
+    """
+    from factaudit.estimate.label_sample import read_sample
+    from factaudit.estimate.triage import triage_claims
+    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.input_tables import load_judged_claims
+    from factaudit.tables.annotations import read_annotations
+
+    inputs = [claims, *verdicts, *labels, *([sample] if sample else [])]
+    check_outputs_spare_inputs(inputs, *(out / name for name in _TRIAGE_FILES))
+    loaded = load_judged_claims([claims, *verdicts], mapping, print_line)
+    results = triage_claims(
+        loaded.claims,
+        loaded.verdicts,
+        annotations=read_annotations(*labels, claims=loaded.claims) if labels else None,
+        sample=None if sample is None else read_sample(sample),
+        rule=rule,
+        max_error=0.05 if max_error is None and min_recall is None else max_error,
+        min_recall=min_recall,
+        confidence=confidence,
+        evaluators=evaluators,
+        by=by,
+        target=target,
+        seed=seed,
+    )
+    page = write_triage_folder(results, out, max_error=results.rule.promise["max_error"])
+    for row in results.promises:
+        print_line(row["statement"])
+    several = len(results.rule.weights) > 1
+    if several:
+        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in results.rule.weights.items())
+        print_line(f"combined by weights: {weights}")
+    if sample is None:
+        print_line("the labels are taken as drawn at random: name the file of `factaudit sample` with --sample")
+    n_review = int((results.queue["decision"] == "review").sum())
+    print_line(f"to review {n_review:,} claims, the riskiest first: {out / 'queue.csv'}{f', {page}' if page else ''}")
+    print_line(f"rule {out / 'rule.json'}, curve {out / 'curve.svg'}")
+    files = {"rule": "rule.json", "queue": "queue.csv", "curve": "curve.csv", "figure": "curve.svg"}
+    print_json_output({"promises": results.promises, **{key: out / name for key, name in files.items()}, "page": page})
+
+
+_TRIAGE_FILES = ("rule.json", "promises.json", "queue.csv", "curve.csv", "curve.svg", "review.html")
+
+
+def write_triage_folder(results: TriageResults, out: Path, max_error: float | None) -> Path | None:
+    """Write what a triage found; the page to review on, or None where the claims have no text."""
+    import pandas as pd
+
+    from factaudit.estimate.page import render_labelling_page
+    from factaudit.files import hold_folder_lock, replace_file_atomically, write_json, write_text
+    from factaudit.report.plots.triage_plot import draw_triage_curve
+    from factaudit.tables import write_table
+    from factaudit.tables.schema import is_text_placeholder
+
+    with hold_folder_lock(out / ".work", str(out)):
+        results.rule.write(out / "rule.json")
+        write_json(out / "promises.json", results.promises)
+        write_table(results.queue.drop(columns="doc"), out / "queue.csv")
+        write_table(pd.DataFrame(results.curve), out / "curve.csv")
+        with replace_file_atomically(out / "curve.svg") as temporary:
+            draw_triage_curve(results.curve, max_error).savefig(temporary)
+        review = results.queue[results.queue["decision"] == "review"].head(MAX_PAGE_CLAIMS)
+        texts = review["claim"]
+        page = out / "review.html"
+        if not len(review) or texts.isna().any() or texts.map(is_text_placeholder).any():
+            page.unlink(missing_ok=True)  # that of an earlier triage shows other claims
+            return None
+        write_text(page, render_labelling_page(review, "reviewer"))
+        return page
+
+
+COMMANDS = (triage_command,)

@@ -1,0 +1,334 @@
+"""The formats that can be converted, with their options: a module for each, which is imported when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from factaudit.datasets.source_files import Conversion
+
+
+@dataclass(frozen=True)
+class DatasetFormat:
+    """A published data set's format, or a framework's log.
+
+    Its converter is the function ``convert_MODULE`` of the module, which takes the sources (files or folders) and the
+    options as keywords, and returns a `Conversion`.
+
+    options: what each option means, by name. module: by default the format's name with underscores.
+    marks: how a file is recognised, see `format_detection`; without any it is not.
+    """
+
+    name: str
+    summary: str
+    example: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    module: str = ""
+    marks: tuple[str, ...] = ()
+
+    @property
+    def converter(self) -> Callable[..., Conversion]:
+        module = self.module or self.name.replace("-", "_")
+        return getattr(import_module(f"factaudit.datasets.{module}"), f"convert_{module}")
+
+
+#: Options of the formats that are logs of a framework.
+LOG_OPTIONS = {
+    "claim": "the field that holds the claim",
+    "doc": "the field that holds the document",
+    "label": "the field that holds people's label (1 and 0, or words for them)",
+    "labels": "what words for labels mean (fine=1,bad=0,unsure=), where they do not say it themselves",
+    "system": "the field that holds the system's name",
+    "dataset": "the dataset's name (default: the log's)",
+    "metrics": "only these metrics are evaluators",
+}
+FORMATS: dict[str, DatasetFormat] = {
+    entry.name: entry
+    for entry in (
+        DatasetFormat(
+            "aggrefact",
+            "LLM-AggreFact's files, or lytang/LLM-AggreFact from the Hugging Face hub (Tang et al. 2024)",
+            "factaudit convert aggrefact test.parquet --join tofueval:tofueval/ --out claims.parquet",
+            {
+                "join": "FORMAT:PATH (tofueval, lfqa, ragtruth, predicted (AggreFact), reveal, claimverify, expertqa):"
+                " recover system and response_id by claim text",
+                "split": "hub: the split to load (default test); files: the split's name, where they don't say",
+                "revision": "hub: a commit, tag or branch (default main); what it resolved to is recorded",
+            },
+        ),
+        DatasetFormat(
+            "ragtruth",
+            "RAGTruth's response.jsonl and source_info.jsonl (Niu et al. 2024)",
+            "factaudit convert ragtruth response.jsonl source_info.jsonl --option level=sentence --out claims.parquet",
+            {
+                "level": "response (default), or sentence: a sentence is unattributable where it overlaps a span",
+                "split": "only the responses of this split (train or test)",
+            },
+            marks=(
+                "source_id labels quality response",
+                "source_id task_type source_info",
+                "source_id labels passages response",
+            ),
+        ),
+        DatasetFormat(
+            "ragtruth-scores",
+            "RAGTruth responses with detectors' P(hallucinated): claims, and verdicts with score = 1 - P",
+            "factaudit convert ragtruth-scores scores.jsonl --out claims.parquet --verdicts verdicts.parquet",
+            {"text": "files in RAGTruth's format that have the responses' text and documents"},
+            marks=("response_id task_type hallucinated scores", "row_index task_type y_true y_score"),
+        ),
+        DatasetFormat(
+            "tofueval",
+            "TofuEval's factual-consistency CSVs for MediaSum and MeetingBank (Tang et al. 2024)",
+            "factaudit convert tofueval mediasum_factual_eval_dev.csv --out claims.parquet",
+            {
+                "docs": "CSVs with the columns doc_id (or meeting_id) and source: the dialogues",
+                "dataset": "the dataset's name, where a file's name says neither mediasum nor meetingbank",
+            },
+            marks=("doc_id annotation_id topic model_name summ_sent sent_label",),
+        ),
+        DatasetFormat(
+            "lfqa",
+            "LFQA-Verification: long-form answers by sentence, three annotators (Chen et al. 2023)",
+            "factaudit convert lfqa LFQA-Verification/data --out claims.parquet",
+            {"docs": "the folder of docs-*.json (default: docs beside the annotations' folder)"},
+            marks=("question_id annotations[].answer annotations[].labels",),
+        ),
+        DatasetFormat(
+            "wice",
+            "WiCE: claims in Wikipedia with the pages they cite (Kamoi et al. 2023)",
+            "factaudit convert wice entailment_retrieval/claim/dev.jsonl --out claims.parquet",
+            {"level": "claim (default), or subclaim for the files of decomposed claims"},
+            marks=("claim evidence label meta.id",),
+        ),
+        DatasetFormat(
+            "merging-facts",
+            "the published decisions of Merging Facts: *_factscore_output.json (Chiang & Lee 2024)",
+            "factaudit convert merging-facts result/factscore --out claims.parquet --verdicts verdicts.parquet",
+            marks=("init_global_score decisions global_decisions",),
+        ),
+        DatasetFormat(
+            "alce-citations",
+            "ALCE's citation judgements: *.json.score files with autoais_log (Gao et al. 2023)",
+            "factaudit convert alce-citations result/alce_score --out claims.parquet --verdicts verdicts.parquet",
+            {"n_responses": "how many responses a file is about (default: its largest qid)"},
+            marks=("citation_rec autoais_log",),
+        ),
+        DatasetFormat(
+            "aggrefact-scores",
+            "row-aligned JSON files {dataset: [[label, score], ...]}, one per evaluator",
+            "factaudit convert aggrefact-scores scores/ --out claims.parquet --verdicts verdicts.parquet",
+            {"name": "the evaluators' names, one per file (default: the files' names)"},
+            marks=("{label-score-pairs}",),
+        ),
+        DatasetFormat(
+            "score-csv",
+            "row-aligned CSV files with the columns y_true and y_score, one per evaluator",
+            "factaudit convert score-csv a.csv b.csv --option dataset=mine --out claims.parquet --verdicts v.parquet",
+            {
+                "dataset": "the dataset's name (required)",
+                "name": "the evaluators' names, one per file (default: the files' names)",
+            },
+        ),
+        DatasetFormat(
+            "faithbench",
+            "FaithBench's batches: spans graded by several annotators, verdicts of eight detectors (Bao et al. 2024)",
+            "factaudit convert faithbench data_for_release/ --out claims.csv --verdicts v.csv --annotations a.csv",
+            {
+                "rule": "how annotators' labels become one (default any_unattributable)",
+                "lowest": "this grade and worse are unattributable: Benign, Questionable (default) or Unwanted",
+            },
+            marks=("samples[].annotations samples[].metadata.summarizer",),
+        ),
+        DatasetFormat(
+            "storysumm",
+            "StorySumm: sentences and whole summaries of stories, both levels in one run (Subbiah et al. 2024)",
+            "factaudit convert storysumm storysumm.json --option predictions=predicted_labels/ --out claims.parquet",
+            {
+                "level": "both (default), sentence or summary",
+                "predictions": "files or folders of evaluators/predicted_labels: verdicts",
+            },
+            marks=("*.story-id *.errors *.summary",),
+        ),
+        DatasetFormat(
+            "frank",
+            "FRANK's human_annotations_sentence.json: three annotators, kinds of error (Pagnoni et al. 2021)",
+            "factaudit convert frank human_annotations_sentence.json --out claims.parquet --annotations people.parquet",
+            {"rule": "how annotators' labels become one (default majority)"},
+            marks=("model_name summary_sentences summary_sentences_annotations",),
+        ),
+        DatasetFormat(
+            "bump",
+            "BUMP: summaries and their minimally changed twins, with metrics' scores (Ma et al. 2023)",
+            "factaudit convert bump task1_dataset.json --out claims.parquet --verdicts verdicts.parquet",
+            marks=("reference_summary edited_summary article",),
+        ),
+        DatasetFormat(
+            "halueval",
+            "HaluEval: right and hallucinated answers, replies and summaries in pairs (Li et al. 2023)",
+            "factaudit convert halueval qa_data.json summarization_data.json --out claims.parquet",
+            marks=(
+                "right_answer hallucinated_answer",
+                "right_response hallucinated_response",
+                "right_summary hallucinated_summary",
+                "user_query chatgpt_response hallucination",
+            ),
+        ),
+        DatasetFormat(
+            "felm",
+            "FELM: ChatGPT's answers by segment, in five domains (Chen et al. 2023)",
+            "factaudit convert felm data/wk.jsonl data/science.jsonl --out claims.parquet",
+            marks=("prompt segmented_response labels",),
+        ),
+        DatasetFormat(
+            "factbench",
+            "FactBench of OpenFactCheck: claims of four sources, and checkers' results (Wang et al. 2024)",
+            "factaudit convert factbench Factbench.jsonl --out claims.parquet",
+            {"predictions": "OpenFactCheck's result files, one checker each: verdicts"},
+            marks=("source claims claim_labels response_label",),
+        ),
+        DatasetFormat(
+            "predicted",
+            "AggreFact's aggre_fact_*.csv, or LLM-AggreFact's columns, with NAME_score and NAME_label of metrics",
+            "factaudit convert predicted aggre_fact_sota.csv --out claims.parquet --verdicts verdicts.parquet",
+            {"datasets": "source (default: FRANK, CLIFF, ...), or origin: AggreFact-CNN and AggreFact-XSum"},
+            module="metric_columns",
+            marks=("summary model_name cut *_score", "summary model_name cut *_label"),
+        ),
+        DatasetFormat(
+            "reveal",
+            "REVEAL: steps of chains of thought with evidence, three systems (Jacovi et al. 2024)",
+            "factaudit convert reveal eval/reveal_eval.csv --out claims.parquet",
+            marks=("answer_id answer_model step_idx step evidence",),
+        ),
+        DatasetFormat(
+            "claimverify",
+            "ClaimVerify: statements of generative search engines and the pages they cite (Liu et al. 2023)",
+            "factaudit convert claimverify verifiability_judgments/ human_evaluation_annotations.jsonl --out c.parquet",
+            marks=("statement source_text source_supports_statement", "system_name statements_to_citation_texts"),
+        ),
+        DatasetFormat(
+            "expertqa",
+            "ExpertQA: answers of six systems, judged claim by claim by experts (Malaviya et al. 2024)",
+            "factaudit convert expertqa data/r2_compiled_anon.jsonl --out claims.parquet",
+            marks=("question answers.*.claims[].claim_string",),
+        ),
+        DatasetFormat(
+            "inspect",
+            "logs of Inspect (inspect_ai), .eval or .json: a scorer is an evaluator",
+            "factaudit convert inspect log.eval --option doc=metadata.context --out claims.parquet --verdicts v.csv",
+            LOG_OPTIONS,
+            module="inspect_log",
+            marks=("header.json", "_journal/start.json", "eval.task samples[].scores"),
+        ),
+        DatasetFormat(
+            "lm-eval",
+            "samples of lm-evaluation-harness (--log_samples): the model is the evaluator, the target the label",
+            "factaudit convert lm-eval samples_task.jsonl --option evaluator=llama --out claims.csv --verdicts v.csv",
+            LOG_OPTIONS
+            | {
+                "evaluator": "the model's name (default: the folder's)",
+                "attributable": "the choice (text, number) or answer that means attributable (default: by words, or 1)",
+            },
+            module="lm_eval_log",
+            marks=("doc_id doc target arguments filtered_resps",),
+        ),
+        DatasetFormat(
+            "deepeval",
+            "test runs of DeepEval (JSON): a metric is an evaluator",
+            "factaudit convert deepeval test_run.json --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+            module="deepeval_log",
+            marks=("testCases[].metricsData",),
+        ),
+        DatasetFormat(
+            "promptfoo",
+            "results of promptfoo (JSON): an assertion with a metric is an evaluator, the provider the system",
+            "factaudit convert promptfoo results.json --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+            module="promptfoo_log",
+            marks=("results.results[].testIdx",),
+        ),
+        DatasetFormat(
+            "ragas",
+            "results of ragas (to_pandas() as CSV, JSONL or Parquet): a metric is an evaluator",
+            "factaudit convert ragas results.csv --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+            module="ragas_log",
+            marks=("user_input response retrieved_contexts",),
+        ),
+        DatasetFormat(
+            "openai-evals",
+            "logs of OpenAI Evals (oaieval, JSONL of events): a grader, or the model that was asked, is the evaluator",
+            "factaudit convert openai-evals log.jsonl --option samples=samples.jsonl --out claims.csv --verdicts v.csv",
+            LOG_OPTIONS | {"samples": "the eval's samples (JSONL), whose fields are sample.NAME: the log has none"},
+            module="openai_evals_log",
+            marks=("spec.completion_fns spec.eval_name",),
+        ),
+        DatasetFormat(
+            "phoenix",
+            "evaluations of Arize Phoenix (evaluate_dataframe as CSV, JSONL or Parquet): a score is an evaluator's",
+            "factaudit convert phoenix evaluated.jsonl --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+            module="phoenix_log",
+            marks=("*_score *_execution_details",),
+        ),
+        DatasetFormat(
+            "trulens",
+            "records of TruLens (get_records_and_feedback as JSONL, CSV or Parquet): a feedback is an evaluator",
+            "factaudit convert trulens records.jsonl --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+            module="trulens_log",
+            marks=("record_id *_calls", "app_id *_calls"),
+        ),
+        DatasetFormat(
+            "mlflow",
+            "MLflow: traces with assessments, and tables of evaluations: a feedback or a score is an evaluator",
+            "factaudit convert mlflow traces.jsonl --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+            module="mlflow_log",
+            marks=("trace_id assessments response", "info.trace_id info.assessments", "*/v*/score"),
+        ),
+        DatasetFormat(
+            "langfuse",
+            "Langfuse: scores and the observations or traces that they are of; an annotation is the label",
+            "factaudit convert langfuse scores.json observations.json --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+            module="langfuse_log",
+            marks=(
+                "data[].traceId data[].name data[].source data[].value",
+                "data[].traceId data[].type data[].output",
+                "traceId name source value",
+                "traceId type output startTime",
+                "data[].output data[].scores",
+            ),
+        ),
+        DatasetFormat(
+            "langsmith",
+            "LangSmith: experiments and exported runs: a feedback is an evaluator",
+            "factaudit convert langsmith experiment.csv --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+            module="langsmith_log",
+            marks=("inputs.* feedback.* outputs.*", "run_type feedback_stats dotted_order"),
+        ),
+        DatasetFormat(
+            "braintrust",
+            "Braintrust: an experiment's export: a score is an evaluator",
+            "factaudit convert braintrust experiment.jsonl --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+            module="braintrust_log",
+            marks=("scores output root_span_id", "scores output experiment_id"),
+        ),
+        DatasetFormat(
+            "helm",
+            "HELM: per_instance_stats.json, and scenario_state.json beside it: a stat is an evaluator",
+            "factaudit convert helm runs/mine/per_instance_stats.json --out claims.parquet --verdicts v.parquet",
+            LOG_OPTIONS,
+            module="helm_log",
+            marks=("instance_id train_trial_index stats[].name", "adapter_spec request_states[].instance"),
+        ),
+    )
+}

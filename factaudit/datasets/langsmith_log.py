@@ -1,0 +1,66 @@
+"""LangSmith: experiments (``to_pandas()``, the page's CSV) and exported runs; a feedback is an evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from factaudit.datasets.framework_logs import (
+    FrameworkLog,
+    FrameworkLogMetric,
+    FrameworkLogSample,
+    flatten_framework_log_fields,
+    make_framework_log_converter,
+    parse_framework_log_entries,
+    parse_framework_log_json_cell,
+    parse_framework_log_score_cell,
+)
+from factaudit.errors import InputError, Problem
+from factaudit.intake.foreign_files import read_foreign_file
+from factaudit.tables import list_plain_rows
+
+_FEEDBACK = "feedback."
+_INPUT_FIELDS = ("inputs.context", "inputs.document", "inputs.documents", "inputs.source", "inputs.passage")
+
+
+@make_framework_log_converter(
+    "*.csv",
+    "*.jsonl",
+    "*.json",
+    "*.parquet",
+    claim=("outputs.answer", "outputs.output", "outputs.response", "outputs.claim", "inputs.claim", "outputs"),
+    doc=(*_INPUT_FIELDS, "outputs.documents", "outputs.contexts", "outputs.context"),
+    label=(
+        *("reference.label", "reference.human_label", "feedback.human", "feedback.human_label", "feedback.label"),
+        *("extra.metadata.label", "extra.metadata.human"),
+    ),
+    system=("extra.metadata.model", "extra.metadata.ls_model_name"),
+)
+def convert_langsmith_log(path: Path) -> FrameworkLog:
+    """A run is a claim (its output), a feedback an evaluator, but the one that the label is taken from.
+
+    A run that several gave one feedback has their mean as its score.
+    """
+    rows = list_plain_rows(read_foreign_file(path))
+    samples = parse_framework_log_entries(path, list(enumerate(rows)), _parse_langsmith_run)
+    if not any(sample.metric_outputs for sample in samples):
+        raise InputError(str(path), [Problem("no feedback of LangSmith: expected feedback.NAME or feedback_stats")])
+    return FrameworkLog(path.name.split(".")[0], samples)
+
+
+def _parse_langsmith_run(numbered_row: tuple[int, Mapping[str, Any]]) -> FrameworkLogSample:
+    number, row = numbered_row
+    row = {key: parse_framework_log_json_cell(value) for key, value in row.items()}
+    fields = flatten_framework_log_fields(row)
+    outputs: dict[str, FrameworkLogMetric] = {}
+    for key, value in fields.items():
+        name, _, part = key.removeprefix("feedback_stats.").rpartition(".")
+        if key.startswith("feedback_stats.") and part == "avg":
+            outputs[name] = FrameworkLogMetric(value)
+        elif key.startswith(_FEEDBACK):
+            said = parse_framework_log_score_cell(value)
+            outputs[key.removeprefix(_FEEDBACK)] = FrameworkLogMetric(said, None, "error" if said is None else "ok")
+    shown = {key: value for key, value in fields.items() if not key.startswith("feedback_stats.")}
+    shown |= {f"{_FEEDBACK}{name}": output.value for name, output in outputs.items()}
+    return FrameworkLogSample(str(row.get("id") or row.get("run_id") or number), shown, outputs)

@@ -1,0 +1,249 @@
+"""What `factaudit score --people` and an experiment's ``dfactscore:`` block may say, and running it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from factaudit.arrays.entity_linking import NARROW_MARGIN
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.annotator_agreement import compute_biography_annotator_agreement
+from factaudit.audit.citations import compute_citation_scores
+from factaudit.audit.dfactscore_people import compare_human_and_machine_dfactscores, compute_human_dfactscores
+from factaudit.audit.dfactscore_printed import compare_printed_dfactscores, read_printed_dfactscores
+from factaudit.audit.popularity import compute_entity_popularity
+from factaudit.datasets import convert
+from factaudit.datasets.biography_annotations import read_biography_fact_annotations, read_page_views
+from factaudit.datasets.source_files import expand_dataset_source_folders
+from factaudit.engines.citation_judging import judge_citations
+from factaudit.engines.dfactscore.candidate_finder import MAX_CANDIDATES
+from factaudit.engines.dfactscore.engine import DFactScorer
+from factaudit.engines.engine_settings import (
+    LOCKED_PACKAGES,
+    EngineSettings,
+    build_engine_arguments_from_yaml,
+    load_engine_experiment,
+)
+from factaudit.engines.records import ScoredRecords
+from factaudit.engines.responses import Response
+from factaudit.engines.scoring_engine import Row
+from factaudit.engines.scoring_run import Say, score_response_files
+from factaudit.evaluators.judging import make_named_evaluator, walk_evaluator_members
+from factaudit.files import write_jsonl
+from factaudit.publications.fetching import fetch_missing_published_files
+from factaudit.results import Results
+from factaudit.run_folder import (
+    RunSettings,
+    compare_run_tables,
+    hold_run_folder,
+    list_file_checksums,
+    write_run_lock_file,
+)
+from factaudit.run_reuse import write_run_results_and_report
+from factaudit.tables import (
+    list_plain_rows,
+    merge_claim_tables,
+    merge_verdict_tables,
+    write_table,
+)
+
+
+class DFactScoreSettings(EngineSettings):
+    """Everything that `factaudit score --people` takes, by the names of its options; `DFactScorer` says what they mean.
+
+    Without ``knowledge`` the biographies' own documents are used.
+
+    ``candidates``: how to find the people a biography may be about, where it brings neither candidates nor documents.
+    ``titles``: the pages whose titles and redirects are like the name (honorifics, nicknames, initials, spellings).
+    ``passages``: the pages that hold the best passage for one of its facts, and the name; of knowledge sources of at
+    most 50,000 pages. By default both. ``max_candidates``: at most so many, and so many calls a fact.
+    ``prefilter``: of all candidates, also given ones, put each fact to so many only, those with the nearest passages.
+    """
+
+    biographies: list[str] = Field(min_length=1)
+    groupers: list[Literal["heuristic", "llm", "one-group", "given"]] = Field(default=["llm"], min_length=1)
+    group_demos: str | None = None
+    candidates: Literal["titles", "passages"] | None = None
+    max_candidates: int = Field(default=MAX_CANDIDATES, ge=1)
+    prefilter: int | None = Field(default=None, ge=1)
+    rule: Literal["argmax", "hungarian", "given"] = "argmax"
+    narrow: float = Field(default=NARROW_MARGIN, ge=0, le=1)
+    dataset: str = "biographies"
+    citation_judge: str | dict[str, dict[str, Any] | None] | None = None
+    annotations: str | None = None
+    views: str | None = None
+    PATHS: ClassVar[tuple[str, ...]] = (
+        *("biographies", "group_demos", "annotations", "views"),
+        *EngineSettings.PATHS,
+    )
+    PASSED: ClassVar[tuple[str, ...]] = (
+        *("groupers", "group_demos", "candidates", "max_candidates", "prefilter", "rule", "narrow"),
+        *EngineSettings.PASSED,
+    )
+
+
+class PublishedBiographySettings(BaseModel):
+    """MF's published outputs: evaluation files, the printed figures to compare with, ALCE's citation judgements."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    published: list[str] = Field(min_length=1)
+    printed: str | None = None
+    citations: list[str] = Field(default_factory=list)
+    PATHS: ClassVar[tuple[str, ...]] = ("published", "printed", "citations")
+
+
+def _get_settings_name(block: Any) -> str:
+    # Told by its key, so that a complaint is about the block that was meant, and named as the branches of a union are.
+    published = isinstance(block, PublishedBiographySettings) or (isinstance(block, dict) and "published" in block)
+    return (PublishedBiographySettings if published else DFactScoreSettings).__name__
+
+
+class DFactScoreExperiment(RunSettings):
+    """An experiment YAML with a ``dfactscore:`` block."""
+
+    title: str = "D-FActScore"
+    dfactscore: Annotated[
+        Annotated[DFactScoreSettings, Tag("DFactScoreSettings")]
+        | Annotated[PublishedBiographySettings, Tag("PublishedBiographySettings")],
+        Discriminator(_get_settings_name),
+    ]
+
+
+def load_dfactscore_experiment(path: str | Path, settings: Mapping[str, Any] | None = None) -> DFactScoreExperiment:
+    """Read and check an experiment YAML; ``settings`` (``{"seed": 1, "dfactscore.k": 3}``) override its keys."""
+    return load_engine_experiment(DFactScoreExperiment, "dfactscore", path, settings)
+
+
+def run_dfactscore_experiment(
+    experiment: str | Path | DFactScoreExperiment,
+    out: str | Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    progress: bool = False,
+    say: Say = lambda text: None,
+) -> Results:
+    """Run a D-FActScore experiment (a YAML's path, or one with absolute paths) and write its run folder."""
+    if not isinstance(experiment, DFactScoreExperiment):
+        experiment = load_dfactscore_experiment(experiment, settings)
+    block = experiment.dfactscore
+    if isinstance(block, PublishedBiographySettings):
+        results = _rebuild_published_dfactscores(experiment, block, Path(out), say)
+    else:
+        results = score_dfactscore_files(
+            block.biographies,
+            DFactScorer(**build_engine_arguments_from_yaml(block, experiment, out, False, say)),
+            out,
+            **block.model_dump(include={"facts", "system", "limit", "citation_judge", "annotations", "views"}),
+            **experiment.model_dump(include={"title", "audits", "max_cost"}),
+            progress=progress,
+            say=say,
+        )
+    write_run_lock_file(Path(out), experiment, results, packages=LOCKED_PACKAGES)
+    return results
+
+
+def score_dfactscore_files(
+    sources: str | Path | Sequence[str | Path],
+    scorer: DFactScorer,
+    out: str | Path,
+    *,
+    citation_judge: str | Mapping[str, Any] | None = None,
+    annotations: str | Path | None = None,
+    views: str | Path | None = None,
+    progress: bool = False,
+    **options: Any,
+) -> Results:
+    """Score files of biographies into a run folder, as `factaudit.engines.scoring_run.score_response_files` does.
+
+    Args:
+        citation_judge: an evaluator that judges the citations of biographies with documents (`judge_citations`).
+        annotations: people's annotations (`factaudit.datasets.biography_annotations.BiographyFactAnnotation`) to
+        compare with. views: a CSV of ``title,views``: does a system tell of the person whom most people look up?
+        options: of `score_response_files`.
+    """
+    judge = None if citation_judge is None else make_named_evaluator(citation_judge)
+    members = [] if judge is None else walk_evaluator_members(judge.evaluator)
+
+    def extend_results(
+        responses: Sequence[Response], scored: ScoredRecords, journal: Path
+    ) -> Callable[[Results, Path], None]:
+        cited = None if judge is None else judge_citations(responses, judge, journal=journal, progress=progress)
+
+        def add_audits(results: Results, folder: Path) -> None:
+            if cited is not None:
+                claims, verdicts = cited
+                judged = claims.drop(columns="doc").merge(verdicts, on="claim_id", how="left")
+                write_jsonl(folder / "citations.jsonl", list_plain_rows(judged))
+                joined = Judgements.join(claims, verdicts)
+                results.audits["citations"] = compute_citation_scores(joined, intervals=scorer.intervals)
+            if annotations is not None:
+                people = read_biography_fact_annotations(annotations)
+                results.audits["dfactscore_people"] = compare_human_and_machine_dfactscores(
+                    compute_human_dfactscores(people), scored.responses, intervals=scorer.intervals
+                )
+                results.audits["annotator_agreement"] = compute_biography_annotator_agreement(people)
+            if views is not None:
+                results.audits["popularity"] = [compute_entity_popularity(scored.responses, read_page_views(views))]
+
+        return add_audits
+
+    return score_response_files(
+        sources,
+        scorer,
+        out,
+        callers=[(f"citations: {judge.name}", member) for member, _ in members] if judge is not None else [],
+        inputs=[one for one in (annotations, views) if one is not None],
+        extend_results=extend_results,
+        progress=progress,
+        **options,
+    )
+
+
+def _rebuild_published_dfactscores(
+    experiment: DFactScoreExperiment, block: PublishedBiographySettings, folder: Path, say: Say
+) -> Results:
+    """Rebuild MF's Table 4 from its published decisions (`factaudit.datasets.merging_facts`) into a run folder.
+
+    Where citations are named, their recall is computed again; where printed figures are, ours stand beside them.
+    """
+    paths, citations = [*map(Path, block.published)], [*map(Path, block.citations)]
+    fetch_missing_published_files([*paths, *citations], say)
+    found = [convert("merging-facts", paths)]
+    own: dict[str, Row] = {"dfactscore": {"link": "given", "gamma": 0.0}, "dfactscore_gap": {"link": "given"}}
+    own |= {"dfactscore_linking": {"gamma": 0.0}, "dfactscore_elsewhere": {"link": "given"}}
+    if citations:
+        found.append(convert("alce-citations", citations))
+        own["citations"] = {}
+    claims = merge_claim_tables([one.claims for one in found])
+    verdicts = merge_verdict_tables([one.verdicts for one in found if one.verdicts is not None])
+    notes = [note for one in found for note in one.notes]
+    with hold_run_folder(folder, paths):
+        for note in notes:
+            say(note)
+        write_table(claims, folder / "claims.parquet")
+        write_table(verdicts, folder / "verdicts.parquet")
+        files = [
+            *expand_dataset_source_folders(paths, "*_factscore_output.json"),
+            *expand_dataset_source_folders(citations, "*.score"),
+        ]
+        tables = (claims, verdicts)
+        results = compare_run_tables(
+            *tables,
+            {},
+            engine_tables=(*tables, own),
+            inputs=list_file_checksums(files),
+            **experiment.model_dump(include={"title", "audits", "replicates", "seed", "confidence"}),
+        )
+        if block.printed is not None:
+            results.audits["dfactscore_printed"] = compare_printed_dfactscores(
+                results.audits["dfactscore"], read_printed_dfactscores(block.printed)
+            )
+        text = ["The links are the published ones; groups are the fewest that the decisions allow.", *notes]
+        results.sections.append({"title": "The published files", "text": text, "table": None, "figure": None})
+        write_run_results_and_report(folder, results)
+        say(f"report    {folder / 'report.html'}")
+        return results

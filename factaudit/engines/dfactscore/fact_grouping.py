@@ -1,0 +1,263 @@
+"""Which facts does a paragraph tell of one person? (MF §5.1, App. C, Table 8)"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from factaudit.engines.dfactscore.grouping_reply_layout import (
+    compute_reply_layout_similarity,
+    normalise_fact,
+    parse_reply_layout,
+)
+from factaudit.engines.records import GroupingRecord
+from factaudit.errors import InputError, Problem
+from factaudit.files import check_no_pipe, parse_json_file_text
+from factaudit.llm.answer_extraction import extract_answer
+from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.signature import hash_texts
+
+#: Who may group the facts, and what to know of each.
+GROUPERS: Mapping[str, str] = {
+    "llm": "The LLM is asked, as in the paper; what it replies is reconciled with the facts.",
+    "heuristic": "By what the paragraph itself says, without a model. Of the published paragraphs that tell of two "
+    "people it finds one person in 23 %; of 81 about one person it parts four, which name others.",
+    "one-group": "All facts are of one person: what FActScore supposes.",
+    "given": "As the biographies' own groups say.",
+}
+#: No fact list is repeated in fewer tokens than this; a long one needs more
+#: (`FactGroupingDemonstrations.make_request`).
+MIN_GROUPING_TOKENS = 512
+
+
+def make_single_group(n_facts: int) -> GroupingRecord:
+    """All facts in one group: the paragraph is read as one biography."""
+    return GroupingRecord((0,) * n_facts)
+
+
+def number_fact_groups(groups: Sequence[Any]) -> tuple[int, ...]:
+    """Any marks of groups as 0..g-1, by first appearance.
+
+    >>> number_fact_groups(["b", "a", "b"])
+    (0, 1, 0)
+    """
+    numbers: dict[Any, int] = {}
+    return tuple(numbers.setdefault(group, len(numbers)) for group in groups)
+
+
+def reconcile_fact_groups(facts: Sequence[str], reply_groups: Sequence[Sequence[str]]) -> GroupingRecord:
+    """Put each fact into exactly one group, whatever a model replied.
+
+    Lines are matched with facts one to one: first where the texts are equal (white space, case and closing punctuation
+    apart), in order; then the most similar pairs, down to `MIN_FACT_SIMILARITY`. A fact that is left (dropped) goes
+    where the fact before it went; where none before it has a group, where the first one after it went. Lines that are
+    left are repetitions of a fact or inventions, and counted.
+    """
+    lines = [(text, number) for number, group in enumerate(reply_groups) for text in group]
+    found: list[int | None] = [None] * len(facts)
+    waiting: dict[str, list[int]] = {}
+    for position, fact in enumerate(facts):
+        waiting.setdefault(normalise_fact(fact), []).append(position)
+    known = {text: list(positions) for text, positions in waiting.items()}
+    rest = []
+    n_repeated = 0
+    for text, group in lines:
+        key = normalise_fact(text)
+        if waiting.get(key):
+            found[waiting[key].pop(0)] = group
+        elif key in known:
+            n_repeated += 1
+        else:
+            rest.append((key, group))
+    left = [(normalise_fact(facts[position]), position) for position, group in enumerate(found) if group is None]
+    matched = _match_facts_to_group_lines(left, rest)
+    for position, line in matched:
+        found[position] = rest[line][1]
+    dropped = [position for position, group in enumerate(found) if group is None]
+    last = next((group for group in found if group is not None), 0)
+    placed: list[int] = []
+    for group_or_none in found:
+        last = last if group_or_none is None else group_or_none
+        placed.append(last)
+    return GroupingRecord(
+        number_fact_groups(placed),
+        n_changed=len(matched),
+        n_dropped=len(dropped),
+        n_invented=len(rest) - len(matched),
+        n_repeated=n_repeated,
+    )
+
+
+def compare_fact_groupings(true_groups: Sequence[int], found_groups: Sequence[int]) -> tuple[bool, float]:
+    """(whether two groupings of the same facts are the same, the share of facts on which they agree).
+
+    Groups are put into the one-to-one correspondence under which most facts agree. Without facts: (True, 1.0).
+    """
+    if len(true_groups) != len(found_groups):
+        raise ValueError("expected two groupings of the same facts")
+    if not true_groups:
+        return True, 1.0
+    table = np.zeros((max(true_groups) + 1, max(found_groups) + 1))
+    np.add.at(table, (np.asarray(true_groups), np.asarray(found_groups)), 1)
+    agreed = int(table[linear_sum_assignment(table, maximize=True)].sum())
+    return agreed == len(true_groups) and max(true_groups) == max(found_groups), agreed / len(true_groups)
+
+
+# ------------------------------------------------------------------------------------------------- by a model
+
+
+@dataclass(frozen=True)
+class FactGroupingDemonstrations:
+    """Paragraphs with their facts, in order, and the same facts in groups."""
+
+    examples: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+
+    @classmethod
+    def load(cls, path: str | Path | None = None) -> FactGroupingDemonstrations:
+        """Read a JSON object {paragraph: [[fact, ...], [fact, ..., "===", fact, ...]]}, MF's form; by default our own.
+
+        Raises `InputError` where the file is missing or of another form.
+        """
+        source = Path(path) if path else files("factaudit.engines.dfactscore") / "group_demos.json"
+        check_no_pipe(str(source))
+        try:
+            found = parse_json_file_text(source.read_text(encoding="utf-8"))
+            examples = tuple((text, *_parse_fact_grouping_demonstration(*value)) for text, value in found.items())
+        except OSError as error:
+            raise InputError(str(source), [Problem(f"not readable ({error.strerror})")]) from None
+        except (ValueError, TypeError, AttributeError) as error:
+            message = f'expected an object {{paragraph: [[fact, ...], [fact, ..., "===", ...]]}} ({error})'
+            raise InputError(str(source), [Problem(message)]) from None
+        if not examples:
+            raise InputError(str(source), [Problem("expected at least one demonstration")])
+        return cls(examples)
+
+    @property
+    def signature(self) -> str:
+        """A hash of the demonstrations, in order."""
+        return hash_texts(json.dumps(self.examples, ensure_ascii=False))
+
+    def make_prompt(self, paragraph: str, facts: Sequence[str]) -> str:
+        """The demonstrations, then the paragraph with its facts."""
+        blocks = [
+            _format_ungrouped_facts(text, given) + _format_grouped_facts(groups)
+            for text, given, groups in self.examples
+        ]
+        return "\n\n".join([_GROUPING_TASK, *blocks, _format_ungrouped_facts(paragraph, facts)])
+
+    def make_request(self, paragraph: str, facts: Sequence[str]) -> ChatRequest:
+        """The prompt as one user message, with room for all facts in the reply."""
+        # A token is at least two characters of an English text, nearly always more.
+        room = max(MIN_GROUPING_TOKENS, sum(map(len, facts)) // 2 + 8 * len(facts))
+        content = self.make_prompt(paragraph, facts)
+        return ChatRequest(({"role": "user", "content": content},), {"temperature": 0.0, "max_tokens": room})
+
+
+_GROUPING_TASK = (
+    "Each paragraph below is followed by the facts that were taken from it, in order. A paragraph may be the biography "
+    "of one person, or say openly that it tells of several people. Write the facts again, unchanged and each exactly "
+    "once. If the paragraph says that it tells of several people, put the facts of each person together and a line "
+    '"- ===" between one person and the next. If it does not say so, write no such line, even where facts seem to '
+    "contradict each other."
+)
+
+
+def _format_ungrouped_facts(paragraph: str, facts: Sequence[str]) -> str:
+    return f"Paragraph: {paragraph.strip()}\nFacts:\n" + "".join(f"- {fact}\n" for fact in facts) + "Facts by person:\n"
+
+
+def _format_grouped_facts(groups: Sequence[Sequence[str]]) -> str:
+    return "\n- ===\n".join("\n".join(f"- {fact}" for fact in group) for group in groups)
+
+
+def _parse_fact_grouping_demonstration(
+    facts: list[str], grouped_lines: list[str]
+) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    groups: list[list[str]] = [[]]
+    for one in grouped_lines:
+        if "===" in one:
+            groups.append([])
+        else:
+            groups[-1].append(one)
+    if not facts or Counter(facts) != Counter(fact for group in groups for fact in group):
+        raise ValueError("the grouped facts are not the facts")
+    return tuple(facts), tuple(tuple(group) for group in groups if group)
+
+
+#: Said to a model whose reply could not be read, once.
+_RETRY_MESSAGE = (
+    "Your reply could not be read. Write the same facts again, unchanged, each on a line of its own that begins with "
+    '"- ", and between the facts of one person and those of the next a line "- ===" and nothing else: no headings, no '
+    "numbers, no comments. If the paragraph does not say that it tells of several people, write no such line."
+)
+
+
+async def ask_for_fact_groups(
+    ask: Callable[[ChatRequest], Awaitable[ChatReply]],
+    demonstrations: FactGroupingDemonstrations,
+    paragraph: str,
+    facts: Sequence[str],
+    name: str = "",
+) -> GroupingRecord:
+    """Group facts with one call: ask, read the layout, reconcile; where that fails, with one more.
+
+    A grouping *fails* where the reply lacks more than half of the facts, broke off before some, or seems to have
+    headings and yet gives one group (`factaudit.engines.dfactscore.grouping_reply_layout`). What fails twice, or whose
+    call
+    fails, leaves the facts without groups, with the reason: one group would be a claim about the text that nobody made.
+    """
+    request = demonstrations.make_request(paragraph, facts)
+    found = _parse_fact_grouping_reply(reply := await ask(request), facts, name)
+    if found.groups is None and reply.status == "ok":
+        said = ({"role": "assistant", "content": reply.text}, {"role": "user", "content": _RETRY_MESSAGE})
+        found = _parse_fact_grouping_reply(
+            await ask(ChatRequest((*request.messages, *said), request.params)), facts, name
+        )
+    return found
+
+
+def _parse_fact_grouping_reply(reply: ChatReply, facts: Sequence[str], name: str) -> GroupingRecord:
+    # A reply that was cut off after the last of the facts is whole.
+    def is_whole(text: str) -> bool:
+        return not reconcile_fact_groups(facts, parse_reply_layout(text, facts, name).groups).n_dropped
+
+    reply = extract_answer(reply, is_whole)
+    if reply.status != "ok":
+        return GroupingRecord(None, status=reply.status, raw=reply.error or reply.text or None)
+    layout = parse_reply_layout(reply.text, facts, name)
+    found = replace(reconcile_fact_groups(facts, layout.groups), raw=reply.text)
+    if layout.is_doubtful or 2 * found.n_dropped > len(facts):
+        return replace(found, groups=None, status="unparsed")
+    return found
+
+
+def _match_facts_to_group_lines(
+    facts: Sequence[tuple[str, int]], lines: Sequence[tuple[str, int]]
+) -> list[tuple[int, int]]:
+    """(position of a fact, index of a line) of the most similar pairs, one to one, the best first."""
+    pairs = []
+    matcher = SequenceMatcher(autojunk=False)
+    for number, (line, _) in enumerate(lines):
+        matcher.set_seq2(line)
+        for text, position in facts:
+            matcher.set_seq1(text)
+            if similarity := compute_reply_layout_similarity(matcher):
+                pairs.append((-similarity, position, number))
+    taken_facts: set[int] = set()
+    taken_lines: set[int] = set()
+    matched = []
+    for _, position, number in sorted(pairs):
+        if position not in taken_facts and number not in taken_lines:
+            taken_facts.add(position)
+            taken_lines.add(number)
+            matched.append((position, number))
+    return matched

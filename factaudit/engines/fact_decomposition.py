@@ -1,0 +1,234 @@
+"""Texts into sentences, sentences into atomic facts (Min et al. 2023, §3.1 and A.2)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from factaudit.engines.records import DecompositionRecord, SentenceRecord
+from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS, is_boilerplate_reply_sentence, parse_reply_facts
+from factaudit.engines.responses import AtomicFact
+from factaudit.errors import InputError, Problem
+from factaudit.files import check_no_pipe, parse_json_file_text
+from factaudit.knowledge.bm25 import Bm25Index
+from factaudit.llm.answer_extraction import CUT_OFF_FINISH_REASONS, extract_answer, strip_thoughts
+from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.coroutine_runner import run_coroutines_concurrently
+from factaudit.signature import hash_texts
+from factaudit.text.sentences import split_sentences
+
+#: A file of demonstrations in the original's format, for those who have it.
+DEMONSTRATIONS_PATH_VARIABLE = "FACTSCORE_DEMONS_PATH"
+#: Demonstrations in each prompt: the first ones of the file, then the nearest of all (the original, for biographies).
+N_FIXED_DEMONSTRATIONS, N_NEAREST_DEMONSTRATIONS = 7, 1
+#: Facts of a response beyond this are cut.
+MAX_FACTS = 50
+SAMPLING_PARAMETERS: Mapping[str, float | int] = {"temperature": 0.0, "max_tokens": 800}
+
+_DECOMPOSITION_TASK = "Please breakdown the following sentence into independent facts"
+#: What MF's code adds to the task, so that a fact can be read, and grouped, without its sentence.
+_DECONTEXTUALIZATION_TASK = (
+    ". When possible, decontextualize the fact such that the subject in the fact is a proper noun or noun instead of a "
+    "pronoun"
+)
+_ENDS_WITH_INITIAL = re.compile(r"(?:^|[\s.(])[A-Z]\.$")
+_STARTS_WITH_INITIAL = re.compile(r"^[A-Z]\.")
+
+
+def split_sentences_for_decomposition(text: str) -> list[str]:
+    """The sentences of a text, paragraph by paragraph (a paragraph is a line that isn't blank).
+
+    Punkt's splits are mended as in the original: "J." and "R. Tolkien" stay together, a single word belongs to the
+    sentence before it (the first one of a paragraph to the next), and so does what begins with a small letter.
+    """
+    return [
+        sentence
+        for paragraph in text.split("\n")
+        if paragraph.strip()
+        for sentence in _mend_decomposition_splits(split_sentences(paragraph.strip()))
+    ]
+
+
+def _mend_decomposition_splits(punkt_sentences: Sequence[str]) -> list[str]:
+    joined: list[str] = []
+    for sentence in punkt_sentences:
+        if joined and _ENDS_WITH_INITIAL.search(joined[-1]) and _STARTS_WITH_INITIAL.match(sentence):
+            joined[-1] += f" {sentence}"
+        else:
+            joined.append(sentence)
+    mended: list[str] = []
+    for number, sentence in enumerate(joined):
+        alone = number == 1 and len(joined[0].split()) == 1
+        if mended and (alone or len(sentence.split()) == 1 or (sentence[0].isalpha() and not sentence[0].isupper())):
+            mended[-1] += f" {sentence}"
+        else:
+            mended.append(sentence)
+    return mended
+
+
+@dataclass(frozen=True)
+class DecompositionDemonstrations:
+    """Sentences with their facts, in order, as a prompt shows them.
+
+    decontextualize: ask for facts whose subjects are nouns, not pronouns, in the words of MF's code. It shows a model
+    one sentence at a time, as the original does, so that a "he" whose name is in another sentence may stay.
+    """
+
+    facts: Mapping[str, Sequence[str]]
+    decontextualize: bool = False
+
+    @classmethod
+    def load(cls, path: str | Path | None = None, decontextualize: bool = False) -> DecompositionDemonstrations:
+        """Read a JSON object {sentence: [fact, ...]}: ``path``, else ``FACTSCORE_DEMONS_PATH``, else our own.
+
+        Raises `InputError` where the file is missing or of another form.
+        """
+        named = path or os.environ.get(DEMONSTRATIONS_PATH_VARIABLE)
+        source = Path(named) if named else files("factaudit.engines") / "demons.json"
+        check_no_pipe(str(source))
+        try:
+            found = parse_json_file_text(source.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(str(source), [Problem(f"not a readable file of demonstrations ({error})")]) from None
+        if (
+            not isinstance(found, dict)
+            or not found
+            or not all(
+                key.strip() and isinstance(facts, list) and facts and all(isinstance(fact, str) for fact in facts)
+                for key, facts in found.items()
+            )
+        ):
+            raise InputError(str(source), [Problem("expected an object of sentences, each with a list of facts")])
+        return cls(found, decontextualize)
+
+    @property
+    def signature(self) -> str:
+        """A hash of the demonstrations, in order, and of what the task says besides."""
+        told = json.dumps(self.facts, ensure_ascii=False)
+        return hash_texts(told, _DECONTEXTUALIZATION_TASK) if self.decontextualize else hash_texts(told)
+
+    def find_nearest(self, sentence: str, k: int = N_NEAREST_DEMONSTRATIONS) -> list[str]:
+        """The ``k`` demonstrations nearest to a sentence: BM25Okapi over words between white space.
+
+        Of equals the later comes first, as rank_bm25's own ``get_top_n`` has it; so a sentence that shares no word
+        with any gets the last one, which is not among the fixed ones.
+        """
+        scores = self._index.get_scores(sentence.split())
+        return [self._sentences[i] for i in np.argsort(scores, kind="stable")[::-1][:k]]
+
+    def make_prompt(self, sentence: str) -> str:
+        """The original's prompt: the fixed demonstrations, then the nearest (it may be among them).
+
+        It ends in a new line, which the original strips before it asks; otherwise it is the same byte for byte.
+        """
+        task = f"{_DECOMPOSITION_TASK}{_DECONTEXTUALIZATION_TASK if self.decontextualize else ''}: "
+        shown = [*self._sentences[:N_FIXED_DEMONSTRATIONS], *self.find_nearest(sentence)]
+        blocks = [f"{task}{one}\n" + "".join(f"- {fact}\n" for fact in self.facts[one]) + "\n" for one in shown]
+        return "".join(blocks) + f"{task}{sentence}\n"
+
+    def make_request(self, sentence: str) -> ChatRequest:
+        """The prompt as one user message, with the sampling parameters."""
+        return ChatRequest(({"role": "user", "content": self.make_prompt(sentence)},), dict(SAMPLING_PARAMETERS))
+
+    @cached_property
+    def _sentences(self) -> list[str]:
+        return list(self.facts)
+
+    @cached_property
+    def _index(self) -> Bm25Index:
+        return Bm25Index(one.split() for one in self._sentences)
+
+
+def remove_repeated_decomposed_facts(
+    facts_by_sentence: Sequence[Sequence[str]], max_facts: int = MAX_FACTS
+) -> tuple[list[list[str]], int, int]:
+    """Remove a response's repeated facts (the first stays) and those beyond ``max_facts``, sentence by sentence.
+
+    Returns (the facts left per sentence, the number of duplicates removed, the number cut).
+    """
+    seen: set[str] = set()
+    left: list[list[str]] = []
+    n_duplicates = n_cut = 0
+    for group in facts_by_sentence:
+        left.append([])
+        for fact in group:
+            if fact in seen:
+                n_duplicates += 1
+            elif len(seen) >= max_facts:
+                # It is not put among the seen, so that a second one beyond the cap counts as cut too.
+                n_cut += 1
+            else:
+                seen.add(fact)
+                left[-1].append(fact)
+    return left, n_duplicates, n_cut
+
+
+def make_undecomposed_record(text: str, status: str, reason: str | None) -> DecompositionRecord:
+    """A text that nobody is asked to decompose: each sentence but boilerplate stands for its facts, unscored."""
+    told = tuple(
+        SentenceRecord(one, "boilerplate")
+        if is_boilerplate_reply_sentence(one, is_first_sentence=not number)
+        else SentenceRecord(one, status, error=reason)
+        for number, one in enumerate(split_sentences_for_decomposition(strip_thoughts(text)))
+    )
+    facts = (
+        AtomicFact(one.text, sentence=number, failure_status=status) for number, one in enumerate(told) if one.is_failed
+    )
+    return DecompositionRecord(False, told, tuple(facts))
+
+
+async def decompose_into_facts(
+    text: str,
+    ask: Callable[[ChatRequest], Awaitable[ChatReply]],
+    demonstrations: DecompositionDemonstrations,
+    *,
+    max_facts: int = MAX_FACTS,
+    min_characters: int = MIN_FACT_CHARACTERS,
+    filter_facts: Callable[[str, Sequence[str]], list[str]] | None = None,
+) -> DecompositionRecord:
+    """A text's sentences with their facts, one call a sentence, all at once; for boilerplate nothing is asked.
+
+    What a model only thought is no part of the text. Of a reply that broke off at its limit, the last line is no fact;
+    one that neither has facts nor says that there are none is ``unparsed``. A sentence whose call failed, or whose
+    reply could not be read, stands for its facts itself (`AtomicFact.failure_status`).
+
+    filter_facts: gives of a sentence's facts those that stay (`factaudit.engines.entity_filter`); called in a thread.
+    None: all stay.
+    """
+
+    async def one(numbered: tuple[int, str]) -> tuple[SentenceRecord, list[str], int]:
+        number, sentence = numbered
+        if is_boilerplate_reply_sentence(sentence, is_first_sentence=number == 0):
+            return SentenceRecord(sentence, "boilerplate"), [], 0
+        reply = await ask(demonstrations.make_request(sentence))
+        answer = extract_answer(reply, is_whole=lambda text: "\n" in text.strip())
+        cut = reply.finish_reason in CUT_OFF_FINISH_REASONS
+        if answer.status != "ok":
+            return SentenceRecord(sentence, answer.status, reply.text, answer.error or None, cut), [], 0
+        found = parse_reply_facts(answer.text.rpartition("\n")[0] if cut else answer.text, min_characters)
+        if not found.facts and not found.says_no_facts:
+            error = "no facts, and no word that there are none"
+            return SentenceRecord(sentence, "unparsed", reply.text, error, cut), [], 0
+        left = found.facts if filter_facts is None else await asyncio.to_thread(filter_facts, sentence, found.facts)
+        return SentenceRecord(sentence, "ok", reply.text, None, cut), left, len(found.facts) - len(left)
+
+    made = await run_coroutines_concurrently(
+        map(one, enumerate(split_sentences_for_decomposition(strip_thoughts(text))))
+    )
+    kept, n_duplicates, n_cut = remove_repeated_decomposed_facts([own for _, own, _ in made], max_facts)
+    told = tuple(sentence for sentence, *_ in made)
+    facts: list[AtomicFact] = []
+    for number, (sentence, own) in enumerate(zip(told, kept, strict=True)):
+        facts += [AtomicFact(fact, sentence=number) for fact in own]
+        if sentence.is_failed:
+            facts.append(AtomicFact(sentence.text, sentence=number, failure_status=sentence.status))
+    return DecompositionRecord(False, told, tuple(facts), n_duplicates, n_cut, sum(n for *_, n in made))

@@ -1,0 +1,68 @@
+"""What a FActScore run's report says besides its audits: where the facts are from, and where to look first."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from factaudit.audit.core.result_rows import Row
+
+#: Responses that the report shows, each with so many of the facts that were found unsupported.
+MAX_SHOWN_RESPONSES, MAX_SHOWN_FACTS = 10, 8
+
+
+def build_factscore_facts_section(
+    responses: Sequence[Row], summary: Row, *, max_facts: int, parser: str, irrelevant: str
+) -> Row:
+    """Where the facts and their verdicts are from, and what went wrong on the way."""
+    text = [
+        f"{summary['n_scored']:,} of {summary['n_responses']:,} responses are scored; {summary['n_abstained']:,} "
+        f"abstained, {summary['n_without_facts']:,} hold no fact, of {summary['n_unscored_responses']:,} nothing could "
+        f"be put to a verifier. {summary['n_facts']:,} facts, {summary['n_unscored']:,} of them unscored by "
+        f"{summary['evaluator']}. In a response that has a score they count as not supported, and the bounds let them "
+        "be either; a response without any verdict has no score."
+    ]
+    if summary["n_duplicates"] or summary["n_cut"]:
+        text.append(
+            f"Of the facts of the replies, {summary['n_duplicates']:,} were repeated in a response and removed, and "
+            f"{summary['n_cut']:,} cut beyond {max_facts} a response."
+        )
+    if summary["n_filtered"]:
+        text.append(f"Of the facts of the replies, the entity filter removed {summary['n_filtered']:,}.")
+    if summary["n_failed_sentences"] or summary["n_truncated_sentences"]:
+        text.append(
+            f"{summary['n_failed_sentences']:,} sentences were not decomposed (calls failed, or the topic has no page):"
+            f" each stands for its facts, unscored. {summary['n_truncated_sentences']:,} replies broke off at the limit"
+            " of tokens: what they hold is used."
+        )
+    if summary["n_unparsed"]:
+        how = "guessed, as published" if parser == "original" else "left unscored"
+        text.append(f"{summary['n_unparsed']:,} replies hold neither True nor False: their verdicts are {how}.")
+    pages = Counter(row["matched"] for row in responses if row["matched"] not in (None, "exact"))
+    if pages:
+        found = ", ".join(f"{n:,} by {how}" for how, n in pages.most_common())
+        text.append(f"Pages that were not found under the topic itself: {found}.")
+    if any(row.get("human") for row in responses):
+        how = "are left out" if irrelevant == "exclude" else "count as not supported"
+        text.append(f"Facts that people found irrelevant {how}; people's score knows no length penalty.")
+    return {"title": "How the facts were come by", "text": text, "table": None, "figure": None}
+
+
+def build_factscore_unsupported_section(responses: Sequence[Row], verifier_name: str) -> Row | None:
+    """The responses with the lowest share of supported facts, and what was found unsupported: where to look first."""
+    judged = [row for row in responses if row["init_score"] is not None and row["n_supported"] < row["n_facts"]]
+    judged.sort(key=lambda row: (row["init_score"], -row["n_facts"]))
+    rows = []
+    for row in judged[:MAX_SHOWN_RESPONSES]:
+        facts = [fact for sentence in row["sentences"] for fact in sentence["facts"]]
+        unsupported = [fact["text"] for fact in facts if fact["verdicts"][verifier_name]["prediction"] == 0]
+        more = len(unsupported) - MAX_SHOWN_FACTS
+        shown = unsupported[:MAX_SHOWN_FACTS] + ([f"and {more:,} more"] if more > 0 else [])
+        share = f"{row['n_supported']} of {row['n_facts']}"
+        rows.append([row["topic"], row["system"] or "–", share, " · ".join(shown)])
+    if not rows:
+        return None
+    columns = ["topic", "system", "supported", "facts found unsupported"]
+    text = f"The {len(rows)} responses of the lowest share of supported facts ({verifier_name}); all are in "
+    text += "responses.jsonl."
+    return {"title": "Where to look first", "text": text, "table": {"columns": columns, "rows": rows}, "figure": None}

@@ -1,0 +1,158 @@
+"""Which lines of a reply are facts, and which sentences of a response only talk to the user."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+
+#: Lines of a reply up to this many characters are no facts.
+MIN_FACT_CHARACTERS = 3
+
+_BULLET = re.compile(r"^(?:\(?\d{1,3}[.):]\s+)?(?:[-*•‣▪–—](?:\s+|(?=[^\W\d_])))?")
+_LABEL = re.compile(
+    r"^\**(?:(?:independent|atomic)\s+)?(?:fact|statement|claim)(?:\s*#?\d+)?\**\s*[:.)–—-]+\**\s+", re.IGNORECASE
+)
+_QUOTED = re.compile(r'^["“](.*)["”],?$', re.DOTALL)
+_FACT_TAG = re.compile(r"</?(?:fact|claim|li)>", re.IGNORECASE)
+_FACT_ADJECTIVES = (
+    r"(?:(?:independent|atomic|verifiable|factual|checkable|objective|specific|additional|other|separate)\s+)*"
+)
+_IN_THIS_SENTENCE = (
+    r"(?:(?:in|from|within|about|of)\s+)?(?:the|this|that|your)\s+(?:\w+\s+){0,2}"
+    r"(?:sentence|statement|text|input|passage)"
+)
+#: "There are no independent facts in this sentence.", "No facts.", "N/A", "The sentence does not contain any facts."
+_NO_FACTS_STATEMENT = re.compile(
+    rf"""^\W*(?:
+      (?:(?:there\s+(?:are|is|were)|i\s+(?:see|find|found)|it\s+(?:contains|has)|{_IN_THIS_SENTENCE}\s+(?:contains|has|holds|presents))\s+)?
+        no\s+{_FACT_ADJECTIVES}(?:facts?|claims?|statements?|information|content)
+        (?:\s+(?:(?:that\s+)?can\s+be\s+\w+|to\s+(?:be\s+)?\w+(?:\s+down)?|found|present|stated|available|contained|given
+          |provided|here|identified|extracted|mentioned|{_IN_THIS_SENTENCE}|into\s+which\b.*|beyond\b.*|as\s+it\b.*))*
+      |none(?:\s+(?:found|available|present|\w+\s+{_IN_THIS_SENTENCE}))?|nothing|n/?a|not\s+applicable|null|empty
+      |{_IN_THIS_SENTENCE}\s+(?:does\s+not|doesn['’]t|do\s+not|cannot|can['’]t|can\s+not|is\s+(?:not|a\s+question|incomplete|a\s+fragment
+        |too\s+\w+|an?\s+(?:incomplete|heading|title|greeting|opinion|instruction)))\b.*
+      |this\s+sentence\s+does\s+not\s+contain\s+any\s+facts.*
+      |it\s+(?:does\s+not|doesn['’]t)\s+contain\s+(?:any\s+)?{_FACT_ADJECTIVES}(?:facts?|information|claims?)\b.*
+    )\W*$""",
+    re.IGNORECASE | re.VERBOSE,
+)
+#: No fact, bulleted or not.
+_NEVER_A_FACT = re.compile(
+    r"""^[\W_]*(?:
+      (?:sure|certainly|of\s+course|absolutely|okay|ok|alright|great)(?:\s+thing)?[\s\W]*$|
+      note(?:\s+that\b|\s*:)|n\.\s?b\.|disclaimer\s*:|explanation\s*:|reasoning\s*:|clarification\s*:
+      |(?:i['’]?m|i\s+am|we['’]re)\s+(?:\w+\s+)?(?:sorry|afraid)\b|sorry,|(?:i|my)\s+apolog|as\s+an\s+ai\b
+      |i\s+(?:cannot|can['’]?t|could\s+not|couldn['’]t)\s+(?:\w+\s+){0,2}(?:break|find|identify|extract|assist|help|provide)
+      |i(?:\s+am|['’]m)\s+(?:unable|not\s+able)\b
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+#: What stands around a list; a bulleted line may begin so and be a fact ("Please Please Me is an album.").
+_CHATTER_AROUND_FACTS = re.compile(
+    r"""^[\W_]*(?:
+      (?:sure|certainly|of\s+course|absolutely|okay|ok|alright|great)(?:\s+thing)?\s*[!,.:–—-]+\s*(?:here|i\b|let\b|the\s+following|below)
+      |here(?:['’]s|\s+is|\s+are)\b.*\b(?:facts?|breakdown|lists?|statements?|sentences?|information|claims?|points?|parts?)\b
+      |please\s+(?:note|let|tell|provide|give|share|specify|clarify|feel|confirm|check|consult|verify|ask|see|remember|be\s+aware|keep)\b
+      |let\s+me\s+know\b|let['’]s\s+break\b|feel\s+free\b|(?:i\s+)?hope\s+(?:this|that|these)\b|is\s+there\s+anything\b
+      |would\s+you\s+like\b|do\s+you\s+(?:want|need)\b|if\s+you\s+(?:need|have|want|would|['’]d)\b
+      |i(?:\s+have|['’]ve|\s+will|['’]ll|\s+would|['’]d)\s+(?:\w+\s+)?(?:broken|break|listed|list|extracted|extract|split|separated|be\s+happy)\b
+      |(?:these|those|the\s+above)\s+(?:are|were)\s+(?:\w+\s+){0,3}(?:facts?|statements?)\b
+      |(?:the\s+)?(?:\w+\s+){0,2}facts\s+(?:above|below|are\s+as\s+follows|in\s+this\s+sentence\s+are)\b
+      |(?:the|this|your)\s+(?:\w+\s+)?(?:sentence|statement)\s+(?:can|could|may)\s+be\s+(?:broken|split|divided|decomposed)\b
+      |(?:original\s+|input\s+)?(?:sentence|input|statement)\s*:
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_LINE_WITHOUT_TEXT = re.compile(r"^(?:[\W_]*|```\w*|</?\w+>|#{1,6}\s.*|\*\*[^*]*\*\*:?|\|.*\||\|.*\|.*)$", re.DOTALL)
+#: A base model goes on with another sentence of its own.
+_NEXT_TASK = re.compile(r"^\W*please\s+break\s?down\s+the\s+following\b", re.IGNORECASE)
+
+_GREETING = r"(?:Sure|Certainly|Of course|Absolutely|Okay|OK|Alright|Great)(?: thing)?"
+_OPENING_CHATTER = re.compile(
+    rf"^(?:{_GREETING}\W*$|{_GREETING}\s*[!.,:–—-]+\s*(?:[Hh]ere\b|I\b|[Ll]et\b|[Bb]elow\b|[Tt]he following\b)"
+    r"|Here(?:['’]s| is| are)\b.*\b(?:biograph\w*|overview|summary|facts?|information|details|profile|introduction"
+    r"|description|answer|response|list|breakdown|(?:what|everything) I)\b)",
+    re.DOTALL,
+)
+_CHATTER_ANYWHERE = re.compile(
+    r"^(?:This sentence does not contain any facts"
+    r"|Please (?:note|let|tell|provide|give|share|specify|clarify|feel|confirm|check|consult|verify|ask|see|refer"
+    r"|remember|be aware|keep|do not hesitate|don['’]t hesitate|visit|contact|try)\b"
+    r"|Let me know\b|Feel free to\b|I hope (?:this|that|these)\b|Is there anything else\b"
+    r"|(?:Sure, |Certainly[,!] )?Here(?:['’]s| is| are)\b.*:\s*$)",
+    re.DOTALL,
+)
+
+
+def is_boilerplate_reply_sentence(sentence: str, is_first_sentence: bool = True) -> bool:
+    """Whether a sentence of a response is talk to the user and so holds no facts.
+
+    is_first_sentence: it is the response's first. Only there is "Sure, here is a biography." an opening; further down,
+    and where more is said ("Certainly one of the best-known physicists, ..."), it is a sentence like any other.
+    """
+    return _CHATTER_ANYWHERE.match(sentence) is not None or (
+        is_first_sentence and _OPENING_CHATTER.match(sentence) is not None
+    )
+
+
+@dataclass(frozen=True)
+class ReplyFacts:
+    """The facts of a reply. says_no_facts: it has no fact, and says so itself; a reply that has neither could not be
+    read.
+    """
+
+    facts: list[str]
+    says_no_facts: bool = False
+
+
+def parse_reply_facts(reply: str, min_characters: int = MIN_FACT_CHARACTERS) -> ReplyFacts:
+    """The facts of a reply: its lines without numbering, bullets and labels, if longer than ``min_characters``.
+
+    What stands around the list ("Here are the facts:", "Note: ..."), headings, tables and statements that there are no
+    facts are no facts. A list in JSON is read as such. Duplicates are kept: they are removed over the whole response.
+    """
+    lines = _parse_json_reply_facts(reply)
+    facts: list[str] = []
+    none = lines == []
+    for line in map(str.strip, reply.split("\n") if lines is None else [f"- {one}" for one in lines]):
+        fact = _BULLET.sub("", line, count=1)
+        bulleted = fact != line
+        if _NEXT_TASK.match(line):
+            if facts or none:
+                break
+            continue
+        if _NO_FACTS_STATEMENT.match(fact):
+            none = True
+            continue
+        fact = _remove_fact_markup(fact)
+        talk = not bulleted and (_CHATTER_AROUND_FACTS.match(line) or _LINE_WITHOUT_TEXT.match(line))
+        if len(fact) > min_characters and not (talk or _NEVER_A_FACT.match(fact) or fact.endswith(":")):
+            facts.append(fact)
+    return ReplyFacts(facts, none and not facts)
+
+
+def _remove_fact_markup(fact: str) -> str:
+    fact = _FACT_TAG.sub("", _LABEL.sub("", fact)).replace("**", "").strip()
+    quoted = _QUOTED.match(fact)
+    return quoted[1].strip() if quoted and not set(quoted[1]) & set('"“”') else fact
+
+
+def _parse_json_reply_facts(reply: str) -> list[str] | None:
+    """The texts of a reply that is a JSON list, or an object with one; None where it is not."""
+    text = re.sub(r"\A\s*```(?:json)?\s*|\s*```\s*\Z", "", reply).strip()
+    if not text.startswith(("[", "{")):
+        return None
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(data, dict):
+        lists = [value for value in data.values() if isinstance(value, list)]
+        data = lists[0] if len(lists) == 1 else None
+    if not isinstance(data, list):
+        return None
+    texts = [next(iter(one.values())) if isinstance(one, dict) and len(one) == 1 else one for one in data]
+    if not all(isinstance(one, str) for one in texts):
+        return None
+    return [str(one).replace("\n", " ") for one in texts]

@@ -1,0 +1,83 @@
+"""What the calls of FActScore or D-FActScore will cost, as far as that is known before: nothing is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from factaudit.engines.abstention import does_response_abstain
+from factaudit.engines.conversations import read_conversations
+from factaudit.engines.dfactscore.experiment import DFactScoreExperiment, DFactScoreSettings
+from factaudit.engines.fact_decomposition import (
+    DecompositionDemonstrations,
+    is_boilerplate_reply_sentence,
+    split_sentences_for_decomposition,
+    strip_thoughts,
+)
+from factaudit.engines.factscore.experiment import FactScoreExperiment, FactScoreSettings
+from factaudit.engines.responses import Response, read_response_files, remove_response_citation_marks
+from factaudit.llm.chat_types import ChatRequest
+from factaudit.llm.cost import estimate_judging_cost, read_llm_price_table
+from factaudit.llm.settings import LLMSettings
+from factaudit.llm.transport_choice import find_llm_cache_server
+from factaudit.run_folder import RunSettings
+
+_UNKNOWN_COST = "cost: what a fact's prompt holds is known only when facts are made and passages found; use max_cost"
+
+
+@dataclass(frozen=True)
+class _DecompositionCalls:
+    """The calls that decompose texts, as `estimate_judging_cost` asks an evaluator for them."""
+
+    settings: LLMSettings
+    demonstrations: DecompositionDemonstrations
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.settings, name)
+
+    def cache_server(self) -> str:
+        return find_llm_cache_server(self.settings)
+
+    def requests(self, texts: Iterable[str]) -> Iterator[ChatRequest]:
+        for text in texts:
+            for number, sentence in enumerate(split_sentences_for_decomposition(strip_thoughts(text))):
+                if not is_boilerplate_reply_sentence(sentence, is_first_sentence=number == 0):
+                    request = self.demonstrations.make_request(sentence)
+                    yield ChatRequest(request.messages, self.settings.request_params(request.params))
+
+
+def estimate_scoring_cost(experiment: RunSettings, price_table_path: str | Path | None = None) -> list[dict[str, Any]]:
+    """Rows of `factaudit.llm.cost.estimate_judging_cost`: decomposing is known; of the verifiers only, where facts are
+    given, how many facts they judge. An experiment that asks no language model has none.
+    """
+    if isinstance(experiment, FactScoreExperiment):
+        block: FactScoreSettings | DFactScoreSettings = experiment.factscore
+    elif isinstance(experiment, DFactScoreExperiment) and isinstance(experiment.dfactscore, DFactScoreSettings):
+        block = experiment.dfactscore
+    else:
+        return []
+    responses = [one for one in _read_block_responses(block) if not does_response_abstain(one, block.abstain)]
+    rows = []
+    texts = [one.output for one in responses if one.facts is None]
+    if isinstance(block, DFactScoreSettings):
+        texts = [remove_response_citation_marks(text) for text in texts]
+    llm = block.decomposer or block.llm
+    if texts and llm is not None:
+        calls = _DecompositionCalls(llm, DecompositionDemonstrations.load(block.demos, block.decontextualize))
+        prices = None if price_table_path is None else read_llm_price_table(price_table_path)
+        rows += estimate_judging_cost({"decompose": calls}, texts, prices=prices)
+    if block.llm is not None:
+        n_facts = None if texts else sum(len(one.facts or ()) for one in responses)
+        unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost", "price_date"))
+        row = {"evaluator": "verify", "model": block.llm.client_key()[0], "calls": n_facts, **unknown}
+        rows.append({**row, "counted": "", "reason": _UNKNOWN_COST})
+    return rows
+
+
+def _read_block_responses(block: FactScoreSettings | DFactScoreSettings) -> list[Response]:
+    if isinstance(block, FactScoreSettings) and block.conversation:
+        return read_conversations(list(map(Path, block.responses)), block.topic, block.system, block.limit)[0]
+    paths = block.responses if isinstance(block, FactScoreSettings) else block.biographies
+    return read_response_files(paths, facts=block.facts, system=block.system, limit=block.limit)

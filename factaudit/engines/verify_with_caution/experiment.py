@@ -1,0 +1,127 @@
+"""An experiment YAML with a ``verify_with_caution:`` block, and running it: the paper from its printed cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from factaudit.audit.findings import run_checks
+from factaudit.engines.engine_settings import load_engine_experiment
+from factaudit.engines.verify_with_caution.cell_recomputation import (
+    NO_COUNTS_PRINTED,
+    build_printed_rates_table,
+    recompute_printed_cells,
+    remove_counts_derived_from_printed_rates,
+)
+from factaudit.engines.verify_with_caution.claim_count_recovery import (
+    SYSTEM_SIZE_GROUPS,
+    recover_claim_counts,
+    recover_errors_found,
+    recover_smallest_counts_from_printed_rates,
+)
+from factaudit.engines.verify_with_caution.printed_tables import PRINTED_PAIR_TEST, PrintedTables
+from factaudit.engines.verify_with_caution.reproduction_rows import (
+    build_reproduction_rows,
+    count_reproduced_cells,
+    describe_reproduction_agreement,
+)
+from factaudit.engines.verify_with_caution.running_text import compare_running_text
+from factaudit.results import Results, compare_counts
+from factaudit.run_folder import (
+    RunSettings,
+    hold_run_folder,
+    list_file_checksums,
+    write_run_lock_file,
+)
+from factaudit.run_reuse import write_run_results_and_report
+from factaudit.tables import write_table
+from factaudit.text.display_text import format_count
+
+_LOCKED_PACKAGES = ("numpy", "pandas", "scipy")
+#: The audits of the recovered counts, as the paper has them; those of its thresholds need scores.
+RECOVERED_COUNTS_AUDITS: tuple[str | dict[str, Any], ...] = (
+    "quantification",
+    {"headroom": {"groups": SYSTEM_SIZE_GROUPS}},
+    {"ranking": PRINTED_PAIR_TEST},
+    {"ranking_pairs": PRINTED_PAIR_TEST},
+    {"adjustment": {"levels": ["claim"], "methods": ["none", "adjusted_counts"]}},
+)
+
+
+class VerifyWithCautionSettings(BaseModel):
+    """The files of the paper's printed figures (``data/published``)."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tables: str
+    text: str
+    PATHS: ClassVar[tuple[str, ...]] = ("tables", "text")
+
+
+class VerifyWithCautionExperiment(RunSettings):
+    """An experiment YAML with a ``verify_with_caution:`` block."""
+
+    title: str = "Verify with Caution, reproduced"
+    verify_with_caution: VerifyWithCautionSettings
+
+
+def load_verify_with_caution_experiment(
+    path: str | Path, settings: Mapping[str, Any] | None = None
+) -> VerifyWithCautionExperiment:
+    """Read and check an experiment YAML; ``settings`` override its keys. In the result all paths are absolute."""
+    return load_engine_experiment(VerifyWithCautionExperiment, "verify_with_caution", path, settings)
+
+
+def run_verify_with_caution_experiment(
+    experiment: str | Path | VerifyWithCautionExperiment,
+    out: str | Path,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    progress: bool = False,
+    say: Callable[[str], None] = lambda text: None,
+) -> Results:
+    """Recover the numbers of claims, audit them, and compare the printed cells that others give with what they give."""
+    if not isinstance(experiment, VerifyWithCautionExperiment):
+        experiment = load_verify_with_caution_experiment(experiment, settings)
+    folder, block = Path(out), experiment.verify_with_caution
+    with hold_run_folder(folder, [block.tables, block.text]):
+        printed = PrintedTables.read(block.tables)
+        say(f"printed   {len(printed.cells):>9,} cells of {len({cell.table for cell in printed.cells})} tables")
+        recovered = recover_claim_counts(printed)
+        counts = recovered.build_counts_table(recover_errors_found(printed, recovered))
+        write_table(counts, folder / "counts.parquet")
+        options: dict[str, Any] = {"title": experiment.title, "seed": experiment.seed}
+        inputs = list_file_checksums([Path(block.tables), Path(block.text)])
+        chosen = experiment.audits or RECOVERED_COUNTS_AUDITS
+        settings_of_all: dict[str, Any] = options | {"replicates": 0, "confidence": experiment.confidence}
+        # Rates are shown as printed; only orders and corrections are of the recovered numbers of claims.
+        results = compare_counts(counts, audits=chosen, inputs=inputs, **settings_of_all)
+        as_printed = compare_counts(build_printed_rates_table(printed), audits=chosen, **settings_of_all)
+        for name in results.audits:
+            of = as_printed if name in ("quantification", "headroom") else results
+            results.audits[name] = remove_counts_derived_from_printed_rates(of.audits[name])
+        rates = compare_counts(recover_smallest_counts_from_printed_rates(printed), audits=["rates"], **settings_of_all)
+        results.about["claims"] = []
+        results.about["counts"] = NO_COUNTS_PRINTED
+        names = dict.fromkeys([*results.evaluators, *rates.evaluators])
+        results.about["evaluators"] = [{"name": name, "signature": None, "floor": False} for name in names]
+        rows = build_reproduction_rows(printed, recompute_printed_cells(printed, recovered))
+        results.audits.update(
+            {
+                "reproduction_agreement": count_reproduced_cells(rows),
+                "reproduction": rows,
+                "reproduction_text": compare_running_text(block.text, printed, recovered),
+                "rates": remove_counts_derived_from_printed_rates(rates.audits["rates"], "ppr"),
+            }
+        )
+        results.finding_rows[:], results.about["n_tests"] = run_checks(results.audits, results.about)
+        n_rows = sum(map(len, results.audits.values()))
+        say(f"audits    {n_rows:>9,} rows in {format_count(len(results.audits), 'audit')}")
+        say(describe_reproduction_agreement(rows))
+        write_run_lock_file(folder, experiment, results, packages=_LOCKED_PACKAGES)
+        write_run_results_and_report(folder, results)
+        say(f"report    {folder / 'report.html'}")
+    return results

@@ -1,0 +1,92 @@
+"""The settings of an estimate: the block ``estimate:`` of an experiment YAML, or the options of the command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
+
+from factaudit.arrays.estimation_units import EstimationUnitsPastMemory
+from factaudit.arrays.judgements import LEVELS
+from factaudit.errors import UsageError
+from factaudit.estimate.budget_rehearsal import rehearse_label_budget
+from factaudit.estimate.estimation_methods import DEFAULT_METHODS
+from factaudit.estimate.label_sample import read_sample
+from factaudit.estimate.rate_estimation import (
+    EstimationResults,
+    check_estimation_names,
+    estimate_rates,
+    estimate_rates_past_memory,
+)
+from factaudit.signature import hash_texts, make_signature
+from factaudit.tables.annotations import read_annotations
+
+
+class EstimateSettings(BaseModel):
+    """How error rates are estimated; `factaudit.estimate.rate_estimation.estimate_rates` says what each means.
+
+    labels: annotation files (without them the labels are the claims' own); sample: the file that they were drawn by;
+    budget: where the claims are labelled already, so many of their labels are drawn, and no other label is read.
+    """
+
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
+
+    labels: list[str] = Field(default_factory=list)
+    sample: str | None = None
+    budget: int | None = Field(default=None, ge=1)
+    rule: str = "majority"
+    grades: dict[str, int | None] | None = None
+    main: str | None = None
+    covariates: list[str] | None = None
+    methods: list[str] = list(DEFAULT_METHODS)
+    levels: list[str] = list(LEVELS)
+    strata: list[str] = ["task"]
+    target: str = "corpus"
+    transfer: bool = False
+
+    def check(self) -> None:
+        """Raise `UsageError` for what is known to be wrong before any file is read."""
+        if self.budget is not None and (self.labels or self.sample):
+            raise UsageError("expected labels (and the sample that they were drawn by), or a budget, not both")
+        check_estimation_names(self.methods, self.levels, self.target)
+
+    def files(self) -> Sequence[str]:
+        """The files that it names."""
+        return [*self.labels, *([self.sample] if self.sample else [])]
+
+    def signature(self, file_checksums: Sequence[Mapping[str, str]]) -> str:
+        """A hash of how rates are estimated; ``file_checksums`` stand for the paths of `files`."""
+        settings = make_signature("estimate", self.model_dump(exclude={"labels", "sample"}))
+        return hash_texts(settings, *(one["checksum"] for one in file_checksums))
+
+    def estimate(self, claims: pd.DataFrame, verdicts: pd.DataFrame, seed: int, confidence: float) -> EstimationResults:
+        """Read the files and estimate."""
+        annotations = read_annotations(*self.labels, claims=claims) if self.labels else None
+        sample = read_sample(self.sample) if self.sample else None
+        if self.budget is not None:
+            annotations, sample = rehearse_label_budget(
+                claims, verdicts, self.budget, main=self.main, covariates=self.covariates, seed=seed
+            )
+        return estimate_rates(
+            claims,
+            verdicts,
+            annotations=annotations,
+            sample=sample,
+            seed=seed,
+            confidence=confidence,
+            **self.model_dump(exclude={"labels", "sample", "budget"}),
+        )
+
+    def estimate_past_memory(
+        self, stored_claims: EstimationUnitsPastMemory, seed: int, confidence: float
+    ) -> EstimationResults:
+        """The same of claims that are not in memory."""
+        annotations = read_annotations(*self.labels) if self.labels else None
+        return estimate_rates_past_memory(
+            stored_claims,
+            annotations=annotations,
+            seed=seed,
+            confidence=confidence,
+            **self.model_dump(exclude={"labels", "sample", "budget"}),
+        )

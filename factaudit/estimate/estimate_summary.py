@@ -1,0 +1,152 @@
+"""What is said of one corpus's estimates: the summary row, the worth of a label, the method to quote, caveats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import scipy
+
+from factaudit.audit.core.result_rows import Row
+from factaudit.estimate.estimation_case import EstimationCase
+from factaudit.estimate.estimation_methods import MIN_LABELS, RateEstimate, estimate_by_hierarchical_model
+from factaudit.estimate.system_comparison import lowest_system_rate
+from factaudit.stats.hierarchical_regression import MIN_EFFECTIVE_PROPOSALS
+from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.text.display_text import format_count
+
+#: A method's name to its estimates, one per system; each method is run once.
+EstimatesByMethod = Callable[[str], list[RateEstimate]]
+#: Hierarchical and regression-PPI further apart than so many standard errors are flagged.
+CONTRADICTION_Z = 2.0
+#: Where more than this share of the systems is flagged so, the model is not the one to quote.
+MAX_CONTRADICTING_SHARE = 0.2
+
+
+def find_systems_whose_methods_contradict(estimates_by_method: EstimatesByMethod, confidence: float) -> list[int]:
+    """The systems whose hierarchical and regression-PPI rates contradict each other."""
+    z = scipy.special.ndtri((1 + confidence) / 2)
+    found = []
+    for at, (model, design) in enumerate(
+        zip(estimates_by_method("hierarchical"), estimates_by_method("regression-ppi"), strict=True)
+    ):
+        # Where an interval is cut off at 0 or 1, the other side has its standard error.
+        error = max(design.high - design.rate, design.rate - design.low) / z
+        if abs(model.rate - design.rate) > CONTRADICTION_Z * error:  # false where one is NaN
+            found.append(at)
+    return found
+
+
+def summarise_estimates(estimation: EstimationCase, orders: Sequence[str]) -> Row:
+    """What was estimated, the share of pairs of systems that differ (``orders``), and the headroom."""
+    corpus = estimation.corpus
+    return {
+        "main": corpus.evaluators[0],
+        "covariates": ", ".join(corpus.evaluators[1:]) or None,
+        "target": estimation.options.target,
+        "n": len(corpus.error),
+        "n_labels": len(estimation.labelled_rows),
+        "n_systems": len(corpus.systems),
+        "n_pairs": len(orders),
+        "resolved": none_if_undefined(np.mean([order != "?" for order in orders])) if orders else None,
+        **lowest_system_rate(estimation),
+    }
+
+
+def compare_interval_widths_with_and_without_scores(
+    estimation: EstimationCase, estimates_by_method: EstimatesByMethod
+) -> Row:
+    """Mean widths of the intervals with the scores, with shuffled scores and by labels alone, over the systems that
+    have all.
+
+    worth: how many times as many labels the labels alone would need for the same width; worth_shuffled: the same of
+    scores that tell nothing, which is what the model's pooling of systems and its prior do.
+    """
+    shuffled = estimate_by_hierarchical_model(_shuffle_scores(estimation)) if estimation.labelled_rows.size else []
+    widths = [
+        [one.high - one.low for one in ones]
+        for ones in (estimates_by_method("hierarchical"), shuffled, estimates_by_method("labels"))
+        if ones
+    ]
+    both = [of_system for of_system in zip(*widths, strict=True) if all(width > 0 for width in of_system)]
+    width, without, alone = np.mean(both, axis=0) if both and len(widths) == 3 else (np.nan,) * 3
+    return {
+        "width": none_if_undefined(width),
+        "width_shuffled": none_if_undefined(without),
+        "width_labels": none_if_undefined(alone),
+        "worth": none_if_undefined((alone / width) ** 2),
+        "worth_shuffled": none_if_undefined((alone / without) ** 2),
+    }
+
+
+def _shuffle_scores(estimation: EstimationCase) -> EstimationCase:
+    """The same labels with the scores of other claims."""
+    corpus = estimation.corpus
+    order = estimation.random_generator("shuffled scores").permutation(len(corpus.error))
+    return replace(estimation, corpus=replace(corpus, score=corpus.score[:, order]))
+
+
+def recommend_estimation_method(
+    estimation: EstimationCase, contradicting_systems: Sequence[int], refusal_reason: str
+) -> Row:
+    """``quote``: the method to quote, or None; ``why``: the sentence that says why."""
+    labelled_systems = int((estimation.n_labels > 0).sum())
+    if refusal_reason or not len(estimation.labelled_rows):
+        return {"quote": None, "why": "no rate can be quoted: there is no label to correct the predictions by"}
+    if estimation.corpus.is_labelled.all() and estimation.options.target == "corpus":
+        why = "quote the labels: everything is labelled, so that the rates are counts and no estimates"
+        return {"quote": "labels", "why": why}
+    if len(contradicting_systems) > MAX_CONTRADICTING_SHARE * labelled_systems:
+        systems = f"{len(contradicting_systems)} of {labelled_systems} systems"
+        why = f"quote the labels: for {systems} the model and the design-based estimate contradict each other"
+        return {"quote": "labels", "why": why}
+    if np.median(estimation.n_labels[estimation.n_labels > 0]) < MIN_LABELS:
+        why = (
+            f"quote hierarchical for its interval; with fewer than {MIN_LABELS} labels a system its rates are no "
+            "nearer than those of the pooled threshold on half of the sets measured"
+        )
+        return {"quote": "hierarchical", "why": why}
+    why = "quote hierarchical: on the sets measured its rates came nearest on average (not on each), and its intervals"
+    why += " held"
+    return {"quote": "hierarchical", "why": why}
+
+
+def list_estimation_caveats(estimation: EstimationCase, has_sample: bool) -> list[str]:
+    """What a reader of one corpus's estimates should know: about labels, scores, the fit and what was left out."""
+    corpus = estimation.corpus
+    notes = []
+    main = corpus.evaluators[0]
+    if len(estimation.labelled_rows):
+        error = corpus.error[estimation.labelled_rows]
+        if error.min() == error.max():
+            notes.append(f"all labels are {'unattributable' if error[0] else 'attributable'}")
+        if "shared" in estimation.covariates.names:
+            slope = np.quantile(estimation.posterior.slopes[:, 0], 0.05)
+            if slope <= 0:
+                notes.append(
+                    "the labels do not show that the scores are higher for correct claims: expect little of them"
+                )
+        if not has_sample and not corpus.is_labelled.all():
+            notes.append("no sample file: the labels are taken as drawn at random within each system")
+        if estimation.posterior.n_effective_proposals < MIN_EFFECTIVE_PROPOSALS:
+            n_effective = f"an effective number of {estimation.posterior.n_effective_proposals:.0f}"
+            notes.append(
+                f"the posterior is known roughly only: its draws have {n_effective}, below {MIN_EFFECTIVE_PROPOSALS}"
+            )
+    missing = float(np.isnan(corpus.score[0]).mean())
+    if missing:
+        notes.append(f"{main} scored {100 * (1 - missing):.0f} % of the {corpus.level}s")
+    known = corpus.score[0][~np.isnan(corpus.score[0])]
+    if len(known) and known.min() == known.max():
+        notes.append(f"all scores of {main} are equal: they add nothing")
+    if len(corpus.systems) < 2:
+        notes.append("one system: there is nothing to compare")
+    if corpus.n_left_out:
+        what = "without a system" if corpus.level == "claim" else "without a response_id"
+        notes.append(f"{format_count(corpus.n_left_out, 'claim')} {what} left out")
+    if corpus.n_partial:
+        notes.append(
+            f"{format_count(corpus.n_partial, 'response')} with labels for only some claims count as not labelled"
+        )
+    return notes

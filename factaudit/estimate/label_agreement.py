@@ -1,0 +1,55 @@
+"""How far annotators agree: percent, Cohen's κ, Krippendorff's α, with intervals; and what they disagree on."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from factaudit.audit.core.result_rows import Row
+from factaudit.stats.nominal_agreement import COEFFICIENTS, nominal_agreement
+from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.text.display_text import join_reasons
+
+
+def compute_label_agreement(annotator_labels: pd.DataFrame, seed: int = 0) -> list[Row]:
+    """A row per pair of annotators, and one of all (annotator_a ``__all__``): n claims with two labels or more.
+
+    annotator_labels: claim_id, annotator, label, of `factaudit.tables.annotations.list_annotator_judgements`.
+    Each row: percent (the share of pairs of labels that agree), kappa (Cohen 1960; of pairs only), alpha (Krippendorff,
+    nominal; any number of annotators, with labels missing), with ``_low`` and ``_high`` from a bootstrap of claims;
+    null with a reason where nothing is labelled twice or nothing varies. An undecided label counts as missing.
+    """
+    table = annotator_labels.pivot(index="claim_id", columns="annotator", values="label")
+    table = table[list(dict.fromkeys(annotator_labels["annotator"]))]
+    values = table.to_numpy(dtype=np.float64, na_value=np.nan)
+    names = [str(name) for name in table.columns]
+    random = np.random.default_rng([seed, len(values)])
+    groups: list[tuple[str, str | None, np.ndarray]] = []
+    if len(names) > 1:
+        groups.append(("__all__", None, values))
+    if len(names) > 2:
+        groups += [(names[a], names[b], values[:, [a, b]]) for a, b in combinations(range(len(names)), 2)]
+    return [{"annotator_a": a, "annotator_b": b, **_label_agreement_figures(labels, random)} for a, b, labels in groups]
+
+
+def find_disputed_claims(annotator_labels: pd.DataFrame) -> pd.Index:
+    """The claims that annotators gave both labels, in the order of the table."""
+    labels = annotator_labels.dropna(subset="label").groupby("claim_id", sort=False)["label"].nunique()
+    return labels.index[labels > 1]
+
+
+def _label_agreement_figures(labels: np.ndarray, random: np.random.Generator) -> Row:
+    """labels: (claims, annotators), NaN where missing."""
+    n, coefficients = nominal_agreement(labels, random)
+    row: Row = {"n": n} | {f"{key}{end}": None for key in COEFFICIENTS for end in ("", "_low", "_high")}
+    lacking = [] if n else ["no claim has two labels"]
+    for key, found in coefficients.items():
+        row |= {key: none_if_undefined(found.value)}
+        row |= {f"{key}_low": none_if_undefined(found.low), f"{key}_high": none_if_undefined(found.high)}
+        if np.isnan(found.value):
+            lacking.append(f"no {key}: all labels are the same")
+        elif np.isnan(found.low):
+            lacking.append(f"no interval for {key}: nothing varies")
+    return row | {"reason": join_reasons(lacking)}

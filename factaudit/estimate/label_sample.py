@@ -1,0 +1,360 @@
+"""Which claims to label: drawn by their scores, with all that an estimate must know of the draw kept in one file.
+
+A sample file is Parquet, a row per claim to label. Its metadata holds the plan (budget, seeds, phases, what was drawn
+from) and a checksum of the rows: labels of other claims, of another claims table or of a sample that was edited are
+refused, since no estimate could know how they were drawn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from factaudit.arrays.judgements import LEVELS, Judgements
+from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
+from factaudit.estimate.estimation_case import EstimationCase
+from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
+from factaudit.files import replace_file_atomically
+from factaudit.signature import hash_texts
+from factaudit.stats.allocation import (
+    AllocationStrata,
+    allocate_first_phase,
+    allocate_first_phase_budget,
+    allocate_further_phase,
+    allocate_labels_to_strata,
+    allocate_shared_documents,
+    draw_allocated_labels,
+)
+from factaudit.stats.stratified_sampling import StratifiedDraw
+from factaudit.tables import find_claim_positions_in_table
+from factaudit.tables.column_parsing import make_arrow_text
+
+SAMPLE_SCHEMA = "factaudit.sample/1"
+#: Columns of a sample, a row per claim. probability: of being drawn, in its phase, given what was drawn before; frame:
+#: how many claims (or responses) its stratum held then; annotators: the numbers of those who are to label it.
+SAMPLE_COLUMNS = (
+    "claim_id",
+    "dataset",
+    "system",
+    "stratum",
+    "probability",
+    "order",
+    "phase",
+    "frame",
+    "annotators",
+)
+_METADATA_KEY = b"factaudit.sample"
+
+
+@dataclass(frozen=True)
+class LabelSamplingPlan:
+    """How a sample was drawn.
+
+    budget: labels (or labelled responses, by ``level``) in all; shares: those of each dataset; drawn: per phase those
+    of each dataset; seeds: of each phase; evaluators: the main one first; corpus: a checksum of the claims drawn from;
+    annotators and overlap: how many label, and the share that all of them do.
+    """
+
+    budget: int
+    level: str
+    evaluators: tuple[str, ...]
+    strata: tuple[str, ...]
+    corpus: str
+    shares: dict[str, int]
+    drawn: tuple[dict[str, int], ...]
+    seeds: tuple[int, ...]
+    annotators: int = 1
+    overlap: float = 0.0
+    same_documents: bool = False
+
+    def count_remaining_labels(self, dataset: str) -> int:
+        """What is not drawn yet of a dataset's share."""
+        return self.shares[dataset] - sum(phase.get(dataset, 0) for phase in self.drawn)
+
+
+@dataclass(frozen=True)
+class LabelSample:
+    """Claims to label (`SAMPLE_COLUMNS`) and how they were drawn."""
+
+    rows: pd.DataFrame
+    plan: LabelSamplingPlan
+    source: str = field(default="the sample")
+
+    def write(self, path: str | Path) -> None:
+        """Write a Parquet file with the plan and a checksum of the rows in its metadata."""
+        if Path(path).suffix.lower() != ".parquet":
+            raise InputError(str(path), [Problem("expected a name that ends in .parquet: it keeps how it was drawn")])
+        table = pa.Table.from_pandas(self.rows, preserve_index=False)
+        about = {"schema": SAMPLE_SCHEMA, "plan": asdict(self.plan), "rows": _checksum_sample_rows(self.rows)}
+        table = table.replace_schema_metadata(
+            {**(table.schema.metadata or {}), _METADATA_KEY: json.dumps(about).encode()}
+        )
+        with replace_file_atomically(path) as temporary:
+            pq.write_table(table, temporary, compression="zstd")
+
+    def corpus_draw(self, corpus: ScoredCorpus, judgements: Judgements) -> StratifiedDraw:
+        """The draw in terms of a corpus's rows. Raises `UsageError` where single claims of responses were drawn."""
+        mine = self.rows[self.rows["dataset"] == corpus.dataset]
+        at = corpus.unit_of_claim[find_claim_positions_in_table(judgements.claims, mine["claim_id"])]
+        if (at < 0).any():
+            raise InputError(self.source, [Problem("the sample is not of these claims: they have other systems")])
+        frame = mine["frame"].to_numpy(dtype=np.float64)
+        stratum = mine["stratum"].to_numpy()
+        if corpus.level != self.plan.level:
+            if corpus.level == "response":
+                if (np.bincount(corpus.unit_of_claim[corpus.unit_of_claim >= 0]) > 1).any():
+                    raise UsageError(
+                        "single claims were drawn, which says nothing fair of whole responses: "
+                        "sample with --level response"
+                    )
+            else:  # the stratum's claims, by what the drawn ones of its responses hold
+                drawn = mine["probability"].to_numpy() * frame
+                frame *= np.bincount(stratum)[stratum] / drawn
+        first = ~pd.Series(at).duplicated().to_numpy()
+        return StratifiedDraw(at[first], mine["phase"].to_numpy()[first], stratum[first], frame[first])
+
+
+def read_sample(path: str | Path) -> LabelSample:
+    """Read a sample file. Raises `InputError` where it is none, or where its rows are not as they were written."""
+    source = str(path)
+    try:
+        table = pq.read_table(path)
+    except FileNotFoundError:
+        raise InputError(source, [Problem("no such file")]) from None
+    except (pa.ArrowException, OSError):
+        raise InputError(source, [Problem("not a readable Parquet file: expected one that `sample` wrote")]) from None
+    metadata = (table.schema.metadata or {}).get(_METADATA_KEY)
+    if metadata is None:
+        raise InputError(source, [Problem("no sample file: it does not say how its claims were drawn")])
+    try:
+        about = json.loads(metadata)
+        fields: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in about["plan"].items()}
+        plan = LabelSamplingPlan(**fields)
+        right = about["schema"] == SAMPLE_SCHEMA and list(table.column_names) == list(SAMPLE_COLUMNS)
+        checksum = about["rows"]
+    except (ValueError, KeyError, TypeError):
+        right = False
+    if not right:
+        raise InputError(source, [Problem("no sample file of this version of factaudit")])
+    rows = table.to_pandas()
+    if _checksum_sample_rows(rows) != checksum:
+        raise InputError(
+            source, [Problem("its rows were changed after they were drawn: labels of it cannot be used as drawn")]
+        )
+    return LabelSample(rows, plan, source)
+
+
+def draw_label_sample(
+    judgements: Judgements,
+    evaluators: Sequence[str],
+    budget: int,
+    *,
+    level: str = "claim",
+    strata: Sequence[str] = (),
+    seed: int = 0,
+    phases: int = 2,
+    annotators: int = 1,
+    overlap: float = 0.0,
+    same_documents: bool = False,
+    is_at_random: bool = False,
+) -> LabelSample:
+    """Draw the first phase of a budget of labels (all of it, where one phase is better or ``phases`` is 1).
+
+    judgements: labels in it are not looked at; budget: claims (or responses, by ``level``) over all datasets;
+    same_documents: the same documents for all systems, which sharpens differences and blunts levels; is_at_random:
+    every claim of a dataset with the same chance, in one phase.
+    """
+    if level not in LEVELS:
+        raise UsageError(f"unknown level {level!r}{suggest_known_name(level, LEVELS)}")
+    if not 0 <= overlap <= 1:
+        raise UsageError(f"expected an overlap from 0 to 1, found {overlap}")
+    found = list(build_scored_corpora(judgements, level, evaluators, strata))
+    shares = _split_sample_budget_over_datasets(budget, found)
+    drawn: dict[str, tuple[ScoredCorpus, StratifiedDraw]] = {}
+    for corpus in found:
+        share = min(shares[corpus.dataset], len(corpus.error))
+        first = share if phases == 1 else allocate_first_phase_budget(share, len(corpus.systems))
+        random = _seed_phase_generator(seed, corpus, 0)
+        if same_documents:
+            draw = allocate_shared_documents(corpus.document, corpus.system, share, random)
+        elif is_at_random:
+            sizes = corpus.system_sizes
+            systems = AllocationStrata(corpus.system, sizes, sizes.astype(np.float64))
+            draw = draw_allocated_labels(systems, allocate_labels_to_strata(systems, share, 1), 0, random)
+        else:
+            draw = allocate_first_phase(
+                1 - corpus.score[0], corpus.system, first, random, corpus.stratum, first < share
+            )
+        drawn[corpus.dataset] = (corpus, draw)
+    plan = LabelSamplingPlan(
+        budget=budget,
+        level=level,
+        evaluators=tuple(evaluators),
+        strata=tuple(strata),
+        corpus=_digest_sample_claim_keys(judgements),
+        shares={
+            name: len(draw.rows) if same_documents or is_at_random else shares[name]
+            for name, (_, draw) in drawn.items()
+        },
+        drawn=({name: len(draw.rows) for name, (_, draw) in drawn.items()},),
+        seeds=(seed,),
+        annotators=annotators,
+        overlap=overlap,
+        same_documents=same_documents,
+    )
+    return LabelSample(_tabulate_sampled_claims(judgements, drawn, plan, {}), plan)
+
+
+def draw_next_sample_phase(
+    sample: LabelSample, judgements: Judgements, extra_labels: int | None = None, seed: int = 0
+) -> LabelSample:
+    """The next phase: what remains of the budget, or ``extra_labels`` labels on top of it, where the fit so far is
+    unsure.
+
+    judgements: with the labels so far. The rows that were drawn before stay as they are.
+    """
+    plan = sample.plan
+    if plan.same_documents:
+        raise UsageError("a sample of the same documents for all systems cannot be extended")
+    check_label_sample_matches(sample, judgements)
+    found = list(build_scored_corpora(judgements, plan.level, plan.evaluators, plan.strata))
+    added = (
+        {corpus.dataset: 0 for corpus in found}
+        if extra_labels is None
+        else _split_sample_budget_over_datasets(extra_labels, found)
+    )
+    drawn: dict[str, tuple[ScoredCorpus, StratifiedDraw]] = {}
+    for corpus in found:
+        before = sample.corpus_draw(corpus, judgements)
+        size = min(
+            plan.count_remaining_labels(corpus.dataset) + added[corpus.dataset], len(corpus.error) - len(before.rows)
+        )
+        if size < 1:
+            continue
+        case = EstimationCase(corpus, before)
+        if not len(case.labelled_rows):
+            raise UsageError(f"{corpus.dataset}: no label yet: a further phase is drawn by what the labels so far say")
+        random = _seed_phase_generator(seed, corpus, len(plan.drawn))
+        drawn[corpus.dataset] = (
+            corpus,
+            allocate_further_phase(case.error_probabilities, corpus.system, before, size, random),
+        )
+    if not drawn:
+        raise UsageError("nothing remains of the sample's budget: say with --more how many labels to add")
+    plan = replace(
+        plan,
+        budget=plan.budget + (extra_labels or 0),
+        shares={name: share + added.get(name, 0) for name, share in plan.shares.items()},
+        drawn=(*plan.drawn, {name: len(draw.rows) for name, (_, draw) in drawn.items()}),
+        seeds=(*plan.seeds, seed),
+    )
+    offsets = {str(name): int(rows["stratum"].max()) + 1 for name, rows in sample.rows.groupby("dataset")}
+    table = _tabulate_sampled_claims(judgements, drawn, plan, offsets)
+    table["order"] += int(sample.rows["order"].max()) + 1
+    return LabelSample(pd.concat([sample.rows, table], ignore_index=True), plan)
+
+
+def _split_sample_budget_over_datasets(budget: int, corpora: Sequence[ScoredCorpus]) -> dict[str, int]:
+    """A budget split over datasets in proportion to their systems."""
+    systems = np.array([len(corpus.systems) for corpus in corpora])
+    if budget < systems.sum():
+        raise UsageError(f"{budget} labels are too few for {systems.sum()} systems: expected at least one each")
+    ends = np.floor(np.cumsum(systems) * budget / systems.sum() + 1e-9).astype(int)
+    return {corpus.dataset: int(n) for corpus, n in zip(corpora, np.diff(ends, prepend=0), strict=True)}
+
+
+def check_label_sample_matches(sample: LabelSample, judgements: Judgements) -> None:
+    """Raise `InputError` where the claims are not those drawn from, or where claims that were not drawn have labels."""
+    if sample.plan.corpus != _digest_sample_claim_keys(judgements):
+        raise InputError(
+            sample.source, [Problem("it was drawn from another claims table (other claims, systems or responses)")]
+        )
+    ids = judgements.claims["claim_id"][judgements.label >= 0]
+    strange = ids[~ids.isin(sample.rows["claim_id"])]
+    if len(strange):
+        message = (
+            f"{len(strange)} of {len(ids)} labels are of claims that were not drawn "
+            f"({', '.join(map(repr, strange.head(3)))}): how they came to be labelled is not known, so no estimate can "
+            "use them"
+        )
+        raise InputError(sample.source, [Problem(message)])
+
+
+def _tabulate_sampled_claims(
+    judgements: Judgements,
+    draws: Mapping[str, tuple[ScoredCorpus, StratifiedDraw]],
+    plan: LabelSamplingPlan,
+    stratum_offsets: Mapping[str, int],
+) -> pd.DataFrame:
+    """The rows of one phase: every claim of what was drawn."""
+    parts = []
+    for dataset, (corpus, draw) in draws.items():
+        claims = np.flatnonzero(np.isin(corpus.unit_of_claim, draw.rows))
+        place = np.empty(len(corpus.error), dtype=np.int64)
+        place[draw.rows] = np.arange(len(draw.rows))
+        at = place[corpus.unit_of_claim[claims]]
+        table = judgements.claims.iloc[claims]
+        parts.append(
+            pd.DataFrame(
+                {
+                    "claim_id": table["claim_id"].to_numpy(dtype=object),
+                    "dataset": dataset,
+                    "system": table["system"].to_numpy(dtype=object),
+                    "stratum": draw.stratum[at] + stratum_offsets.get(dataset, 0),
+                    "probability": draw.inclusion_probability[at],
+                    "order": 0,
+                    "phase": len(plan.drawn) - 1,
+                    "frame": draw.frame_size[at],
+                    "unit": draw.rows[at],
+                }
+            )
+        )
+    rows = pd.concat(parts, ignore_index=True)
+    # Claims of one response stay together; otherwise the order tells nothing of system or score.
+    random = np.random.default_rng([plan.seeds[-1], len(plan.drawn), 1])
+    units = pd.factorize(rows["dataset"].astype(str) + "|" + rows["unit"].astype(str))[0]
+    rank = random.permutation(int(units.max()) + 1)[units]
+    order = np.argsort(rank, kind="stable")
+    rows = rows.iloc[order].reset_index(drop=True)
+    rows["order"] = np.arange(len(rows))
+    rows["annotators"] = _assign_sample_annotators(rank[order], plan, random)
+    return rows[list(SAMPLE_COLUMNS)]
+
+
+def _assign_sample_annotators(unit_rank: np.ndarray, plan: LabelSamplingPlan, random: np.random.Generator) -> list[str]:
+    """Whose each row is, as numbers from 1: everybody's for a share ``overlap`` of the units, else one's in turn."""
+    n = int(unit_rank.max(initial=-1)) + 1
+    everybody = " ".join(str(number + 1) for number in range(plan.annotators))
+    shared = np.zeros(n, dtype=bool)
+    shared[random.choice(n, int(np.ceil(plan.overlap * n)), replace=False)] = True
+    turn = np.cumsum(~shared) % plan.annotators
+    return [everybody if shared[unit] else str(turn[unit] + 1) for unit in unit_rank]
+
+
+def _seed_phase_generator(seed: int, corpus: ScoredCorpus, phase: int) -> np.random.Generator:
+    return np.random.default_rng([seed, phase, int(hash_texts(corpus.dataset, "sample"), 16)])
+
+
+def _digest_sample_claim_keys(judgements: Judgements) -> str:
+    """A checksum of which claims there are, of which system and response: not of their order, texts or labels."""
+    names = ("claim_id", "dataset", "system", "response_id")
+    columns = [make_arrow_text(judgements.claims[name]).fill_null("\0") for name in names]
+    rows = pc.binary_join_element_wise(*columns, pa.scalar("\x1f", pa.large_string()))
+    return hash_texts("\n".join(sorted(rows.to_pylist())))
+
+
+def _checksum_sample_rows(rows: pd.DataFrame) -> str:
+    # Python's own numbers, whose text is the same in every version of pandas.
+    values = zip(
+        *(rows[column].astype(object).where(rows[column].notna(), None) for column in SAMPLE_COLUMNS), strict=True
+    )
+    return hash_texts(json.dumps([list(row) for row in values]), length=64)

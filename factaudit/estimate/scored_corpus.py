@@ -1,0 +1,165 @@
+"""What is estimated: the claims or responses of one dataset by system, what evaluators said, and the labels so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from factaudit.arrays.claim_groups import ALL_TOGETHER, encode_claim_group_column
+from factaudit.arrays.count_source import check_evaluators_are_known
+from factaudit.arrays.estimation_units import EstimationUnits, EstimationUnitsPastMemory
+from factaudit.arrays.judgements import MISSING, Judgements
+
+
+@dataclass(frozen=True)
+class ScoredCorpus:
+    """N claims or responses of one dataset, sorted by their ids, and S systems that wrote them.
+
+    Errors are the positive class: ``error`` (N,) is 1 for unattributable, 0 for attributable, NaN for not labelled.
+
+    system: int (N,); score (E, N), support (the prediction where an evaluator gives no score), NaN where missing;
+    prediction (E, N), -1 where missing (the first evaluator is the main one); document (N,) and response (N,): codes
+    from 0; stratum (N,): codes of the user's columns, or None; unit_of_claim: int (n,), of every claim of the
+    `Judgements` its place among the N, -1 where it has none (empty where there is no `Judgements`). n_left_out: claims
+    without a system or (among responses) without a response_id. n_partial: responses with labels for only some of their
+    claims, which count as not labelled.
+    """
+
+    dataset: str
+    level: str
+    systems: tuple[str, ...]
+    evaluators: tuple[str, ...]
+    system: np.ndarray
+    score: np.ndarray
+    prediction: np.ndarray
+    error: np.ndarray
+    document: np.ndarray
+    response: np.ndarray
+    unit_of_claim: np.ndarray
+    stratum: np.ndarray | None
+    n_left_out: int
+    n_partial: int
+
+    @classmethod
+    def from_units(
+        cls,
+        units: EstimationUnits,
+        dataset: str,
+        level: str,
+        evaluators: Sequence[str],
+        unit_of_claim: np.ndarray | None = None,
+    ) -> ScoredCorpus:
+        score, prediction = units.score, units.prediction
+        return cls(
+            dataset=dataset,
+            level=level,
+            systems=tuple(ALL_TOGETHER if name is None else str(name) for name in units.systems),
+            evaluators=tuple(evaluators),
+            system=units.system,
+            score=np.where(np.isnan(score) & (prediction >= 0), prediction, score),
+            prediction=prediction,
+            error=np.where(units.label >= 0, 1.0 - units.label, np.nan),
+            document=pd.factorize(units.cluster)[0],
+            response=_number_corpus_responses(units.response, units.system),
+            unit_of_claim=np.empty(0, dtype=np.int64) if unit_of_claim is None else unit_of_claim,
+            stratum=None if units.stratum is None else pd.factorize(units.stratum, sort=True)[0],
+            n_left_out=units.n_left_out,
+            n_partial=units.n_partial,
+        )
+
+    @property
+    def is_labelled(self) -> np.ndarray:
+        """bool (N,)"""
+        return ~np.isnan(self.error)
+
+    @property
+    def system_sizes(self) -> np.ndarray:
+        """int (S,): the claims or responses of each system."""
+        return np.bincount(self.system, minlength=len(self.systems))
+
+
+def build_scored_corpora(
+    judgements: Judgements, level: str, evaluators: Sequence[str], strata: Sequence[str] = ()
+) -> Iterator[ScoredCorpus]:
+    """The corpus of every dataset. ``evaluators``: the main one first, then covariates; none other is read.
+
+    Claims without a system are left out where others have one; where none has, all are one system, ``__all__``.
+    """
+    check_evaluators_are_known(evaluators, judgements.evaluators)
+    units = judgements.at_level(level)
+    chosen = [judgements.evaluators.index(name) for name in evaluators]
+    codes, datasets = units.dataset_codes, units.dataset_names
+    label = units.label.copy()
+    stratum = _number_corpus_strata(judgements, strata)
+    partial = np.zeros(len(label), dtype=bool)
+    if level == "response":
+        least, most = judgements.response_extremes(judgements.label >= 0)
+        partial = least != most
+        label[partial] = MISSING
+        if stratum is not None:  # a response whose claims differ is a stratum of its own kind
+            least, most = judgements.response_extremes(stratum)
+            stratum = np.where(least == most, least, -1)
+    for number, dataset in enumerate(datasets):
+        rows = np.flatnonzero(codes == number)
+        names = units.claims["system"].iloc[rows]
+        left_out = 0
+        if names.notna().any():
+            left_out = int(names.isna().sum())
+            rows = rows[names.notna().to_numpy()]
+        # Whatever the order of the input's rows, a seed draws the same claims.
+        keys = ["system", "response_id"] if level == "response" else ["claim_id"]
+        own = units.claims.iloc[rows]
+        rows = rows[np.lexsort([pd.factorize(own[key], sort=True)[0] for key in reversed(keys)])]
+        claims = units.claims.iloc[rows].reset_index(drop=True)
+        system, systems = encode_claim_group_column(claims, "system")
+        if level == "response":
+            inside = judgements.claims["dataset"] == dataset
+            left_out = int((inside & judgements.claims["response_id"].isna()).sum())
+        unit_of = np.full(len(label) + 1, -1, dtype=np.int64)
+        unit_of[rows] = np.arange(len(rows))
+        found = EstimationUnits(
+            systems=tuple(systems),
+            system=system,
+            score=units.score[np.ix_(np.array(chosen), rows)],
+            prediction=units.prediction[np.ix_(np.array(chosen), rows)],
+            label=label[rows],
+            cluster=units.cluster_codes[rows],
+            response=pd.factorize(claims["response_id"])[0],
+            stratum=None if stratum is None else stratum[rows],
+            n_left_out=left_out,
+            n_partial=int(partial[rows].sum()),
+        )
+        of_claims = unit_of[:-1] if level == "claim" else unit_of[judgements.response_index]
+        yield ScoredCorpus.from_units(found, str(dataset), level, evaluators, of_claims)
+
+
+def build_scored_corpora_past_memory(
+    stored_claims: EstimationUnitsPastMemory, level: str, evaluators: Sequence[str], strata: Sequence[str] = ()
+) -> Iterator[ScoredCorpus]:
+    """`build_scored_corpora` of claims that are not in memory: one dataset at a time is."""
+    check_evaluators_are_known(evaluators, stored_claims.evaluators)
+    chosen = [stored_claims.evaluators.index(name) for name in evaluators]
+    for dataset in stored_claims.dataset_names:
+        yield ScoredCorpus.from_units(stored_claims.units(dataset, level, chosen, strata), dataset, level, evaluators)
+
+
+def _number_corpus_responses(response: np.ndarray, system: np.ndarray) -> np.ndarray:
+    """A claim without a response is a response of its own."""
+    response = response.copy()
+    lone = response < 0
+    response[lone] = response.max(initial=-1) + 1 + np.arange(lone.sum())
+    return pd.factorize(system * (response.max(initial=0) + 1) + response)[0]
+
+
+def _number_corpus_strata(judgements: Judgements, columns: Sequence[str]) -> np.ndarray | None:
+    """int (n,): one code per claim of its values of all the columns."""
+    if not columns:
+        return None
+    codes = np.zeros(len(judgements.claims), dtype=np.int64)
+    for column in columns:
+        values, names = encode_claim_group_column(judgements.claims, column)
+        codes = pd.factorize(codes * len(names) + values, sort=True)[0]
+    return codes

@@ -1,0 +1,300 @@
+"""Which claims may pass without review, and which a person should see first: a rule with a promise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy
+
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.count_source import check_evaluators_are_known
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.core.result_rows import Row
+from factaudit.blas_threads import use_one_blas_thread
+from factaudit.errors import UsageError
+from factaudit.estimate.label_sample import LabelSample, check_label_sample_matches
+from factaudit.estimate.rate_estimation import ESTIMATION_TARGETS, join_claims_for_estimation
+from factaudit.estimate.scored_corpus import build_scored_corpora
+from factaudit.evaluators.triage_rule import TriageRule
+from factaudit.python_input import load_data_frames
+from factaudit.stats.risk_control import (
+    RiskCurve,
+    are_labels_clustered,
+    control_passing_errors,
+    error_share_upper_limits,
+    plan_labels_to_pass,
+)
+from factaudit.stats.score_combination import ScoreScale, cross_fit_combined_risk
+from factaudit.stats.stratified_sampling import assume_simple_random_draw, stratified_label_weights
+from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.text.display_text import format_count
+
+TRIAGE_GROUPS = ("all", "dataset", "system")
+#: Labels are taken as drawn within systems where their shares differ more than chance does.
+_UNEVEN_DRAW_P = 0.001
+
+
+@dataclass(frozen=True)
+class TriageResults:
+    """What `triage_claims` found.
+
+    promises: a row per group (all claims, a data set or a system) with statement; curve: a row per group and threshold;
+    queue: a row per claim, those to review first, the riskiest before the others.
+    """
+
+    rule: TriageRule
+    promises: list[Row]
+    curve: list[Row]
+    queue: pd.DataFrame
+
+
+@dataclass(frozen=True)
+class TriagePromise:
+    """max_error: of what passes; min_recall: of all errors, in what is reviewed; either may be None, not both."""
+
+    max_error: float | None
+    min_recall: float | None
+    confidence: float
+    is_population: bool
+
+    def check(self) -> None:
+        """Raise `UsageError` where it promises nothing or what no labels can show."""
+        if self.max_error is None and self.min_recall is None:
+            raise UsageError("expected --max-error, --min-recall, or both: what is to be promised?")
+        for name, share in (("max error", self.max_error), ("min recall", self.min_recall)):
+            if share is not None and not 0 < share < 1:
+                raise UsageError(f"expected a {name} between 0 and 1, found {share}")
+        if not 0.5 <= self.confidence < 1:
+            raise UsageError(f"expected a confidence from 0.5 to 1, found {self.confidence}")
+
+
+@use_one_blas_thread()
+def triage_claims(
+    claims: Any,
+    verdicts: Any = None,
+    *,
+    annotations: pd.DataFrame | None = None,
+    sample: LabelSample | None = None,
+    rule: str = "majority",
+    mapping: Any = None,
+    max_error: float | None = 0.05,
+    min_recall: float | None = None,
+    confidence: float = 0.9,
+    evaluators: Sequence[str] = (),
+    by: str = "all",
+    target: str = "corpus",
+    seed: int = 0,
+) -> TriageResults:
+    """Choose the claims that pass without review, so that few errors do, with a stated confidence.
+
+    Args:
+        claims, verdicts: tables, frames or paths of any shape; the claims' labels count where no annotations are given.
+        annotations: what people said, made labels by ``rule``.
+        sample: the file that the labels were drawn by; without it they are taken as drawn at random.
+        max_error: the promised share of errors among what passes, at most.
+        min_recall: the promised share of all errors among what is reviewed, at least.
+        evaluators: one, whose score gets a threshold, or several, which are combined by weights from the labels; by
+            default all in the verdicts.
+        by: ``all`` makes one promise over all claims, ``dataset`` or ``system`` one for each, which holds by itself.
+        target: ``corpus``, these claims, or ``population``, further claims of the same kind, on new documents.
+
+    Raises `UsageError` for what cannot be promised, `InputError` for labels that the sample did not draw.
+    """
+    promise = TriagePromise(max_error, min_recall, confidence, target == "population")
+    promise.check()
+    if by not in TRIAGE_GROUPS or target not in ESTIMATION_TARGETS:
+        raise UsageError(f"expected by {', '.join(TRIAGE_GROUPS)} and target {', '.join(ESTIMATION_TARGETS)}")
+    loaded = load_data_frames(claims, verdicts, mapping)
+    if loaded.claims is None or loaded.verdicts is None:
+        raise UsageError(f"triage: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given")
+    annotations = loaded.annotations if annotations is None else annotations
+    judgements = join_claims_for_estimation(loaded.claims, loaded.verdicts, annotations, rule)
+    names = list(evaluators or judgements.evaluators)
+    check_evaluators_are_known(names, judgements.evaluators)
+    if sample is not None:
+        check_label_sample_matches(sample, judgements)
+    rows = np.flatnonzero(judgements.label >= 0)
+    if not len(rows):
+        raise UsageError("there is no label: `factaudit sample` draws the claims to label, --labels names the labels")
+    error = 1.0 - judgements.label[rows]
+    score = _read_support(judgements, names)
+    random = np.random.default_rng(seed)
+    risk, weights = cross_fit_combined_risk(score, rows, error, judgements.cluster_codes, random)
+    weight = _weigh_labels(judgements, rows, names, sample)
+    results = TriageResults(_make_rule(names, weights, score, by, promise, target), [], [], pd.DataFrame())
+    passes = np.zeros(len(risk), dtype=bool)
+    for group, inside in _iterate_triage_groups(judgements, by):
+        mine = inside[rows]
+        place = np.cumsum(inside) - 1
+        cluster = judgements.cluster_codes
+        clustered = promise.is_population or are_labels_clustered(place[rows[mine]], cluster[inside])
+        curve = control_passing_errors(
+            risk[inside],
+            place[rows[mine]],
+            error[mine],
+            confidence,
+            max_error,
+            min_recall,
+            weight[mine],
+            cluster[rows[mine]] if clustered else None,
+            promise.is_population,
+        )
+        limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
+        results.rule.thresholds[group] = limit
+        if limit is not None:
+            passes |= inside & (risk <= limit)
+        results.promises.append(_describe_promise(group, by, curve, int(inside.sum()), error[mine], promise))
+        results.curve.extend(_list_curve_rows(group, curve, int(inside.sum()), promise))
+    queue = _order_queue(judgements, risk, passes)
+    return TriageResults(results.rule, results.promises, results.curve, queue)
+
+
+def _read_support(judgements: Judgements, evaluators: Sequence[str]) -> np.ndarray:
+    """float64 (E, N): scores, predictions where an evaluator gives none, NaN where it gave neither."""
+    at = [judgements.evaluators.index(name) for name in evaluators]
+    score, prediction = judgements.score[at], judgements.prediction[at]
+    return np.where(prediction < 0, np.nan, np.where(np.isnan(score), prediction, score))
+
+
+def _weigh_labels(
+    judgements: Judgements, rows: np.ndarray, evaluators: Sequence[str], sample: LabelSample | None
+) -> np.ndarray:
+    """float64 (n,): how many claims each label stands for."""
+    weight = np.zeros(len(judgements.label))
+    if sample is None:
+        system = pd.factorize(judgements.claims["system"].astype("string").fillna(""))[0]
+        labelled = judgements.label >= 0
+        counts = np.array([np.bincount(system, labelled), np.bincount(system, ~labelled)])
+        if (counts.sum(axis=1) == 0).any() or scipy.stats.chi2_contingency(counts).pvalue > _UNEVEN_DRAW_P:
+            system = np.zeros_like(system)
+        elif not np.bincount(system, labelled).all():
+            raise UsageError(
+                "the labels were not drawn at random over systems, and some system has none: draw them with "
+                "`factaudit sample`, or give each system its own promise (by system)"
+            )
+        draw = assume_simple_random_draw(labelled, system)
+        weight[draw.rows] = stratified_label_weights(draw, system[draw.rows], np.ones(len(draw.rows), dtype=bool))
+        return weight[rows]
+    for corpus in build_scored_corpora(judgements, "claim", evaluators):
+        draw = sample.corpus_draw(corpus, judgements)
+        found = stratified_label_weights(draw, corpus.system[draw.rows], corpus.is_labelled[draw.rows])
+        in_corpus = np.flatnonzero(corpus.unit_of_claim >= 0)
+        claim_of_unit = np.empty(len(corpus.error), dtype=np.int64)
+        claim_of_unit[corpus.unit_of_claim[in_corpus]] = in_corpus
+        weight[claim_of_unit[draw.rows]] = found
+    return weight[rows]
+
+
+def _iterate_triage_groups(judgements: Judgements, by: str) -> Iterator[tuple[str, np.ndarray]]:
+    if by == "all":
+        yield ALL_TOGETHER, np.ones(len(judgements.label), dtype=bool)
+        return
+    values = judgements.claims[by]
+    if values.isna().any():
+        raise UsageError(f"--by {by}: {format_count(int(values.isna().sum()), 'claim')} without a {by}")
+    for name in values.drop_duplicates():
+        yield str(name), (values == name).to_numpy(dtype=bool)
+
+
+def _make_rule(
+    names: Sequence[str], weights: np.ndarray, score: np.ndarray, by: str, promise: TriagePromise, target: str
+) -> TriageRule:
+    scale = ScoreScale.from_scores(score)
+    several = len(names) > 1
+    return TriageRule(
+        weights=dict(zip(names, weights.tolist(), strict=True)),
+        thresholds={},
+        column=None if by == "all" else by,
+        mean=dict(zip(names, scale.mean.tolist(), strict=True)) if several else {},
+        spread={name: one if np.isfinite(one) else None for name, one in zip(names, scale.spread.tolist(), strict=True)}
+        if several
+        else {},
+        promise={
+            "max_error": promise.max_error,
+            "min_recall": promise.min_recall,
+            "confidence": promise.confidence,
+            "target": target,
+        },
+    )
+
+
+def _describe_promise(
+    group: str, by: str, curve: RiskCurve, n_claims: int, error: np.ndarray, promise: TriagePromise
+) -> Row:
+    """The row of a group, with a sentence: what passes and what is promised of it, or why nothing is."""
+    n_passing = int(curve.n_claims[curve.last]) if curve.last >= 0 else 0
+    limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
+    row: Row = {by if by != "all" else "group": group, "n": n_claims, "n_labels": len(error)}
+    row |= {"n_labelled_errors": int(error.sum()), "n_passing": n_passing, "share_passing": n_passing / n_claims}
+    wanted = _format_promise(promise)
+    where = "" if by == "all" else f"{group}: "
+    needed = None
+    if limit is not None:
+        which = "further claims of this kind" if promise.is_population else "these claims"
+        statement = (
+            f"{n_passing:,} of {n_claims:,} claims ({n_passing / n_claims:.0%}) pass without review: {wanted} "
+            f"(confidence {promise.confidence:.0%}, of {which})."
+        )
+    else:
+        labels = format_count(len(error), "label")
+        statement = f"No claim passes without review: {labels} cannot promise that {wanted}."
+        if promise.max_error is not None:
+            needed = plan_labels_to_pass(curve, len(error), promise.max_error, promise.confidence)
+            statement += (
+                f" About {needed:,} labels would let some pass."
+                if needed is not None
+                else " More labels are not likely to help: these scores do not find enough claims with so few errors."
+            )
+    row |= {"threshold": limit, "labels_needed": needed, "statement": where + statement.replace("%", " %")}
+    return row | {"reason": None if limit is not None else "no threshold was certified"}
+
+
+def _format_promise(promise: TriagePromise) -> str:
+    parts = []
+    if promise.max_error is not None:
+        parts.append(f"at most {100 * promise.max_error:g}% of what passes are errors")
+    if promise.min_recall is not None:
+        parts.append(f"at least {100 * promise.min_recall:g}% of all errors are among what is reviewed")
+    return " and ".join(parts)
+
+
+def _list_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise: TriagePromise) -> Iterator[Row]:
+    of = None if promise.is_population else curve.n_claims
+    high = error_share_upper_limits(curve.n_labels, curve.n_errors, promise.confidence, of)
+    for at, threshold in enumerate(curve.threshold.tolist()):
+        labels = float(curve.n_labels[at])
+        yield {
+            "group": group,
+            "threshold": threshold,
+            "share_passing": float(curve.n_claims[at] / n_claims),
+            "n_labels": labels,
+            "error_share": float(curve.n_errors[at] / labels) if labels else None,
+            "error_share_high": none_if_undefined(float(high[at])),
+            "is_rule": at == curve.last,
+        }
+
+
+def _order_queue(judgements: Judgements, risk: np.ndarray, passes: np.ndarray) -> pd.DataFrame:
+    """A row per claim: those to review first, the riskiest before the others; then those that pass, those with a label.
+
+    Unscored claims come before all others: nothing is known of them.
+    """
+    label = judgements.label
+    decision = np.where(label >= 0, "labelled", np.where(passes, "pass", "review"))
+    table = judgements.claims[["claim_id", "dataset", "system", "claim", "doc"]].reset_index(drop=True)
+    table = table.assign(
+        decision=decision,
+        passes=passes.astype(int),
+        risk=risk,
+        label=pd.array(np.where(label >= 0, label, -1), dtype="Int8"),
+    )
+    table["label"] = table["label"].mask(table["label"] < 0)
+    stage = table["decision"].map({"review": 0, "pass": 1, "labelled": 2})
+    order = np.lexsort([table["claim_id"].astype(str), -table["risk"].fillna(np.inf), stage])
+    table = table.iloc[order].reset_index(drop=True)
+    table.insert(0, "rank", np.arange(1, len(table) + 1))
+    return table

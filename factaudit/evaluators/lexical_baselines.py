@@ -1,0 +1,181 @@
+"""Evaluators that need no model: word overlap of claim and document, and floors that read neither."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from factaudit.evaluators.base import Claim, Verdict
+from factaudit.signature import hash_texts, make_signature
+from factaudit.text.rouge_overlap import rouge2_precision
+from factaudit.text.sentences import split_sentences
+
+#: So many claims are looked at together: those that share a document are scored in one go.
+CLAIMS_PER_BLOCK = 4096
+
+_WORD_PATTERN = re.compile(r"\w+")
+
+_FUNCTION_WORDS = """
+a about above after again against all also although am among an and any are aren as at be because been before
+being below between both but by can cannot could couldn d did didn do does doesn doing don down during each
+either else ever every few for from further had hadn has hasn have haven having he her here hers herself him
+himself his how however i if in into is isn it its itself just ll m may me might more most much must my myself
+neither no nor not now of off on once one only onto or other others ought our ours ourselves out over own per
+quite rather re s same shall shan she should shouldn since so some such t than that the their theirs them
+themselves then there these they this those though through thus to too toward towards under until up upon us ve
+very was wasn we were weren what when where whether which while who whom whose why will with within without
+would wouldn yet you your yours yourself yourselves
+"""
+#: Function words of English, with what an apostrophe leaves of "isn't", "we'll" and the like.
+STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+
+
+@dataclass(frozen=True)
+class Rouge2Evaluator:
+    """ROUGE-2 precision (Lin 2004): the clipped share of the claim's bigrams that the document has.
+
+    A claim of fewer than two tokens has no bigram and is skipped.
+    """
+
+    @property
+    def signature(self) -> str:
+        return make_signature("rouge2", {"stemmer": False, "tokens": "rouge-score"})
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        return _judge_by_lexical_score(
+            claims, _score_rouge2_precision, "the claim has fewer than two tokens, so no bigram"
+        )
+
+
+@dataclass(frozen=True)
+class UnigramEvaluator:
+    """The share of the claim's content words (all but `STOP_WORDS`; repeated ones count each time) in the document.
+
+    Words are compared in lower case, without stemming. A claim without a content word is skipped.
+    """
+
+    @property
+    def signature(self) -> str:
+        return make_signature("unigram", {"stop_words": hash_texts(*sorted(STOP_WORDS), length=8)})
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        return _judge_by_lexical_score(claims, _score_unigram_share, "the claim has no content word")
+
+
+@dataclass(frozen=True)
+class TfidfEvaluator:
+    """The greatest TF-IDF cosine between the claim and a sentence of the document.
+
+    Document frequencies are those of the document's sentences (smoothed, as scikit-learn does), so that a verdict
+    depends on its own claim and document only. The claim's words that the document lacks are the rarest of all: they
+    lengthen the claim's vector and so lower its score. A claim without a word is skipped.
+    """
+
+    @property
+    def signature(self) -> str:
+        return make_signature("tfidf", {"sentences": "punkt", "idf": "smooth"})
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        return _judge_by_lexical_score(claims, _score_tfidf_cosine, "the claim has no word")
+
+
+@dataclass(frozen=True)
+class AlwaysYesEvaluator:
+    """Finds every claim attributable, also one without a document: what an evaluator must beat."""
+
+    @property
+    def signature(self) -> str:
+        return make_signature("always-yes", {})
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        return (Verdict(claim.claim_id, score=1.0) for claim in claims)
+
+
+@dataclass(frozen=True)
+class AlwaysNoEvaluator:
+    """Finds no claim attributable, also without a document: what an evaluator must beat."""
+
+    @property
+    def signature(self) -> str:
+        return make_signature("always-no", {})
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        return (Verdict(claim.claim_id, score=0.0) for claim in claims)
+
+
+@dataclass(frozen=True)
+class RandomEvaluator:
+    """A score drawn evenly from [0, 1) for each claim, so a fair coin as prediction; with or without a document.
+
+    It is drawn from the seed and the claim's id alone: the order of the claims does not matter, nor do other claims.
+    """
+
+    seed: int = 0
+
+    @property
+    def signature(self) -> str:
+        return make_signature("random", {"seed": self.seed})
+
+    def again(self, repeat: int) -> RandomEvaluator:
+        """Another coin."""
+        return RandomEvaluator(self.seed + repeat)
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        for claim in claims:
+            # 53 bits are what a float in [0, 1) can hold.
+            bits = int(hash_texts("random", str(self.seed), claim.claim_id), 16) >> 11
+            yield Verdict(claim.claim_id, score=bits / 2**53)
+
+
+#: The scores of claims against one document; None for a claim that cannot have one.
+_ScoreFunction = Callable[[str, list[str]], Sequence[float | None]]
+
+
+def _judge_by_lexical_score(
+    claims: Iterable[Claim], score: _ScoreFunction, unscorable_reason: str
+) -> Iterator[Verdict]:
+    """Score the claims of each document together, in blocks, so that a long stream is never held whole."""
+    stream = iter(claims)
+    while block := list(islice(stream, CLAIMS_PER_BLOCK)):
+        by_document: dict[str | None, list[Claim]] = {}
+        for claim in block:
+            by_document.setdefault(claim.doc, []).append(claim)
+        for doc, group in by_document.items():
+            if doc is None:
+                yield from (Verdict(claim.claim_id, status="skipped", raw="no document") for claim in group)
+                continue
+            for claim, value in zip(group, score(doc, [claim.claim for claim in group]), strict=True):
+                if value is None:
+                    yield Verdict(claim.claim_id, status="skipped", raw=unscorable_reason)
+                else:
+                    yield Verdict(claim.claim_id, score=value)
+
+
+def _score_rouge2_precision(doc: str, claims: list[str]) -> list[float | None]:
+    # NaN is the only number that differs from itself.
+    return [value if value == value else None for value in rouge2_precision(claims, [doc] * len(claims)).tolist()]
+
+
+def _score_unigram_share(doc: str, claims: list[str]) -> list[float | None]:
+    there = set(_WORD_PATTERN.findall(doc.lower()))
+    content = [[word for word in _WORD_PATTERN.findall(claim.lower()) if word not in STOP_WORDS] for claim in claims]
+    return [sum(map(there.__contains__, found)) / len(found) if found else None for found in content]
+
+
+def _score_tfidf_cosine(doc: str, claims: list[str]) -> list[float | None]:
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
+
+    wordless = [_WORD_PATTERN.search(claim) is None for claim in claims]
+    sentences = split_sentences(doc)
+    if all(wordless) or not _WORD_PATTERN.search(doc):
+        return [None if without else 0.0 for without in wordless]
+    counter = CountVectorizer(token_pattern=_WORD_PATTERN.pattern).fit(sentences + claims)
+    found = counter.transform(sentences)
+    # A word that only claims have is in no sentence, and has the greatest weight that smoothing allows.
+    weigh = TfidfTransformer().fit(found)
+    cosine = weigh.transform(counter.transform(claims)) @ weigh.transform(found).T
+    best = cosine.max(axis=1).toarray().ravel().tolist()
+    # Rounding may leave a sentence's cosine with itself a little over 1.
+    return [None if without else min(1.0, value) for without, value in zip(wordless, best, strict=True)]

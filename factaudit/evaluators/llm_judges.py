@@ -1,0 +1,242 @@
+"""Evaluators that ask a language model: a judge with a document, one without, and Bespoke-MiniCheck."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator
+
+from factaudit.errors import UsageError
+from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.judge_prompt import JudgePromptTemplate
+from factaudit.llm.answer_extraction import extract_answer
+from factaudit.llm.batch_api import ask_in_batches
+from factaudit.llm.chat_types import ChatReply, ChatRequest
+from factaudit.llm.client import LLMClient
+from factaudit.llm.cost import LLMCallUsage, LLMCostBudget, find_reply_token_limit
+from factaudit.llm.event_loop_thread import stream_from_event_loop
+from factaudit.llm.settings import LLMSettings
+from factaudit.llm.transport_choice import find_llm_cache_server
+from factaudit.signature import make_signature
+from factaudit.yaml_paths import NameOrPath
+
+#: The published weights of Bespoke-MiniCheck-7B on the hub, and so vLLM's name for the model.
+BESPOKE_MODEL = "bespokelabs/Bespoke-MiniCheck-7B"
+_NO_DOCUMENT_REPLY = ChatReply("skipped", error="no document")
+
+
+@dataclass(frozen=True)
+class _JudgeJob:
+    serial: int
+    claim_id: str
+    request: ChatRequest | None
+
+
+def _split_template_names(value: Any) -> Any:
+    return value.split("+") if isinstance(value, str) else value
+
+
+@dataclass(kw_only=True)
+class _BaseLLMJudge(LLMSettings):
+    """What all evaluators over a language model share: besides `LLMSettings`, how they ask, and the loop."""
+
+    _name: ClassVar[str]
+
+    template: NameOrPath = "default"
+    n: int = 1
+    temperature: float | None = 0.0
+    max_tokens: int | None = None
+    logprobs: bool = True
+    top_logprobs: int = 20
+    #: The prompt in other words, as templates: each is a repeat of the evaluator (`factaudit judge --repeats`). On the
+    #: command line joined by ``+``.
+    prompts: Annotated[list[NameOrPath], BeforeValidator(_split_template_names)] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        #: Shared by the evaluators of a run; the runner sets it.
+        self.budget: LLMCostBudget | None = None
+        #: What this evaluator has used so far.
+        self.usage = LLMCallUsage()
+        if self.n < 1:
+            raise UsageError(f"option n: expected 1 or more samples, found {self.n}")
+        if self.n > 1 and not self.params.get("temperature", self.temperature):
+            raise UsageError("option n: samples at temperature 0 are all the same; set a temperature above 0")
+        if not 0 <= self.top_logprobs <= 20:
+            raise UsageError(f"option top_logprobs: expected 0 to 20, found {self.top_logprobs}")
+        self._prompt = self._load_template()
+
+    def _load_template(self) -> JudgePromptTemplate:
+        return JudgePromptTemplate.load(self.template)
+
+    @property
+    def signature(self) -> str:
+        """Every setting that can change a verdict; not the server's address, nor how fast it is asked."""
+        model, revision = self.client_key()
+        settings = {"model": model, "revision": revision, "template": self._prompt.digest, "n": self.n}
+        settings |= {"server": self.server_name} if self.server_name else {}
+        return make_signature(self._name, {**settings, **self._make_request_params()})
+
+    @property
+    def verdict_name(self) -> str:
+        """``NAME:MODEL``, with the template where it is not the usual one; never an address, which may hold a key."""
+        name = f"{self._name}:{self.client_key()[0]}"
+        # Of a template's file the name, not the folder: that is another on every machine.
+        return name if self.template == type(self).template else f"{name}:{Path(self.template).stem}"
+
+    def cache_server(self) -> str:
+        """The server as the cache's keys have it."""
+        return find_llm_cache_server(self)
+
+    def again(self, repeat: int) -> _BaseLLMJudge:
+        """The same judge asked once more: by the next of ``prompts``, else in the same words past the cache."""
+        if repeat <= len(self.prompts):
+            return replace(self, template=self.prompts[repeat - 1], prompts=[])
+        return replace(self, prompts=[], revision=f"{self.revision}~{repeat}")
+
+    def requests(self, claims: Iterable[Claim]) -> Iterator[ChatRequest]:
+        """All requests that judging ``claims`` takes, in order."""
+        return (job.request for job in self._make_jobs(claims) if job.request is not None)
+
+    def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
+        """Yield verdicts as the replies come. Raises `FactauditError` where no claim can be judged."""
+        client = self._make_client()
+        samples: dict[int, list[ChatReply]] = {}
+        with client.cache or nullcontext():
+            for job, reply in self._ask_jobs(client, self._make_jobs(claims)):
+                so_far = samples.setdefault(job.serial, [])
+                so_far.append(reply)
+                if len(so_far) == self.n:
+                    yield self._make_verdict(job.claim_id, samples.pop(job.serial))
+
+    def _make_client(self) -> LLMClient:
+        own = {one.name: getattr(self, one.name) for one in fields(LLMSettings)}
+        # Requests come with all parameters, the seeds of their samples among them.
+        own["params"] = {key: value for key, value in self.params.items() if key != "seed"}
+        return LLMClient(LLMSettings(**own), cache=self.cache_path(), budget=self.budget, usage=self.usage)
+
+    def _ask_jobs(self, client: LLMClient, jobs: Iterable[_JudgeJob]) -> Iterator[tuple[_JudgeJob, ChatReply]]:
+        if self.batch:
+            # A job without its request is small: of those that wait for a batch, no prompt stays in memory.
+            pairs = ((_JudgeJob(job.serial, job.claim_id, None), job.request) for job in jobs)
+            yield from ask_in_batches(client, pairs, reply_without_request=_NO_DOCUMENT_REPLY)
+            return
+
+        async def ask(job: _JudgeJob) -> ChatReply:
+            assert job.request is not None
+            return await client.ask(job.request)
+
+        # Twice as many as may be sent at a time: those that wait to be retried hold no place.
+        yield from stream_from_event_loop(
+            ask,
+            jobs,
+            in_flight=2 * client.concurrency,
+            answer_at_once=lambda batch: _find_judge_replies_without_a_call(client, batch),
+            session=client,
+        )
+
+    def _make_jobs(self, claims: Iterable[Claim]) -> Iterator[_JudgeJob]:
+        params = self._make_request_params()
+        for serial, claim in enumerate(claims):
+            if claim.doc is None and self._prompt.needs_doc:
+                yield from [_JudgeJob(serial, claim.claim_id, None)] * self.n
+                continue
+            messages = self._prompt.messages(claim.claim, claim.doc)
+            for sample in range(self.n):
+                own = params if self.n == 1 else {**params, "seed": params.get("seed", 0) + sample}
+                yield _JudgeJob(serial, claim.claim_id, ChatRequest(messages, own))
+
+    def _make_request_params(self) -> dict[str, Any]:
+        wanted: dict[str, Any] = {} if self.temperature is None else {"temperature": self.temperature}
+        wanted["max_tokens"] = self._prompt.max_tokens if self.max_tokens is None else self.max_tokens
+        if self.logprobs:
+            wanted |= {"logprobs": True, "top_logprobs": self.top_logprobs}
+        params = self.request_params(wanted)
+        if self.max_tokens is not None and not {"max_tokens", "max_completion_tokens"} & {*params, *self.params}:
+            params["max_completion_tokens"] = self.max_tokens  # asked for, of a model that takes no max_tokens
+        return params
+
+    def _make_verdict(self, claim_id: str, replies: Sequence[ChatReply]) -> Verdict:
+        answers = [extract_answer(reply, self._has_whole_answer) for reply in replies]
+        shown = [
+            reply.text if answer.status == "ok" else answer.error or answer.text
+            for reply, answer in zip(replies, answers, strict=True)
+        ]
+        raw = shown[0] if self.n == 1 else json.dumps(shown, ensure_ascii=False)
+        for reply in replies:
+            # A sample that never came makes the verdict one to ask for again; those that came are in the cache.
+            if reply.status in ("error", "skipped"):
+                return Verdict(claim_id, status=reply.status, raw=raw)
+        read = [self._prompt.parse_score(answer.text, answer.tokens) for answer in answers if answer.status == "ok"]
+        if known := [score for score in read if score is not None]:
+            return Verdict(claim_id, score=sum(known) / len(known), raw=raw)
+        refused = all(answer.status == "refused" for answer in answers)
+        return Verdict(claim_id, status="refused" if refused else "unparsed", raw=raw)
+
+    def _has_whole_answer(self, text: str) -> bool:
+        """Whether what was cut off holds the answer."""
+        return self._prompt.has_whole_answer(text, find_reply_token_limit(self._make_request_params()))
+
+
+def _find_judge_replies_without_a_call(client: LLMClient, jobs: Sequence[_JudgeJob]) -> list[ChatReply | None]:
+    """What needs no waiting: replies that are cached, and claims that have no document to be judged by."""
+    asked = [job.request for job in jobs if job.request is not None]
+    cached = iter(client.find_cached_replies(asked))
+    return [_NO_DOCUMENT_REPLY if job.request is None else next(cached) for job in jobs]
+
+
+@dataclass(kw_only=True)
+class LLMJudge(_BaseLLMJudge):
+    """A judge prompt over any OpenAI-compatible server.
+
+    ``template`` is the name of one of ours (default, short, reason, aggrefact) or the path of a YAML file. The score is
+    P(yes) / (P(yes) + P(no)) at the answer's token where the server gives log-probabilities, else 1 or 0. ``n`` samples
+    are asked for one by one (with seeds 0 to n - 1) and averaged, those without a yes or no left out. ``params`` are
+    further parameters of the API; ``max_completion_tokens`` among them takes the place of ``max_tokens``.
+    """
+
+    _name = "llm"
+
+
+@dataclass(kw_only=True)
+class NoContextLLMJudge(_BaseLLMJudge):
+    """The claim alone, "True or False?": what the model believes (Min et al. 2023, FActScore §4.1, "No-context LM")."""
+
+    _name = "no-context"
+    template: NameOrPath = "no-context"
+
+    def _load_template(self) -> JudgePromptTemplate:
+        template = JudgePromptTemplate.load(self.template)
+        if template.needs_doc:
+            raise UsageError(f"template {self.template}: this evaluator sees no document, but the template has {{doc}}")
+        return template
+
+
+@dataclass(kw_only=True)
+class BespokeMiniCheckJudge(_BaseLLMJudge):
+    """Bespoke-MiniCheck-7B (Tang et al. 2024, "MiniCheck") behind a server: ``ollama pull bespoke-minicheck``, or vLLM.
+
+    The model was trained on a prompt of its own. Ollama's model brings the instructions in the server's template;
+    ``server="vllm"``, for any server that has the plain weights, sends them as the published system message.
+    ``template`` takes another YAML file. The score is P(Yes), as published. The prompt has no marked blocks, and so
+    nothing but the training keeps the model from following an instruction in a document.
+    """
+
+    _name = "bespoke-minicheck"
+    model: NameOrPath = ""
+    server: Literal["ollama", "vllm"] = "ollama"
+    template: NameOrPath = ""
+    max_tokens: int | None = 1
+
+    def __post_init__(self) -> None:
+        self.model = self.model or ("bespoke-minicheck" if self.server == "ollama" else BESPOKE_MODEL)
+        super().__post_init__()
+
+    def _load_template(self) -> JudgePromptTemplate:
+        own = "bespoke-minicheck" if self.server == "ollama" else "bespoke-minicheck-system"
+        return JudgePromptTemplate.load(self.template or own)

@@ -1,0 +1,52 @@
+"""Which file keeps what language models said while a run goes on: one for each signature and the servers asked."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from factaudit.files import JsonLinesJournal
+from factaudit.llm.settings import LLMSettings
+from factaudit.llm.transport_choice import find_llm_cache_server
+from factaudit.signature import hash_texts
+
+_log = logging.getLogger(__name__)
+
+
+def _list_llm_servers(askers: Iterable[Any]) -> list[str]:
+    servers = {
+        find_llm_cache_server(one) if isinstance(one, LLMSettings) else getattr(one, "cache_server", "")
+        for one in askers
+    }
+    return sorted(servers - {""})
+
+
+def open_server_journal(
+    folder: str | Path,
+    signature: str,
+    askers: Iterable[Any],
+    accept_row: Callable[[Any], None],
+    *,
+    prefix: str = "",
+    header: Mapping[str, Any] | None = None,
+) -> JsonLinesJournal:
+    """The journal of what a signature names, as the servers of ``askers`` (evaluators or clients) say it.
+
+    One that an earlier version wrote, which did not keep the servers, becomes that of those that are asked first.
+    """
+    folder, servers = Path(folder), _list_llm_servers(askers)
+    path = folder / f"{prefix}{hash_texts(signature, *servers)}.jsonl"
+    without_servers = folder / f"{prefix}{hash_texts(signature)}.jsonl"
+    if servers and without_servers.exists() and not path.exists():
+        _log.warning(
+            "%s: an earlier version kept it without the server: what is in it is taken as %s's",
+            without_servers,
+            ", ".join(servers),
+        )
+        os.replace(without_servers, path)
+    if header is not None and servers:
+        header = {**header, "servers": servers}
+    return JsonLinesJournal(path, accept_row, header)

@@ -1,0 +1,35 @@
+"""What a user is told of verdicts that could not be read, or were guessed at."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from factaudit.llm.answer_extraction import CUT_OFF_PREFIX
+
+#: Guesses up to this share are told in the report only.
+MAX_SILENT_GUESS_SHARE = 0.01
+
+
+def format_unscored_verdicts(verdicts: pd.DataFrame) -> list[str]:
+    """A line for each evaluator and each of: replies that were cut off, others that could not be read, guesses."""
+    lines = []
+    for name, table in verdicts.groupby("evaluator", sort=False):
+        n = len(table)
+        unparsed = table["status"] == "unparsed"
+        # Several samples' replies are in one text.
+        cut = unparsed & table["raw"].fillna("").astype(str).str.contains(CUT_OFF_PREFIX, regex=False)
+        guessed = (table["status"] != "ok") & table["prediction"].notna()
+        other = unparsed & ~cut & ~guessed
+        if cut.any():
+            lines.append(
+                f"{name}: {cut.sum():,} of {n:,} replies were cut off and are unscored: raise max_tokens"
+                " (max_completion_tokens for a model that reasons), or ask for less reasoning"
+            )
+        if other.any():
+            lines.append(f"{name}: {other.sum():,} of {n:,} replies hold no answer and are unscored")
+        if guessed.sum() > MAX_SILENT_GUESS_SHARE * n:
+            lines.append(
+                f"{name}: {guessed.sum():,} of {n:,} predictions are guesses: the reply states neither answer; they are"
+                " within the bounds, and with parser: strict they are unscored"
+            )
+    return lines

@@ -1,0 +1,187 @@
+"""The tables of an experiment: claims, verdicts and annotations of all its sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
+
+from factaudit.datasets import FORMATS, check_conversion_options, convert
+from factaudit.errors import InputError, Problem, UsageError
+from factaudit.files import list_folder_files
+from factaudit.input_tables import load_input_tables
+from factaudit.publications.fetching import fetch_missing_published_files
+from factaudit.publications.register import list_published_format_references
+from factaudit.results import Row
+from factaudit.run_folder import RunSettings, list_file_checksums
+from factaudit.tables import merge_claim_tables, merge_verdict_tables, read_claims, read_verdicts
+from factaudit.tables.annotations import (
+    list_annotator_judgements,
+    read_annotations,
+    relabel_claims_by_annotations,
+)
+from factaudit.yaml_file import YamlPlace
+from factaudit.yaml_paths import YamlPaths, find_yaml_path_options
+
+
+class ForeignFormatSource(BaseModel):
+    """Claims (and verdicts) in somebody else's format: ``{format: tofueval, source: [paths], options: {...}}``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: str
+    #: Without any: the published files that the format reads.
+    source: list[str] = Field(default_factory=list)
+    options: dict[str, Any] = Field(default_factory=dict)
+
+
+class ExperimentTablePaths(RunSettings):
+    """Where the tables of an experiment come from."""
+
+    claims: list[str | ForeignFormatSource] = Field(default_factory=list)
+    verdicts: list[str] = Field(default_factory=list)
+    #: Files of what people said of the claims; formats bring their own.
+    annotations: list[str] = Field(default_factory=list)
+    #: How their labels become one: the first makes the claims' labels, all stand beside each other in the report.
+    label_rules: list[str] = Field(default_factory=list)
+    #: How the files of claims and verdicts are to be read (`factaudit.intake.column_mapping`), or ``auto``.
+    mapping: Literal["auto"] | dict[str, Any] | None = None
+    #: Of each data set only the claims of its first so many documents: a trial before a costly run.
+    limit_documents: int | None = Field(default=None, ge=1)
+
+
+@dataclass
+class ExperimentInputs:
+    """The tables of all sources, their files with checksums (``input_files``), provenance, and notes to show."""
+
+    claims: pd.DataFrame
+    verdicts: pd.DataFrame | None
+    annotations: pd.DataFrame | None
+    input_files: list[Row]
+    provenance: list[Row]
+    notes: list[str]
+
+
+def read_experiment_inputs(experiment: ExperimentTablePaths) -> ExperimentInputs:
+    """Read all sources; published data that is missing is fetched. Raises `InputError` and `UsageError`."""
+    fetch_missing_published_files(list_experiment_tables(experiment))
+    files = [item for item in experiment.claims if isinstance(item, str)]
+    claim_tables: dict[str, pd.DataFrame] = {}
+    verdict_tables: dict[str, pd.DataFrame] = {}
+    said: list[pd.DataFrame] = []
+    paths, provenance, notes = [*files], list[Row](), list[str]()
+    mapped = bool(files) and experiment.mapping is not None
+    if mapped:
+        own = [*files, *experiment.verdicts, *experiment.annotations]
+        loaded = load_input_tables(own, experiment.mapping, notes.append)
+        if loaded.claims is None:
+            raise InputError(", ".join(files), [Problem("these files hold no claims")])
+        claim_tables[", ".join(files)] = loaded.claims
+        if loaded.verdicts is not None:
+            verdict_tables[", ".join(experiment.verdicts) or files[0]] = loaded.verdicts
+        said += [] if loaded.annotations is None else [loaded.annotations]
+    elif files:
+        claim_tables[", ".join(files)] = read_claims(*files)
+    for item in experiment.claims:
+        if isinstance(item, str):
+            continue
+        converted = convert(item.format, item.source, **item.options)
+        name = f"{item.format} {', '.join(item.source)}"
+        claim_tables[name] = converted.claims
+        if converted.verdicts is not None:
+            verdict_tables[name] = converted.verdicts
+        said += [] if converted.annotations is None else [converted.annotations]
+        paths.extend([*item.source, *_find_experiment_option_paths(item.options)])
+        notes.extend(converted.notes)
+        if converted.provenance:
+            provenance.append({"format": item.format, **converted.provenance})
+    claims = merge_claim_tables(list(claim_tables.values()), list(claim_tables))
+    if not mapped:
+        verdict_tables |= {path: read_verdicts(path, claims=claims) for path in experiment.verdicts}
+        said += [read_annotations(*experiment.annotations, claims=claims)] if experiment.annotations else []
+    paths.extend([*experiment.verdicts, *experiment.annotations])
+    verdicts = merge_verdict_tables(list(verdict_tables.values()), list(verdict_tables)) if verdict_tables else None
+    annotations = pd.concat(said, ignore_index=True) if said else None
+    if experiment.limit_documents is not None:
+        n_claims = len(claims)
+        claims = select_claims_of_first_documents(claims, experiment.limit_documents)
+        verdicts, annotations = (
+            None if table is None else table[table["claim_id"].isin(claims["claim_id"])].reset_index(drop=True)
+            for table in (verdicts, annotations)
+        )
+        notes.append(
+            f"limit     {len(claims):,} of {n_claims:,} claims: limit_documents is {experiment.limit_documents}"
+        )
+    if experiment.label_rules:
+        if annotations is None:
+            raise UsageError("label_rules: no source has annotations that labels could be made of")
+        claims = relabel_claims_by_annotations(
+            claims, list_annotator_judgements(annotations), experiment.label_rules[0]
+        )
+        notes.append(f"labels    by {experiment.label_rules[0]} of {annotations['annotator'].nunique()} annotators")
+    return ExperimentInputs(
+        claims, verdicts, annotations, list_file_checksums(find_input_files(paths)), provenance, notes
+    )
+
+
+def select_claims_of_first_documents(claims: pd.DataFrame, n_documents: int) -> pd.DataFrame:
+    """The claims of the first ``n_documents`` documents of each data set; a claim without one is its own."""
+    documents = claims["doc_id"].astype(object).fillna(claims["doc"]).fillna(claims["claim_id"])
+    first = pd.DataFrame({"dataset": claims["dataset"], "doc": documents}).drop_duplicates()
+    kept = first[first.groupby("dataset", observed=True).cumcount() < n_documents]
+    pairs = pd.MultiIndex.from_arrays([claims["dataset"], documents])
+    return claims[pairs.isin(pd.MultiIndex.from_frame(kept))].reset_index(drop=True)
+
+
+def resolve_experiment_source(item: ForeignFormatSource, paths: YamlPaths, place: YamlPlace) -> ForeignFormatSource:
+    """A source with absolute paths, or all that is published in its format; problems go to ``paths``."""
+    try:
+        check_conversion_options(item.format, item.options)
+    except UsageError as error:
+        paths.problems.append(paths.file.problem(str(error), place))
+    sources = [
+        text if is_hub_dataset(text) else paths.resolve_path(text, (*place, "source", number))
+        for number, text in enumerate(item.source or list_published_format_references(item.format))
+    ]
+    if not sources:
+        problem = f"source: expected a file or folder: nothing published is registered for {item.format!r}"
+        paths.problems.append(paths.file.problem(problem, place))
+    kinds = find_yaml_path_options(FORMATS[item.format].converter) if item.format in FORMATS else {}
+    options = {
+        key: paths.resolve_option(kinds.get(key), value, (*place, "options", key))
+        for key, value in item.options.items()
+    }
+    return item.model_copy(update={"source": sources, "options": options})
+
+
+def list_experiment_tables(experiment: ExperimentTablePaths) -> list[str]:
+    """The files and folders that the tables are read from, as they are named."""
+    named = [
+        item if isinstance(item, str) else [*item.source, *_find_experiment_option_paths(item.options)]
+        for item in experiment.claims
+    ]
+    claims = [path for one in named for path in ([one] if isinstance(one, str) else one)]
+    return [*claims, *experiment.verdicts, *experiment.annotations]
+
+
+def _find_experiment_option_paths(options: Mapping[str, Any]) -> Iterator[str]:
+    """The files that a format's options name."""
+    for value in options.values():
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and Path(text := re.sub(r"^[\w-]+:(?=/)", "", text)).is_absolute():
+                yield text
+
+
+def find_input_files(paths: Sequence[str]) -> Iterator[Path]:
+    """The files among and in the paths; a name on the hub is none."""
+    for path in map(Path, paths):
+        yield from (file for file in (list_folder_files(path) if path.is_dir() else [path]) if file.is_file())
+
+
+def is_hub_dataset(text: str) -> bool:
+    return text == "lytang/LLM-AggreFact"

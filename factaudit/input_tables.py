@@ -1,0 +1,163 @@
+"""Any file in: known formats by what they hold, tables of ours as they are, others by a mapping."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from factaudit.datasets import FORMATS, convert
+from factaudit.datasets.format_detection import detect_dataset_format, is_annotated_responses_file
+from factaudit.errors import InputError, Problem, UsageError
+from factaudit.intake.column_mapping import ColumnMapping
+from factaudit.intake.foreign_files import read_foreign_file
+from factaudit.intake.nested_lists import has_nested_paths, spread_nested_lists
+from factaudit.intake.table_loading import LoadedTables, list_column_names, load_tables
+from factaudit.tables import (
+    merge_claim_tables,
+    merge_verdict_tables,
+)
+from factaudit.tables.annotations import read_annotations
+from factaudit.tables.counts_table import is_counts_table
+from factaudit.tables.unreadable_rows import collect_unreadable_rows
+
+
+def load_input_tables(
+    sources: Sequence[Any], mapping: Any = None, report_line: Callable[[str], None] = lambda line: None
+) -> LoadedTables:
+    """`load_tables` that knows the formats of `FORMATS`: files of one are converted, the others read as tables.
+
+    The mapping's columns that are options of the format (``claim``, ``doc``, ``label``, ``system``) are paths of fields
+    (``metadata.context``). A mapping that says more has the files read as tables, and one with a path into a list
+    (``annotations[].label``) a file as a table with a column for each annotator or evaluator. Raises `InputError` and
+    `UsageError`.
+    """
+    with collect_unreadable_rows() as left_out:
+        loaded = _load_collected_tables(sources, mapping, report_line)
+    for note in left_out.list_notes():
+        report_line(f"rows      {note}")
+    return loaded
+
+
+def _load_collected_tables(sources: Sequence[Any], mapping: Any, report_line: Callable[[str], None]) -> LoadedTables:
+    given = ColumnMapping(auto=True) if mapping is None else ColumnMapping.from_source(mapping)
+    if has_nested_paths(given):
+        (source,) = sources if len(sources) == 1 else (None,)
+        if not isinstance(source, str | Path):
+            raise UsageError("a path into a list (annotations[].label) is for one file: give it alone")
+        table, spread = spread_nested_lists(read_foreign_file(source, given.sheet, given.header), str(source), given)
+        return load_tables([table], spread, report_line)
+    formats = [detect_dataset_format(source) if isinstance(source, str | Path) else None for source in sources]
+    for source, name in zip(sources, formats, strict=True):
+        if name is None and isinstance(source, str | Path) and is_annotated_responses_file(source):
+            command = suggest_score_command_for_annotated_responses(source)
+            raise InputError(
+                str(source), [Problem(f"FActScore's annotated responses, not claims yet: run `{command}`")]
+            )
+    if not any(formats):
+        return load_tables(sources, mapping, report_line)
+    by_format: dict[str, list[Any]] = {}
+    for source, name in zip(sources, formats, strict=True):
+        by_format.setdefault(name or "", []).append(source)
+    tables = by_format.pop("", [])
+    options = {name: _convert_mapping_to_format_options(name, given) for name in by_format}
+    if any(one is None for one in options.values()):
+        report_line(f"format    {', '.join(by_format)} by its keys, but read as a table: the mapping says how")
+        return load_tables(sources, mapping, report_line)
+    claims, verdicts, annotations = [], [], []
+    for name, paths in by_format.items():
+        report_line(f"format    {name}: {FORMATS[name].summary}")
+        converted = convert(name, paths, **options[name] or {})
+        for note in converted.notes:
+            report_line(f"          {note}")
+        claims.append((name, converted.claims))
+        verdicts += [] if converted.verdicts is None else [(name, converted.verdicts)]
+        annotations += [] if converted.annotations is None else [converted.annotations]
+    if tables:
+        loaded = load_tables(tables, None, report_line)
+        claims += [] if loaded.claims is None else [("tables", loaded.claims)]
+        verdicts += [] if loaded.verdicts is None else [("tables", loaded.verdicts)]
+        annotations += [] if loaded.annotations is None else [loaded.annotations]
+    return LoadedTables(
+        merge_claim_tables([table for _, table in claims], [name for name, _ in claims]),
+        merge_verdict_tables([table for _, table in verdicts], [name for name, _ in verdicts]) if verdicts else None,
+        given if given != ColumnMapping(auto=True) else None,
+        pd.concat(annotations, ignore_index=True) if annotations else None,
+    )
+
+
+def name_input_sources(sources: Sequence[Any]) -> str:
+    """The files among sources, for a message."""
+    return ", ".join(str(one) for one in sources if isinstance(one, str | Path)) or "what was given"
+
+
+@dataclass(frozen=True)
+class JudgedClaims:
+    """Claims that somebody or something judged."""
+
+    claims: pd.DataFrame
+    verdicts: pd.DataFrame
+    annotations: pd.DataFrame | None
+
+
+def load_judged_claims(
+    sources: Sequence[Any], mapping: Any = None, report_line: Callable[[str], None] = lambda line: None
+) -> JudgedClaims:
+    """`load_input_tables` of what must hold claims and verdicts. Raises `UsageError` where either is missing."""
+    loaded = load_input_tables(sources, mapping, report_line)
+    if loaded.claims is None or loaded.verdicts is None:
+        missing, option = ("claims", "--map claim=COLUMN") if loaded.claims is None else ("verdicts", "--wide COLUMN")
+        raise UsageError(
+            f"{name_input_sources(sources)}: no {missing} in it: say {option}, or name the file that has them"
+        )
+    return JudgedClaims(loaded.claims, loaded.verdicts, loaded.annotations)
+
+
+def load_annotations(
+    sources: Sequence[str | Path],
+    claims: str | Path | None = None,
+    mapping: Any = None,
+    report_line: Callable[[str], None] = lambda line: None,
+) -> tuple[pd.DataFrame | None, pd.DataFrame]:
+    """What people said, of files of ours or of any shape, and the claims that it is of where they are known."""
+    columns = [list_column_names(source, mapping) for source in sources]
+    if all({"label", "grade"} & {*names} and "claim_id" in names for names in columns):
+        table = None if claims is None else load_input_tables([claims], mapping, report_line).claims
+        return table, read_annotations(*sources, claims=table)
+    loaded = load_input_tables([*([] if claims is None else [claims]), *sources], mapping, report_line)
+    if loaded.annotations is None:
+        names = ", ".join(map(str, sources))
+        raise UsageError(
+            f"{names}: no columns of several people in it: say --people COLUMN for each, or --map annotator=COLUMN"
+        )
+    return loaded.claims, loaded.annotations
+
+
+def suggest_score_command_for_annotated_responses(path: str | Path) -> str:
+    """The command that makes claims and verdicts of FActScore's annotated responses."""
+    return (
+        f"factaudit score {shlex.quote(str(path))} --facts human --knowledge KNOWLEDGE.db --llm MODEL --out runs/facts"
+    )
+
+
+def is_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bool:
+    """Whether a file holds published error rates (a table of counts), not claims; by the mapping's sheet and header."""
+    given = mapping or ColumnMapping(auto=True)
+    if detect_dataset_format(path) is not None:
+        return False
+    with collect_unreadable_rows():
+        return is_counts_table(read_foreign_file(path, given.sheet, given.header))
+
+
+def _convert_mapping_to_format_options(format_name: str, mapping: ColumnMapping) -> dict[str, Any] | None:
+    """The mapping as options of a format; None where it says what the format has no options for."""
+    said = mapping.model_dump(exclude_defaults=True)
+    columns: dict[str, Any] = {**said.pop("columns", {}), **said.pop("constants", {})}
+    columns |= {"labels": said.pop("labels")} if "labels" in said else {}
+    if said.keys() - {"auto"} or (columns and not mapping.auto):
+        return None
+    return columns if columns.keys() <= FORMATS[format_name].options.keys() else None

@@ -1,0 +1,68 @@
+"""What people write into cells of judgements: numbers with a decimal comma, percent, fractions, and nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pandas as pd
+
+from factaudit.intake.vocabulary import is_blank_cell
+from factaudit.tables.plain_values import is_missing_value
+
+_FRACTION = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*(\d+)")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+
+
+def has_no_value(cell: Any) -> bool:
+    """Whether a cell says nothing: missing, white space, ``n/a``, or an empty list."""
+    return is_missing_value(cell) or is_blank_cell(cell)
+
+
+def is_number_text(text: Any) -> bool:
+    """Whether a cell is a plain number."""
+    try:
+        float(text)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def parse_judgement_numbers(values: pd.Series) -> pd.Series:
+    """The cells of a column as numbers (float64), NaN where a cell is none: ``95%`` is 0.95, ``4/5`` is 0.8, ``<0.01``
+    is 0.01.
+
+    A comma is a decimal one, unless all could be thousands' (``1,234``).
+    """
+    if values.dtype != object and not isinstance(values.dtype, pd.StringDtype | pd.CategoricalDtype):
+        return pd.to_numeric(values, errors="coerce").astype("float64")
+    found = pd.to_numeric(values, errors="coerce").astype("float64")
+    texts = {at: text.strip() for at, text in enumerate(values.tolist()) if isinstance(text, str)}
+    is_open = found.isna().to_numpy()
+    texts = {at: text for at, text in texts.items() if text and is_open[at]}
+    if not texts:
+        return found
+    commas = [text for text in texts.values() if _DECIMAL_COMMA.fullmatch(text.rstrip("% "))]
+    is_decimal = any(
+        len(text.rstrip("% ").split(",")[1]) != 3 or text.lstrip("+-").startswith(("0,", ",")) for text in commas
+    )
+    numbers = found.to_numpy().copy()
+    for at, text in texts.items():
+        numbers[at] = _parse_number_text(text, is_decimal)
+    return pd.Series(numbers, index=values.index)
+
+
+def _parse_number_text(text: str, has_decimal_comma: bool) -> float:
+    fraction = _FRACTION.fullmatch(text)
+    if fraction and float(fraction[2]):
+        return float(fraction[1]) / float(fraction[2])
+    share = 100 if text.endswith("%") else 1
+    text = text.rstrip("% ").lstrip("<>≤≥~≈ ")
+    if _DECIMAL_COMMA.fullmatch(text):
+        if not has_decimal_comma:
+            return float("nan")
+        text = text.replace(",", ".")
+    try:
+        return float(text) / share
+    except ValueError:
+        return float("nan")

@@ -1,0 +1,31 @@
+"""The columns that tell one claim from another, as keys by which tables are joined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from factaudit.tables.plain_values import is_missing_value
+
+
+def list_claim_key_columns(source_columns: Mapping[str, str]) -> list[str]:
+    return [key for key in ("dataset", "system", "response_id", "doc", "claim") if key in source_columns]
+
+
+def join_claim_key_cells(table: pd.DataFrame, key_columns: Sequence[str]) -> pd.Series:
+    """Several columns as one text a row. (Not with "\\0" between: pandas 2 reads a text up to the first.)"""
+    parts = [table[column].map(join_passages) for column in key_columns]
+    joined = (
+        "\x1f".join("" if is_missing_value(value) else str(value) for value in row) for row in zip(*parts, strict=True)
+    )
+    return pd.Series(list(joined), dtype="object")
+
+
+def join_passages(passages: Any) -> Any:
+    """Several passages as one document."""
+    if isinstance(passages, list | tuple | np.ndarray):
+        return "\n\n".join(str(item.get("text", item) if isinstance(item, dict) else item) for item in passages) or None
+    return passages

@@ -1,0 +1,136 @@
+"""What a user's columns and words mean, as checked data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping as Map
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.files import check_no_pipe
+from factaudit.intake.vocabulary import COLUMN_NAMES
+from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
+from factaudit.yaml_file import parse_plain_yaml
+
+
+class EvaluatorColumnMapping(BaseModel):
+    """One evaluator of a table in the wide form: the columns that hold what it said of the row's claim.
+
+    ``scale``: the score's values for *not supported at all* and for *fully supported* (``[1, 5]``; ``[1, 0]`` where the
+    column tells of hallucination), or ``logit`` (``-logit``: of hallucination). ``threshold``: on that scale; support
+    strictly beyond it is prediction 1; by default the middle.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    score: str | None = None
+    prediction: str | None = None
+    scale: tuple[float, float] | Literal["logit", "-logit"] | None = None
+    threshold: float | None = None
+
+
+class ColumnMapping(BaseModel):
+    """How tables become claims and verdicts.
+
+    auto: what is missing here is proposed from the tables (`factaudit.intake.mapping_proposal`), and shown.
+    columns: column of ours (`factaudit.tables.CLAIM_COLUMNS`, or of verdicts in the long form) to theirs, or to several
+    of which a file has one.
+    constants: column of ours to a value for all rows (``dataset: mine``).
+    labels: words to 1, 0 or null; "" is a blank cell. words: the same for one column of theirs.
+    label_threshold: labels are grades, those above are 1.
+    evaluators: the evaluators of a wide table by name.
+    wide: patterns of columns that are evaluators each (``judge_*``).
+    scale, threshold: of scores, where an evaluator has none of its own.
+    annotators: by name the columns that hold what one of several people said; in the long form the column
+    ``annotator`` says who. Labels are by majority then.
+    people: patterns of columns that hold what one of several people said each.
+    people_evaluators: in the long form, the evaluators that are people.
+    scales, thresholds: by evaluator, or by column: of a label's or a prediction's column ``[1, 0]`` turns it round.
+    unread: columns that nothing reads; in the long form evaluators, too.
+    sheet: of a workbook with several. header: the row with the columns' names, from 1.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    auto: bool = False
+    columns: dict[str, str | list[str]] = Field(default_factory=dict)
+    constants: dict[str, str] = Field(default_factory=dict)
+    labels: dict[str, int | None] = Field(default_factory=dict)
+    words: dict[str, dict[str, int | None]] = Field(default_factory=dict)
+    evaluators: dict[str, EvaluatorColumnMapping] = Field(default_factory=dict)
+    wide: list[str] = Field(default_factory=list)
+    annotators: dict[str, str] = Field(default_factory=dict)
+    scale: tuple[float, float] | None = None
+    threshold: float | None = None
+    label_threshold: float | None = None
+    people: list[str] = Field(default_factory=list)
+    people_evaluators: list[str] = Field(default_factory=list)
+    scales: dict[str, tuple[float, float] | Literal["logit", "-logit"]] = Field(default_factory=dict)
+    thresholds: dict[str, float] = Field(default_factory=dict)
+    unread: list[str] = Field(default_factory=list)
+    sheet: str | None = None
+    header: int | None = Field(default=None, ge=1)
+
+    @field_validator("columns", "constants")
+    @classmethod
+    def _check_column_names(cls, column_names: dict[str, Any]) -> dict[str, Any]:
+        known = [*dict.fromkeys((*CLAIM_COLUMNS, *VERDICT_COLUMNS, *COLUMN_NAMES))]
+        for name in column_names:
+            if name not in known:
+                raise ValueError(f"no column {name!r} of claims or verdicts{suggest_known_name(name, known)}")
+        return column_names
+
+    @field_validator("labels")
+    @classmethod
+    def _check_label_values(cls, label_words: dict[str, int | None]) -> dict[str, int | None]:
+        for word, value in label_words.items():
+            if value not in (0, 1, None):
+                raise ValueError(f"label {word!r}: expected 1, 0 or null, found {value!r}")
+        return label_words
+
+    @field_validator("scale")
+    @classmethod
+    def _check_scale_ends(cls, scale_ends: tuple[float, float] | None) -> tuple[float, float] | None:
+        if scale_ends is not None and scale_ends[0] == scale_ends[1]:
+            raise ValueError("the two ends of a scale differ")
+        return scale_ends
+
+    @classmethod
+    def from_source(cls, source: ColumnMapping | Map[str, Any] | str | Path | None) -> ColumnMapping:
+        """From a mapping, ``auto``, its path (YAML) or plain data. Raises `UsageError` that names the key."""
+        if source is None:
+            return cls()
+        if source == "auto":
+            return cls(auto=True)
+        if isinstance(source, ColumnMapping):
+            return source
+        place = "mapping"
+        if isinstance(source, str | Path):
+            place = str(source)
+            check_no_pipe(source)
+            try:
+                source = parse_plain_yaml(Path(source).read_text(encoding="utf-8"))
+            except OSError as error:
+                raise UsageError(f"{place}: cannot be read ({error.strerror})") from None
+            except (yaml.YAMLError, ValueError, RecursionError) as error:
+                raise UsageError(f"{place}: not YAML: {error}") from None
+        if not isinstance(source, Map):
+            raise UsageError(f"{place}: expected keys like columns, labels and evaluators")
+        try:
+            return cls(**{str(key): value for key, value in source.items()})
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            known = (
+                suggest_known_name(str(first["loc"][0]), list(cls.model_fields))
+                if first["type"] == "extra_forbidden"
+                else ""
+            )
+            raise UsageError(f"{place}, {where}: {first['msg']}{known}") from None
+
+    def to_yaml(self) -> str:
+        """The mapping as YAML, without what is not said."""
+        return yaml.safe_dump(self.model_dump(exclude_defaults=True, mode="json"), sort_keys=False, allow_unicode=True)

@@ -1,0 +1,161 @@
+"""What the columns of a table hold, whatever they are called."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from factaudit.intake.cell_values import has_no_value, parse_judgement_numbers
+from factaudit.intake.vocabulary import (
+    ATTRIBUTABLE_WORDS,
+    INTERMEDIATE_WORDS,
+    UNATTRIBUTABLE_WORDS,
+    is_reversed_name,
+    normalise_vocabulary_words,
+    parse_label_word,
+)
+from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
+
+#: More different values than this are no words of a scale.
+_MAX_SCALE_WORDS = 12
+#: The rows that are looked at for the kind of a column.
+_MAX_PROFILED_ROWS = 20_000
+#: Fewer rows than this count up by chance.
+_MIN_COUNTED_ROWS = 4
+_DATE_PATTERN = re.compile(
+    r"(\d{4}-\d\d?-\d\d?|\d{4}/\d\d?/\d\d?|\d\d?[./-]\d\d?[./-](\d{4}|\d\d))([T ,].*)?"
+    r"|\d\d?:\d\d(:\d\d(\.\d+)?)?( ?[AP]M)?"
+)
+#: Seconds and milliseconds since 1970, from 2001 to 2065.
+_EPOCHS = ((1e9, 3e9), (1e12, 3e12))
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """What one column holds.
+
+    ``kind``: ``empty``, ``binary`` (words or 0 / 1), ``share`` (numbers in [0, 1]), ``grade`` (whole numbers on a
+    scale), ``number``, ``list``, ``name`` (few different texts), ``text``, or ``id`` (all different).
+    ``counts_up``: whole numbers that grow by the same step from row to row. ``has_questions``: most texts are.
+    ``unreadable``: of a column of numbers, the few cells that are none ("timeout"). ``is_half_numbers``: of texts, many
+    are numbers.
+    """
+
+    name: str
+    kind: str
+    n_different: int
+    n_missing: int
+    words: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    mean_length: float = 0.0
+    is_time: bool = False
+    counts_up: bool = False
+    has_questions: bool = False
+    n_present: int = 0
+    unreadable: tuple[str, ...] = ()
+    is_half_numbers: bool = False
+
+    def __str__(self) -> str:
+        held = ", ".join(map(repr, self.words[:6])) if self.words and self.kind in ("binary", "name") else ""
+        if not held and self.low is not None:
+            held = f"{self.low:g} to {self.high:g}"
+        held = held or (f"about {self.mean_length:.0f} characters" if self.kind in ("text", "id") else "")
+        missing = f", {self.n_missing:,} empty" if self.n_missing else ""
+        return f"{self.name:<24} {self.kind:<7} {held}{missing}"
+
+    @property
+    def is_judgement(self) -> bool:
+        """Whether it could hold what somebody or something said of claims, by its values."""
+        return self.kind in ("binary", "share", "grade", "number") and not self.is_time and not self.counts_up
+
+    @property
+    def is_fine_score(self) -> bool:
+        """Whether it holds numbers between the values that people, or the mean of some, give."""
+        return self.kind in ("share", "number") and not self.words_are_coarse
+
+    @property
+    def words_are_coarse(self) -> bool:
+        """Whether all numbers are multiples of a half, a third, a quarter or a fifth."""
+        if not self.words:
+            return False
+        numbers = parse_judgement_numbers(pd.Series(self.words, dtype="object")).to_numpy()
+        return any(bool(np.all(np.abs(numbers * n - np.round(numbers * n)) < 0.006 * n)) for n in (2, 3, 4, 5))
+
+
+def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnProfile:
+    """What a column holds, from at most 20,000 of its rows."""
+    values = values.iloc[:_MAX_PROFILED_ROWS]
+    reverse = is_reversed_name(column_name)  # an error of the kind "none" is no error
+    present = [
+        one
+        for one in values.tolist()
+        if not has_no_value(one) or (reverse and isinstance(one, str) and one.strip().lower() == "none")
+    ]
+    n_missing = len(values) - len(present)
+    if not present:
+        return ColumnProfile(column_name, "empty", 0, n_missing)
+    if any(isinstance(value, list | tuple | np.ndarray | dict) for value in present):
+        return ColumnProfile(column_name, "list", len(present), n_missing)
+    texts = [str(value).strip() for value in present]
+    different = list(dict.fromkeys(texts))
+    length = float(np.mean([len(text) for text in texts]))
+    words = tuple(different) if len(different) <= _MAX_SCALE_WORDS else ()
+    shared = {
+        "n_different": len(different),
+        "n_missing": n_missing,
+        "words": words,
+        "mean_length": length,
+        "n_present": len(present),
+    }
+    if _are_label_words(words, reverse):
+        return ColumnProfile(column_name, "binary", **shared)  # type: ignore[arg-type]
+    numbers = parse_judgement_numbers(pd.Series(present, dtype="object")).to_numpy(dtype=np.float64)
+    unreadable = tuple(text for text, number in zip(texts, numbers, strict=True) if not np.isfinite(number))
+    if (
+        0 < len(unreadable) <= MAX_UNREADABLE_SHARE * len(present)
+        and not np.isin(numbers[np.isfinite(numbers)], (0, 1)).all()
+    ):
+        texts = [text for text, number in zip(texts, numbers, strict=True) if np.isfinite(number)]
+        different, numbers = list(dict.fromkeys(texts)), numbers[np.isfinite(numbers)]
+        words = tuple(different) if len(different) <= _MAX_SCALE_WORDS else ()
+        shared |= {"n_different": len(different), "words": words, "unreadable": unreadable}
+    if np.isfinite(numbers).all():
+        low, high = float(numbers.min()), float(numbers.max())
+        whole = bool((numbers == np.round(numbers)).all())
+        steps = np.diff(numbers)
+        counts_up = whole and len(steps) >= _MIN_COUNTED_ROWS - 1 and bool((steps == steps[0]).all()) and steps[0] != 0
+        is_id = whole and len(different) == len(texts) and len(texts) > _MAX_SCALE_WORDS
+        kind = "id" if is_id else "grade" if whole and len(different) <= _MAX_SCALE_WORDS else "number"
+        kind = "share" if kind != "id" and low >= 0 and high <= 1 else kind
+        is_time = any(a <= low and high < b for a, b in _EPOCHS)
+        return ColumnProfile(column_name, kind, low=low, high=high, counts_up=counts_up, is_time=is_time, **shared)  # type: ignore[arg-type]
+    shared["is_half_numbers"] = len(unreadable) < 0.7 * len(present)
+    asked = sum(text.endswith(("?", "？")) for text in texts) > 0.6 * len(texts)
+    is_time = all(_DATE_PATTERN.fullmatch(text) for text in texts)
+    if (
+        len(different) == len(texts)
+        and length < 40
+        and not any(" " in text for text in texts[:50])
+        and not _are_sentences(texts)
+    ):
+        return ColumnProfile(column_name, "id", is_time=is_time, **shared)  # type: ignore[arg-type]
+    kind = "name" if len(different) <= max(2, len(texts) // 3) and length < 60 else "text"
+    return ColumnProfile(column_name, kind, is_time=is_time, has_questions=asked, **shared)  # type: ignore[arg-type]
+
+
+def _are_label_words(words: tuple[str, ...], reverse: bool) -> bool:
+    known = {normalise_vocabulary_words(word) for word in words} - ({"none"} if reverse else set())
+    return (
+        bool(known)
+        and known <= ATTRIBUTABLE_WORDS | UNATTRIBUTABLE_WORDS | INTERMEDIATE_WORDS
+        and any(parse_label_word(word) is not None for word in words)
+    )
+
+
+def _are_sentences(texts: list[str]) -> bool:
+    """Whether texts without blanks are sentences: those of Chinese and Japanese are."""
+    return any(text.endswith(("。", "！", "？")) for text in texts)

@@ -1,0 +1,204 @@
+"""Which columns hold texts, ids and names: by what they are called, where what they hold fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+import pandas as pd
+
+from factaudit.intake.column_profiles import ColumnProfile
+from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.intake.vocabulary import (
+    COLUMN_NAMES,
+    has_vocabulary_word_in_column_name,
+    normalise_vocabulary_words,
+    strip_values_hint,
+)
+from factaudit.tables.plain_values import is_missing_value
+
+#: Columns of ours that hold judgements, which `judgement_columns` tells apart.
+_JUDGEMENT_ROLES = ("label", "score", "prediction")
+#: Columns of ours that are read only beside an evaluator's name.
+LONG_FORM_ROLES = ("evaluator", "status", "raw", "chunk_scores", "repeat")
+#: Names of the content of whatever the name before it says.
+_GENERIC_NAME_PARTS = ("text", "content", "value", "page content", "name")
+#: Names of a column that may say who judged, or anything else.
+_LOOSE_EVALUATOR_NAMES = ("name", "key", "feedback key", "score name", "criterion")
+#: What a table with an answer key calls it, and what it calls the answer that was given.
+_KEY_NAMES, _GIVEN_NAMES = (
+    ("answer", "answers", "answer text"),
+    ("response", "output", "outputs", "completion", "generation"),
+)
+
+
+def find_column_roles(
+    profiles: Sequence[ColumnProfile], fixed_roles: Mapping[str, str], taken_columns: Collection[str]
+) -> dict[str, ColumnProfile]:
+    """Column of ours to the column that plays its role; each column once, exact names first.
+
+    fixed_roles: what the user said. taken_columns: the user gave them another role.
+    """
+    by_name = {column.name: column for column in profiles}
+    found = {ours: by_name[theirs] for ours, theirs in fixed_roles.items() if theirs in by_name}
+    used = {*taken_columns, *fixed_roles.values()}
+    free = [column for column in profiles if column.name not in used]
+    names = {key: column for column in reversed(free) for key in list_searchable_forms_of_column_name(column.name)[1:]}
+    names |= {list_searchable_forms_of_column_name(column.name)[0]: column for column in reversed(free)}
+    ranked = sorted(
+        (place, order, ours, name)
+        for order, (ours, known) in enumerate(COLUMN_NAMES.items())
+        for place, name in enumerate(known)
+        if name in names and ours not in _JUDGEMENT_ROLES
+    )
+    for _, _, ours, name in ranked:
+        column = names[name]
+        if ours not in found and column.name not in used and _can_fill_mapping_role(ours, column):
+            found[ours] = column
+            used.add(column.name)
+    for ours in ("claim", "doc"):  # `Passage shown`, where it is the only one
+        words = {name for name in COLUMN_NAMES[ours] if " " not in name}
+        near = [
+            one
+            for one in free
+            if one.name not in used and _has_word_of(one.name, words) and _can_fill_mapping_role(ours, one)
+        ]
+        near = [one for one in near if one.kind in ("text", "name", "list")]
+        if ours not in found and len(near) == 1:
+            found[ours] = near[0]
+            used.add(near[0].name)
+    return found
+
+
+def ask_which_answer(profiles: Sequence[ColumnProfile], roles: Mapping[str, ColumnProfile]) -> list[OpenQuestion]:
+    """Asks where a table has a column ``answer``, which may be the key, beside the answer of a model."""
+    claim = roles.get("claim")
+    if claim is None or list_searchable_forms_of_column_name(claim.name)[-1] not in _GIVEN_NAMES:
+        return []
+    others = [
+        one
+        for one in profiles
+        if one.kind == "text" and list_searchable_forms_of_column_name(one.name)[-1] in _KEY_NAMES
+    ]
+    if not others:
+        return []
+    both = (claim, others[0])
+    return [
+        OpenQuestion(
+            f"{claim.name!r} and {others[0].name!r} both hold answers: one may be the answer key",
+            [
+                PossibleColumnReading(f"the claims stand in {one.name!r}", {"columns": {"claim": one.name}})
+                for one in both
+            ],
+        )
+    ]
+
+
+def drop_repeated_ids(rows: pd.DataFrame, roles: dict[str, ColumnProfile]) -> None:
+    """Take ids that repeat in a table of a row per claim for the ids of documents: each system has a claim on each."""
+    column = roles.get("claim_id")
+    if column is not None and rows[column.name].duplicated().any():
+        del roles["claim_id"]
+        roles.setdefault("doc_id", column)
+
+
+def list_searchable_forms_of_column_name(column_name: str) -> list[str]:
+    """What a column may be found by: its name; of a dotted one (``input.text``) the last part but a mere "text"."""
+    column_name = re.sub(r"^(INPUT|OUTPUT|GOLDEN|ASSIGNMENT):", r"\1.", strip_values_hint(column_name))  # Toloka's
+    parts = [normalise_vocabulary_words(part) for part in column_name.split(".")]
+    telling = next((part for part in reversed(parts) if part not in _GENERIC_NAME_PARTS), parts[-1])
+    return [normalise_vocabulary_words(column_name), *([telling] if len(parts) > 1 else [])]
+
+
+def _has_word_of(column_name: str, words: Collection[str]) -> bool:
+    return bool({*normalise_vocabulary_words(column_name).split()} & {*words})
+
+
+def _can_fill_mapping_role(role: str, column: ColumnProfile) -> bool:
+    name = normalise_vocabulary_words(column.name)
+    if column.kind == "empty":
+        return role == name.replace(" ", "_")
+    if role in ("claim", "doc"):
+        if column.has_questions or (
+            has_vocabulary_word_in_column_name("answers", column.name) and name not in ("reference", "references")
+        ):
+            return False
+        sentences = column.mean_length >= 15 or any(" " in word.strip() for word in column.words)
+        texts = column.kind == "text" or (column.kind in ("name", "id") and sentences)
+        return not column.is_time and (
+            texts
+            or (role == "doc" and column.kind == "list")
+            or (name == role and column.kind not in ("binary", "share"))
+        )
+    if role == "claim_id":
+        spaced = any(" " in word.strip() for word in column.words) or column.mean_length > 80
+        return (
+            column.kind in ("id", "text", "name", "grade", "number", "binary", "share")
+            and not spaced
+            and not (column.kind == "share" and column.n_different > 2)
+        )
+    if role == "system":
+        plain = name in ("system", "model", "model name", "system name", "system id")
+        return column.mean_length < 80 and (
+            column.kind in ("name", "id", "text") or (plain and column.kind in ("binary", "grade"))
+        )
+    if role == "evaluator":
+        return column.mean_length < 80 and column.kind in ("name", "id", "text")
+    if role in ("dataset", "task", "split", "topic", "entity", "group"):
+        return column.kind not in ("list", "share") and column.mean_length < 80
+    if role in ("response_id", "doc_id", "annotator", "fact_id"):
+        return column.kind != "list" and not column.is_fine_score
+    return True
+
+
+def find_column_naming_the_evaluator(
+    rows: pd.DataFrame,
+    roles: Mapping[str, ColumnProfile],
+    free_columns: Sequence[ColumnProfile],
+    has_other_tables: bool,
+) -> ColumnProfile | None:
+    """The column (``model``, ``name``) that says who judged: each claim repeats once for each of its values."""
+    named = [
+        one
+        for one in free_columns
+        if one.kind == "name"
+        and (normalise_vocabulary_words(one.name) in _LOOSE_EVALUATOR_NAMES or _names_people_and_judges(one))
+    ]
+    keys = [roles[key].name for key in ("doc", "claim") if key in roles] if "claim" in roles else []
+    if not keys and "claim_id" in roles and has_other_tables:
+        keys = [roles["claim_id"].name]
+    for column in [*([roles["system"]] if "system" in roles else []), *named]:
+        if not keys or column.n_different < 2:
+            continue
+        cells = rows[[*keys, column.name]].map(lambda cell: "" if is_missing_value(cell) else str(cell))
+        times = cells.groupby(keys)[column.name].nunique()
+        if len(rows) > len(times) and (times == column.n_different).all() and not cells.duplicated().any():
+            return column
+    return None
+
+
+def _names_people_and_judges(column: ColumnProfile) -> bool:
+    return all(
+        any(has_vocabulary_word_in_column_name(kind, word) for word in column.words) for kind in ("people", "judges")
+    )
+
+
+def find_repeated_id(
+    rows: pd.DataFrame, roles: dict[str, ColumnProfile], free_columns: Sequence[ColumnProfile]
+) -> None:
+    """Of a row per claim and evaluator take the id that repeats for that of the claim, not the row's own."""
+    column, evaluator = roles.get("claim_id"), roles["evaluator"]
+    if column is None or evaluator.n_different < 2 or rows[column.name].duplicated().any():
+        return
+    names = [one for one in COLUMN_NAMES["claim_id"] if one != normalise_vocabulary_words(column.name)]
+    others = [
+        one
+        for one in free_columns
+        if list_searchable_forms_of_column_name(one.name)[-1] in names and one.kind in ("id", "name", "text")
+    ]
+    others = [one for one in others if rows[one.name].duplicated().any()]
+    others = [one for one in others if not rows.duplicated([one.name, evaluator.name]).any()]
+    if others:
+        roles["claim_id"] = others[0]
+    elif "claim" in roles:
+        del roles["claim_id"]

@@ -1,0 +1,250 @@
+"""A table from a file of any usual shape, as it is: CSV with any separator, TSV, JSON, JSONL, Parquet, Excel."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from factaudit.errors import InputError, Problem, UsageError
+from factaudit.files import check_is_table_file, open_input_file
+from factaudit.intake.header_rows import READING_NOTE as READING_NOTE
+from factaudit.intake.header_rows import build_table_from_cell_grid, read_excel_grid
+from factaudit.tables import read_table
+from factaudit.tables.problems import TableProblemCollector
+from factaudit.tables.reading import lift_csv_field_limit
+from factaudit.tables.unreadable_rows import leave_out_broken_rows
+from factaudit.text.spreadsheet_cells import unescape_spreadsheet_cell
+
+#: What a name may end in; ``.gz`` may follow the text formats.
+FILE_SUFFIXES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xls")
+_SEPARATORS = ",;\t|"
+#: The start of a file that tells its separator.
+_HEAD_CHARACTERS = 1 << 16
+#: What text in the languages of Western Europe has beyond ASCII.
+_WESTERN_CHARACTERS = {*"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"}
+#: How deep in a JSON document its rows are looked for.
+_MAX_DEPTH = 6
+
+
+def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | None = None) -> pd.DataFrame:
+    """The rows of a file as a DataFrame of plain values; nothing is checked but that it is a table.
+
+    sheet: of a workbook. header: the row of CSV and Excel that names the columns, from 1; by default it is found
+    (`factaudit.intake.header_rows`), and what was left out is in ``attrs["reading_note"]``.
+
+    A JSON file is a list of objects, an object of columns, or an object that holds such a list (``{"results":
+    [...]}``: the longest one counts, to three levels). Objects within rows become columns with a dot (``input.text``).
+    Raises `InputError` naming the file, and the line where there is one.
+    """
+    path = Path(path)
+    name = path.name.lower().removesuffix(".gz")
+    check_is_table_file(path)
+    if name.endswith((".xlsx", ".xls")):
+        return build_table_from_cell_grid(str(path), *read_excel_grid(path, sheet), header)
+    if sheet is not None:
+        raise UsageError(f"--sheet {sheet}: {path} is no workbook")
+    if name.endswith(".json"):
+        return _flatten_foreign_columns(_read_foreign_json_document(path))
+    if name.endswith((".csv", ".tsv", ".txt")):
+        return _read_foreign_separated_values(path, header)
+    if name.endswith(".ndjson"):
+        return _flatten_foreign_columns(_read_foreign_json_lines(path))
+    if name.endswith((".jsonl", ".parquet")):
+        table = read_table(path)
+        return _flatten_foreign_columns(table.set_axis([_join_column_levels(name) for name in table.columns], axis=1))
+    raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")])
+
+
+def _read_foreign_text(path: Path) -> str:
+    return _decode_file_text(path)[0]
+
+
+def _decode_file_text(path: Path) -> tuple[str, str | None]:
+    """A file's text, and a note where it is not UTF-8."""
+    try:
+        with open_input_file(path) as file:
+            content = file.read()
+    except (EOFError, zlib.error, OSError) as error:
+        raise InputError(str(path), [Problem(f"cannot be read ({error})")]) from None
+    if not content.strip():
+        raise InputError(str(path), [Problem("the file is empty")])
+    head = content[:200]  # every second byte of Latin text in UTF-16 is null
+    bare = [code for code, at in (("utf-16-le", 1), ("utf-16-be", 0)) if len(head) > 3 and not any(head[at::2])]
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else next(iter(bare), "utf-8-sig")
+    try:
+        return content.decode(encoding), None
+    except UnicodeDecodeError as error:
+        if encoding == "utf-8-sig" and _is_windows_1252_text(content):
+            return content.decode("cp1252"), "encoding  Windows-1252: the file is not UTF-8"
+        line = content[: error.start].count(b"\n") + 1
+        command = f"iconv -f ENCODING -t UTF-8 {path} > utf8.csv"
+        said = f"byte 0x{content[error.start]:02x} is not UTF-8 text; save the file as UTF-8 (`{command}`)"
+        raise InputError(str(path), [Problem(said, line)]) from None
+
+
+def _is_windows_1252_text(content: bytes) -> bool:
+    """Whether bytes read as Windows-1252 are text of Western Europe: few letters beyond ASCII, all of its alphabets."""
+    try:
+        text = content.decode("cp1252")
+    except UnicodeDecodeError:
+        return False
+    beyond = [one for one in text if not one.isascii()]
+    return {*beyond} <= _WESTERN_CHARACTERS and len(beyond) < 0.15 * sum(one.isalpha() for one in text)
+
+
+def _detect_foreign_separator(text: str) -> str:
+    """The separator of a file: of those that cut most rows into as many cells, the one that cuts into most."""
+    head = text[:_HEAD_CHARACTERS]
+    best = ","
+    scores: dict[str, tuple[float, int]] = {}
+    for each in _SEPARATORS:
+        try:
+            sizes = [len(row) for row in csv.reader(io.StringIO(head, newline=""), delimiter=each) if row][:50]
+        except csv.Error:
+            continue
+        sizes = sizes[:-1] if len(text) > _HEAD_CHARACTERS and len(sizes) > 1 else sizes
+        usual = max(set(sizes), key=lambda size: (sizes.count(size), size)) if sizes else 0
+        if usual > 1:
+            scores[each] = (sizes.count(usual) / len(sizes), usual)
+    if scores:
+        best = max(scores, key=lambda each: (round(scores[each][0], 1), scores[each][1], -_SEPARATORS.index(each)))
+    return best
+
+
+def _read_foreign_separated_values(path: Path, header: int | None) -> pd.DataFrame:
+    text, note = _decode_file_text(path)
+    text = re.sub(r"\n[-+| ]*-[-+| ]*-[-+| ]*(?=\n)|\n\(\d+ rows?\)\s*$", "", text)  # psql's rulers and footer
+    separator = _detect_foreign_separator(text)
+    try:
+        with lift_csv_field_limit():
+            rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
+    except csv.Error as error:
+        raise InputError(str(path), [Problem(f"not a table: {error}")]) from None
+    cells = [[unescape_spreadsheet_cell(cell) or None for cell in row] for row in rows if row]
+    return build_table_from_cell_grid(str(path), cells, note, header)
+
+
+def _read_foreign_json_document(path: Path) -> pd.DataFrame:
+    try:
+        data = json.loads(_read_foreign_text(path))
+    except RecursionError:
+        raise InputError(str(path), [Problem("the JSON is nested too deep to be a table")]) from None
+    except json.JSONDecodeError as error:
+        if "\n" in _read_foreign_text(path).strip() and error.msg == "Extra data":
+            return _read_foreign_json_lines(path)  # a line of JSON each, under another name
+        raise InputError(str(path), [Problem(f"not JSON: {error.msg}", error.lineno, unit="line")]) from None
+    rows = _find_foreign_json_rows(data, _MAX_DEPTH)
+    if rows is None:
+        raise InputError(str(path), [Problem("expected a list of objects, or an object that holds one")])
+    return pd.DataFrame(rows, dtype="object")
+
+
+def _read_foreign_json_lines(path: Path) -> pd.DataFrame:
+    lines = [(at, line) for at, line in enumerate(_read_foreign_text(path).splitlines(), start=1) if line.strip()]
+    rows, problems = [], TableProblemCollector(str(path), "line", n_kept=len(lines))
+    for number, line in lines:
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            problems.add(f"not JSON: {error}", number)
+            continue
+        if isinstance(row, dict):
+            rows.append(row)
+        else:
+            problems.add(f"expected a JSON object, found {type(row).__name__}", number)
+    leave_out_broken_rows(path, problems, len(lines))
+    return pd.DataFrame(rows, dtype="object")
+
+
+def _find_foreign_json_rows(document: Any, depth: int) -> list[dict[str, Any]] | None:
+    """The longest list of objects in a JSON document."""
+    if isinstance(document, list):
+        return document if document and all(isinstance(row, dict) for row in document) else None
+    if not isinstance(document, dict) or not document or depth == 0:
+        return None
+    names, rows = document.get("columns"), document.get("data")  # pandas' orient="split", W&B's tables
+    if isinstance(names, list) and isinstance(rows, list) and rows and _are_rows_of(rows, len(names)):
+        return [dict(zip(map(str, names), row, strict=True)) for row in rows]
+    columns = [value for value in document.values() if isinstance(value, list)]
+    if (
+        len(columns) == len(document)
+        and len({len(column) for column in columns}) == 1
+        and _find_foreign_json_rows(columns[0], 1) is None
+    ):
+        return [dict(zip(document, row, strict=True)) for row in zip(*columns, strict=True)]
+    if (rows := _read_objects_by_key(document)) is not None:
+        return rows
+    found = [rows for value in document.values() if (rows := _find_foreign_json_rows(value, depth - 1)) is not None]
+    return max(found, key=len) if found else None
+
+
+def _read_objects_by_key(document: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Rows of an object of objects with equal keys: columns by row (pandas' default), or rows by their id."""
+    objects = list(document.values())
+    if len(document) < 2 or not all(isinstance(one, dict) and one for one in objects):
+        return None
+    keys = list(objects[0])
+    if any(list(one) != keys for one in objects) or any(isinstance(v, list | dict) for v in objects[0].values()):
+        return None
+    if keys == list(map(str, range(len(keys)))) and list(document) != list(map(str, range(len(document)))):
+        return [{name: values[key] for name, values in document.items()} for key in keys]
+    return [{"id": key, **row} for key, row in document.items()] if len(keys) > 1 else None
+
+
+def _are_rows_of(rows: list[Any], length: int) -> bool:
+    return all(isinstance(row, list) and len(row) == length for row in rows)
+
+
+def _flatten_foreign_columns(table: pd.DataFrame) -> pd.DataFrame:
+    """Objects within rows as columns of their own (``output.score``), one level after the other, lists as they are."""
+    for _ in range(_MAX_DEPTH):
+        table = table.assign(
+            **{name: _unwrap_lists(table[name]) for name in table.columns if _has_only_one_item_lists(table[name])}
+        )
+        nested = [
+            name
+            for name in table.columns
+            if table[name].dtype == object
+            and any(isinstance(value, dict) for value in table[name])
+            and all(isinstance(value, dict) or value is None or value != value for value in table[name])
+        ]
+        if not nested:
+            break
+        parts: list[pd.DataFrame] = []
+        for name in table.columns:
+            if name not in nested:
+                parts.append(table[[name]])
+                continue
+            cells = [value if isinstance(value, dict) else {} for value in table[name]]
+            keys = list(dict.fromkeys(str(key) for cell in cells for key in cell))
+            columns = {f"{name}.{key}": [cell.get(key) for cell in cells] for key in keys}
+            parts.append(pd.DataFrame(columns, index=table.index, dtype="object"))
+        table = pd.concat(parts, axis=1)
+    return table
+
+
+def _join_column_levels(name: str) -> str:
+    """``('judge', 'gpt4')``, as pandas writes columns of several levels, as ``judge.gpt4``."""
+    levels = ast.literal_eval(name) if re.fullmatch(r"\(('[^']*', )+'[^']*'\)", name) else (name,)
+    return ".".join(level for level in levels if level)
+
+
+def _has_only_one_item_lists(values: pd.Series) -> bool:
+    """Whether all lists of a column hold one item, or none: it is as if there were no lists."""
+    lists = [value for value in values if isinstance(value, list)] if values.dtype == object else []
+    others = [value for value in values if not isinstance(value, list) and value is not None and value == value]
+    return bool(lists) and not others and all(len(value) < 2 for value in lists) and any(lists)
+
+
+def _unwrap_lists(values: pd.Series) -> pd.Series:
+    unwrapped = [value[0] if isinstance(value, list) and value else None for value in values]
+    return pd.Series(unwrapped, index=values.index, dtype="object")

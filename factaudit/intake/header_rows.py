@@ -1,0 +1,187 @@
+"""Grids of cells as tables: which row names the columns, what stands above it, and which rows are no data."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
+from factaudit.files import check_unpacked_size
+from factaudit.intake.cell_values import is_number_text
+from factaudit.intake.open_questions import AmbiguousReadingError, OpenQuestion, PossibleColumnReading
+from factaudit.tables.plain_values import is_missing_value
+from factaudit.tables.problems import TableProblemCollector
+from factaudit.tables.unreadable_rows import leave_out_broken_rows
+
+#: In the ``attrs`` of a table: what was left out of the file, as a line to show.
+READING_NOTE = "reading_note"
+#: Rows above the header that are looked at.
+_MAX_TITLE_ROWS = 20
+_TOTAL_WORDS = (
+    "total",
+    "totals",
+    "sum",
+    "mean",
+    "average",
+    "grand total",
+    "gesamt",
+    "summe",
+    "mittelwert",
+    "moyenne",
+    "media",
+)
+_ANSWER_WORDS = ("response", "open-ended response", "open ended response")
+
+
+def build_table_from_cell_grid(
+    source: str, grid: Sequence[Sequence[Any]], note: str | None, header: int | None
+) -> pd.DataFrame:
+    """A table of rows of cells (None where empty). header: the row with the names, from 1; by default it is found.
+
+    Lone titles above the names, a second row of names that repeats or explains the first (Qualtrics, SurveyMonkey) and
+    a last row of totals are left out; of two rows with groups of columns above (merged cells) the names have both.
+    Raises `InputError`.
+    """
+    notes = [] if note is None else [note]
+    rows = [list(row) for row in grid]
+    first = _find_header_row(rows) if header is None else header - 1
+    if header is not None and header > len(rows):
+        raise UsageError(f"--header {header}: {source} has {len(rows)} rows")
+    if first:
+        notes.append(f"header  row {first + 1}: {first} above it left out")
+    names, body = rows[first], rows[first + 1 :]
+    if header is None:
+        _check_is_header(source, names)
+    names, body, told = (names, body, None) if header is not None else _join_header_rows(names, body)
+    notes += [] if told is None else [told]
+    while names and names[-1] is None and all(len(row) < len(names) or row[len(names) - 1] is None for row in body):
+        names = names[:-1]
+        body = [row[: len(names)] if len(row) > len(names) else row for row in body]
+    body = _leave_out_ragged_rows(source, names, body)
+    body = [row for row in body if any(cell is not None for cell in row)]
+    if body and _is_total_row(body[-1]) and not _is_total_row(body[0]):
+        word = next(cell for cell in body[-1] if cell is not None)
+        notes.append(f"rows  the last one ({word}) is a total: left out")
+        body = body[:-1]
+    columns: dict[str, list[Any]] = {}
+    for at, name in enumerate(names):
+        values = [row[at] if at < len(row) else None for row in body]
+        if name is not None or any(value is not None for value in values):
+            key = f"Unnamed: {at}" if name is None else " ".join(str(name).split())
+            if key in columns:
+                raise InputError(source, [Problem("the column is there twice", column=key)])
+            columns[key] = values
+    table = pd.DataFrame(columns, dtype="object")
+    if notes:
+        table.attrs[READING_NOTE] = "; ".join(notes)
+    return table
+
+
+def _find_header_row(rows: Sequence[Sequence[Any]]) -> int:
+    """The first row that is no title: as long as most rows, with more than one cell."""
+    head = rows[: _MAX_TITLE_ROWS * 2]
+    sizes = [len(row) for row in head]
+    usual = max(set(sizes), key=lambda size: (sizes.count(size), size == sizes[0])) if sizes else 0
+    if usual < 2 or sizes.count(usual) * 2 < len(sizes):
+        return 0
+    good = [at for at, row in enumerate(head) if len(row) == usual and sum(cell is not None for cell in row) > 1]
+    return good[0] if good and good[0] <= _MAX_TITLE_ROWS else 0
+
+
+def _check_is_header(source: str, names: Sequence[Any]) -> None:
+    """Raise `InputError` where the first row has a number with decimals: it is data, and names no column."""
+    found = next((cell for cell in names if re.fullmatch(r"[+-]?\d*[.,]\d+ ?%?", str(cell).strip())), None)
+    if found is not None:
+        said = f"expected the columns' names, found {found!r}: put a row with names (claim, doc, label, ...) above it"
+        raise InputError(source, [Problem(f"{said}, or say --header ROW", 1)])
+
+
+def _join_header_rows(names: list[Any], body: list[list[Any]]) -> tuple[list[Any], list[list[Any]], str | None]:
+    """The names and the data, where more than one row is no data."""
+    if body[1:] and any(isinstance(cell, str) and cell.startswith('{"ImportId"') for cell in body[1]):
+        return names, body[2:], "header  Qualtrics' rows 2 and 3 left out"
+    if not body:
+        return names, body, None
+    second = body[0]
+    said = [str(cell).strip().lower() for cell in second if cell is not None]
+    if said and len(body) > 1 and all(one in _ANSWER_WORDS for one in said):
+        return names, body[1:], "header  SurveyMonkey's row 2 left out"
+    filled = [cell for cell in names if cell is not None]
+    gaps = any(upper is None and lower is not None for upper, lower in zip(names, second, strict=False))
+    are_names = all(isinstance(cell, str) and not is_number_text(cell) for cell in second) and len({*second}) == len(
+        second
+    )
+    if gaps and are_names and 0 < len(filled) < len(second) and len(body) > 1 and len(second) > 2:
+        groups = _spread_group_names(names, len(second))
+        joined = [lower if upper is None else f"{upper}.{lower}" for upper, lower in zip(groups, second, strict=True)]
+        return joined, body[1:], "header  rows 1 and 2: groups of columns, and their names"
+    return names, body, None
+
+
+def _spread_group_names(groups: Sequence[Any], width: int) -> list[Any]:
+    """The name of a group above each of its columns: merged cells hold it once."""
+    found: list[Any] = []
+    for at in range(width):
+        cell = groups[at] if at < len(groups) else None
+        found.append(cell if cell is not None else found[-1] if found else None)
+    return found
+
+
+def _leave_out_ragged_rows(source: str, names: Sequence[Any], body: Sequence[list[Any]]) -> list[list[Any]]:
+    """The rows that have a cell for each name, and no more that says anything."""
+    problems = TableProblemCollector(source, n_kept=len(body))
+    kept = []
+    for number, row in enumerate(body, start=1):
+        if len(row) == len(names) or (len(row) > len(names) and all(cell is None for cell in row[len(names) :])):
+            kept.append(row)
+        else:
+            problems.add(f"expected {len(names)} columns, as in the header, found {len(row)}", number)
+    leave_out_broken_rows(Path(source), problems, len(body))
+    return kept
+
+
+def _is_total_row(row: Sequence[Any]) -> bool:
+    empty = sum(cell is None for cell in row)
+    first = next((cell for cell in row if cell is not None), None)
+    return empty > 0 and isinstance(first, str) and first.strip().lower().rstrip(":") in _TOTAL_WORDS
+
+
+def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], None]:
+    """The cells of a workbook's sheet; of several the one that holds a table. Raises `AmbiguousReadingError`."""
+    try:
+        if zipfile.is_zipfile(path):  # its XML takes several times as much as objects
+            with zipfile.ZipFile(path) as archive:
+                check_unpacked_size(str(path), sum(member.file_size for member in archive.infolist()), 0.25)
+        sheets = pd.read_excel(path, sheet_name=None, header=None, dtype=object)
+    except ImportError as error:
+        message = (
+            f"Excel files need the extra [excel]: pip install 'factaudit[excel]' ({error}); or save the sheet as CSV"
+        )
+        raise InputError(str(path), [Problem(message)]) from None
+    except (ValueError, OSError, KeyError, zipfile.BadZipFile) as error:
+        raise InputError(str(path), [Problem(f"not an Excel file that can be read ({error})")]) from None
+    grids = {
+        str(name): [[None if is_missing_value(cell) else cell for cell in row] for row in table.to_numpy().tolist()]
+        for name, table in sheets.items()
+    }
+    if sheet is not None:
+        if sheet not in grids:
+            raise UsageError(f"--sheet: {path} has no sheet {sheet!r}{suggest_known_name(sheet, list(grids))}")
+        return grids[sheet], None
+    tables = {name: rows for name, rows in grids.items() if _is_table(rows)}
+    if not tables:
+        raise InputError(str(path), [Problem("no sheet holds a table")])
+    if len(tables) > 1:
+        listed = ", ".join(map(repr, tables))
+        readings = [PossibleColumnReading(f"the sheet {name!r}", {"auto": True, "sheet": name}) for name in tables]
+        raise AmbiguousReadingError(str(path), [OpenQuestion(f"the sheets {listed} hold tables", readings)], readings)
+    return next(iter(tables.values())), None
+
+
+def _is_table(rows: Sequence[Sequence[Any]]) -> bool:
+    return sum(sum(cell is not None for cell in row) > 1 for row in rows) > 1

@@ -1,0 +1,312 @@
+"""What columns of judgements are: what people said, what something judged, or numbers of another kind."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from factaudit.intake.cell_values import has_no_value, parse_judgement_numbers
+from factaudit.intake.column_profiles import ColumnProfile
+from factaudit.intake.column_roles import list_searchable_forms_of_column_name
+from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.intake.vocabulary import (
+    BARE_WORDS,
+    COLUMN_NAMES,
+    find_vocabulary_words_in_column_name,
+    has_vocabulary_word_in_column_name,
+    is_reversed_name,
+    normalise_vocabulary_words,
+    parse_label_word,
+    strip_values_hint,
+)
+
+#: Parts of a column's name that say in which way it holds what an evaluator said.
+_VERDICT_AFFIXES = (
+    *("score", "label", "pred", "prediction", "verdict", "judgement", "judgment", "decision", "prob", "probability"),
+    *("rating", "logit", "logits", "check", "pass", "passed", "result", "output", "vote", "urteil", "nota", "note"),
+)
+#: Of these, what a name without separators may end in: judgeScore.
+_HUMP_AFFIXES = ("score", "label", "verdict", "rating", "prediction")
+#: The same in scripts without blanks.
+_VERDICT_SUFFIXES = ("判定", "評価", "分数", "得分")
+#: Headings over several evaluators.
+_JUDGE_HEADINGS = {"judges", "evaluators", "detectors", "models", "llms"}
+#: Words of a column that says whether a judge agreed with the labels.
+_AGREEMENT_WORDS = {"correct", "right", "hit", "same", "ok", "acc", "match", "agree"}
+#: Words for people that a judge's name may have, too: `gpt4_annotation`.
+_LOOSE_PEOPLE_WORDS = {"annotation", "annotations", "annotated"}
+#: Words for judges that people's columns may have, too: `human_judge`.
+_LOOSE_JUDGE_WORDS = {
+    "judge",
+    "judges",
+    "judged",
+    "eval",
+    "rubric",
+    "grader",
+    "faithfulness",
+    "factuality",
+    "groundedness",
+}
+#: Words that say whether a judge was called with success, or what it said.
+_CALL_WORDS = {
+    "error",
+    "errors",
+    "err",
+    "failure",
+    "failed",
+    "fail",
+    "refused",
+    "ok",
+    "success",
+    "valid",
+    "done",
+    "flag",
+}
+#: How often columns must agree to be the same.
+_MIN_SAME_ROWS = 4
+
+
+@dataclass
+class TableReading:
+    """What one table of a user's is taken for, column by column.
+
+    ``roles``: column of ours to theirs. ``people``: columns of what one person said each. ``evaluators``: by name their
+    columns (``score``, ``prediction``). ``unread``: columns that nothing reads, and why. ``label_evaluators``: the
+    evaluators of the long form that are people. ``kind``: of a table of ours, what it is.
+    """
+
+    name: str
+    rows: pd.DataFrame
+    profiles: dict[str, ColumnProfile]
+    roles: dict[str, ColumnProfile] = field(default_factory=dict)
+    people: list[str] = field(default_factory=list)
+    evaluators: dict[str, dict[str, str]] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    questions: list[OpenQuestion] = field(default_factory=list)
+    label_evaluators: list[str] = field(default_factory=list)
+    kind: str | None = None
+
+    def is_free(self, column: str) -> bool:
+        """Whether nothing has been found out of a column."""
+        said = {one.name for one in self.roles.values()} | {*self.people, *self.unread}
+        return column not in said | {name for one in self.evaluators.values() for name in one.values()}
+
+    def list_free_columns(self) -> list[ColumnProfile]:
+        return [column for name, column in self.profiles.items() if self.is_free(name)]
+
+
+#: Why nothing reads a column of a kind.
+REASONS = {
+    "measure": "a measure, no judgement",
+    "time": "a time",
+    "counter": "counts up",
+    "constant": "never varies",
+    "quality": "another quality than support",
+    "answer": "a gold answer",
+    "flag": "a property of the claim",
+    "derived": "says whether a judge agreed with the labels",
+}
+
+
+def classify_judgement_column_by_name(column: ColumnProfile) -> str:
+    """What a column of values that could be judgements is, by its name.
+
+    One of the keys of `REASONS`, ``people``, ``judge``, ``label`` (a label, of people or not), ``plain`` (a score or
+    verdict of whom the name does not say), ``both`` (people and a judge), ``unknown``.
+    """
+    name = column.name
+    if column.is_time:
+        return "time"
+    if column.counts_up:
+        return "counter"
+    people, judges = (
+        find_vocabulary_words_in_column_name("people", name),
+        find_vocabulary_words_in_column_name("judges", name),
+    )
+    if has_vocabulary_word_in_column_name("measures", name):
+        return "measure"
+    if has_vocabulary_word_in_column_name("qualities", name):
+        return "quality"
+    if (
+        has_vocabulary_word_in_column_name("soft_measures", list_searchable_forms_of_column_name(name)[-1])
+        and not judges
+        and not people
+    ):
+        return "measure"
+    if has_vocabulary_word_in_column_name("answers", name):
+        return "answer"
+    keys = list_searchable_forms_of_column_name(name)
+    if keys[0] in (*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]):
+        return "plain"
+    if people and judges - _LOOSE_JUDGE_WORDS:
+        return "judge" if people <= _LOOSE_PEOPLE_WORDS else "both"
+    if people:
+        return "people"
+    if judges and column.kind == "binary" and {*normalise_vocabulary_words(name).split()} & _CALL_WORDS:
+        return "unknown"
+    if judges:
+        return "judge"
+    if any(key in COLUMN_NAMES["score"] or key in COLUMN_NAMES["prediction"] for key in keys):
+        return "plain"
+    if has_vocabulary_word_in_column_name("labels", name) or any(key in COLUMN_NAMES["label"] for key in keys):
+        return "label"
+    words = {*normalise_vocabulary_words(name).split()}
+    if column.kind == "binary" and is_reversed_name(name) and not words & (_CALL_WORDS | {"flagged", "flags"}):
+        return "label"
+    is_named_score = extract_evaluator_name(name) != name or is_reversed_name(name)
+    if column.is_fine_score and column.kind == "share" and is_named_score:
+        return "judge"  # a score, and nobody gives 0.83
+    if extract_evaluator_name(name) != name and column.kind != "number":
+        return "unknown"
+    first = normalise_vocabulary_words(name).split()[0] if normalise_vocabulary_words(name) else ""
+    return "flag" if first in ("is", "has", "contains", "needs", "was") else "unknown"
+
+
+def extract_evaluator_name(column_name: str) -> str:
+    """The evaluator's name in a column's: ``gpt4_score`` and ``pred_gpt4`` are gpt4's."""
+    column_name = strip_values_hint(column_name)
+    heading, dot, rest = column_name.partition(".")
+    if dot and rest and normalise_vocabulary_words(heading) in _JUDGE_HEADINGS:
+        return extract_evaluator_name(rest)
+    for suffix in _VERDICT_SUFFIXES:
+        if column_name.endswith(suffix) and len(column_name) > len(suffix):
+            return column_name.removesuffix(suffix)
+    lower = column_name.lower()
+    for affix in _VERDICT_AFFIXES:
+        for separator in ("_", "-", ".", " ", "/"):
+            if lower.endswith(f"{separator}{affix}"):
+                return column_name[: -len(affix) - 1]
+            if lower.startswith(f"{affix}{separator}"):
+                return column_name[len(affix) + 1 :]
+        if affix in _HUMP_AFFIXES and re.search(rf"[a-z]{affix.capitalize()}$", column_name):
+            return column_name[: -len(affix)]  # judgeScore
+    return column_name
+
+
+def read_binary_values(rows: pd.DataFrame, column: ColumnProfile) -> np.ndarray:
+    """What a column says of each row's claim as 1, 0 or NaN: words and numbers as they are read where nothing else is
+    said."""
+    values = rows[column.name]
+    reverse = is_reversed_name(column.name)
+    if column.kind == "binary":
+        words = [None if has_no_value(value) else normalise_vocabulary_words(value) for value in values]
+        found = [None if word is None else parse_label_word(word) for word in words]
+        turned = [
+            1 - said if said is not None and reverse and word in BARE_WORDS else said
+            for word, said in zip(words, found, strict=True)
+        ]
+        return np.array([np.nan if said is None else said for said in turned], dtype=np.float64)
+    numbers = parse_judgement_numbers(values).to_numpy()
+    if not np.isfinite(numbers).any():
+        return numbers
+    low, high = np.nanmin(numbers), np.nanmax(numbers)
+    limit = 0.5 if low >= 0 and high <= 1 else (low + high) / 2
+    said = np.where(np.isnan(numbers), np.nan, (numbers > limit).astype(np.float64))
+    return 1 - said if reverse else said
+
+
+def has_numbers(column: ColumnProfile) -> bool:
+    """Whether some of a column's words are numbers: then what is none of them is a mistake."""
+    numbers = parse_judgement_numbers(pd.Series(column.words, dtype="object"))
+    return column.is_half_numbers or bool(numbers.notna().any() and not numbers.dropna().isin([0, 1]).all())
+
+
+def are_same(first: np.ndarray, second: np.ndarray) -> bool:
+    """Whether two columns say the same wherever both say anything."""
+    both = ~np.isnan(first) & ~np.isnan(second)
+    return bool(both.sum() >= _MIN_SAME_ROWS and (first[both] == second[both]).all())
+
+
+def is_column_a_threshold_of_scores(rows: pd.DataFrame, fine: ColumnProfile, coarse: np.ndarray) -> bool:
+    """Whether some threshold on a column of numbers gives what another says."""
+    numbers = parse_judgement_numbers(rows[fine.name]).to_numpy()
+    both = np.isfinite(numbers) & ~np.isnan(coarse)
+    high, low = numbers[both & (coarse == 1)], numbers[both & (coarse == 0)]
+    return bool(
+        both.sum() >= _MIN_SAME_ROWS and len(high) and len(low) and (high.min() > low.max() or high.max() < low.min())
+    )
+
+
+def drop_columns_of_agreement_with_labels(
+    reading: TableReading, label: ColumnProfile, candidates: Sequence[ColumnProfile]
+) -> None:
+    """Leave out columns that say whether another one agreed with the labels."""
+    truth = read_binary_values(reading.rows, label)
+    judged = {one.name: read_binary_values(reading.rows, one) for one in candidates if one.kind == "binary"}
+    for name, said in judged.items():
+        if not {*normalise_vocabulary_words(name).split()} & _AGREEMENT_WORDS:
+            continue
+        for other, verdict in judged.items():
+            agreed = np.where(np.isnan(truth) | np.isnan(verdict), np.nan, (truth == verdict).astype(np.float64))
+            if (
+                other != name
+                and name not in reading.unread
+                and np.nanmin(agreed, initial=1) == 0
+                and are_same(agreed, said)
+            ):
+                reading.unread[name] = REASONS["derived"]
+
+
+def settle_class_probabilities(reading: TableReading, columns: Sequence[ColumnProfile]) -> set[str]:
+    """Of columns that sum to 1 in each row, the probabilities of one classifier's classes, take that of support; ask
+    where no name says which it is. Returns the columns taken."""
+    shares = [one for one in columns if one.kind == "share" and one.is_fine_score][:8]
+    numbers = {one.name: parse_judgement_numbers(reading.rows[one.name]).to_numpy() for one in shares}
+    taken: set[str] = set()
+    for group in (group for size in (3, 2) for group in combinations(shares, size)):
+        names = [one.name for one in group]
+        total = np.sum([numbers[name] for name in names], axis=0)
+        known = np.isfinite(total)
+        if known.sum() < _MIN_SAME_ROWS or not (np.abs(total[known] - 1) < 0.02).all() or taken & {*names}:
+            continue
+        said = {name: _parse_class_name(name) for name in names}
+        if all(value is None for value in said.values()):
+            continue  # two evaluators that happen to
+        support = [name for name in names if said[name] == 1] or [name for name in names if said[name] is None]
+        if len(support) == 1:
+            taken.add(support[0])
+            others = [name for name in names if name != support[0]]
+            reading.unread |= dict.fromkeys(others, f"the probability of another class than {support[0]}")
+            continue
+        readings = [
+            PossibleColumnReading(
+                f"{name} is the score of support", {"wide": [name], "unread": [n for n in names if n != name]}
+            )
+            for name in names
+        ]
+        reading.questions.append(OpenQuestion(f"{', '.join(names)} sum to 1: probabilities of classes", readings))
+    return taken
+
+
+def _parse_class_name(column_name: str) -> int | None:
+    """Of which class, 1 or 0, a column's name says that it holds the probability."""
+    words = re.findall(r"\w+", normalise_vocabulary_words(column_name))
+    return 0 if is_reversed_name(column_name) else parse_label_word(words[-1]) if words else None
+
+
+def pair_score_and_verdict_columns(
+    reading: TableReading, columns: Sequence[ColumnProfile], names: Mapping[str, str] | None = None
+) -> dict[str, dict[str, str]]:
+    """The evaluators of columns: ``X_score`` and ``X_label`` are one, X. Of two columns of a kind each is its own."""
+    found: dict[str, dict[str, str]] = {}
+    for column in columns:
+        is_worded = column.kind in ("binary", "name", "text", "id") and not has_numbers(column)
+        kind = "prediction" if is_worded else "score"
+        stem = extract_evaluator_name(column.name)
+        if names is not None:
+            stem = names.get(column.name, stem)
+        other = found.get(stem, {}).get(kind)
+        if other is not None and are_same(
+            read_binary_values(reading.rows, reading.profiles[other]), read_binary_values(reading.rows, column)
+        ):
+            reading.unread[column.name] = f"the same as {other}"
+        elif other is not None:
+            found[column.name] = {kind: column.name}
+        else:
+            found.setdefault(stem, {})[kind] = column.name
+    return found

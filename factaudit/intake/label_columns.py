@@ -1,0 +1,332 @@
+"""Which columns hold what people said of claims: the label, one column of each of several people, or a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from factaudit.intake.column_profiles import ColumnProfile
+from factaudit.intake.judgement_columns import (
+    REASONS,
+    TableReading,
+    are_same,
+    drop_columns_of_agreement_with_labels,
+    extract_evaluator_name,
+    is_column_a_threshold_of_scores,
+    read_binary_values,
+)
+from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.intake.vocabulary import (
+    ANNOTATOR_COLUMN_PATTERN,
+    COLUMN_NAMES,
+    has_vocabulary_word_in_column_name,
+    normalise_vocabulary_words,
+    parse_label_word,
+)
+from factaudit.tables.plain_values import is_missing_value
+
+#: In lists of objects, further names of who judged.
+_LIST_OWNERS = {"annotator": ("by", "user", "name", "id"), "evaluator": ("name", "key", "id")}
+
+
+def find_people_columns(reading: TableReading, classes: Mapping[str, str]) -> None:
+    """Take columns that hold what one of several people said each: annotator_1, annotator_2, or of one heading."""
+    groups: dict[str, list[str]] = {}
+    for name, kind in classes.items():
+        words = normalise_vocabulary_words(name)
+        heading = name.rpartition(".")[0]
+        if heading and has_vocabulary_word_in_column_name("people", heading):
+            groups.setdefault(heading, []).append(name)
+        elif kind in ("people", "label", "unknown") and ANNOTATOR_COLUMN_PATTERN.fullmatch(words):
+            groups.setdefault(re.sub(r"[\d\W_]|\b\w\b", "", words), []).append(name)
+    for group in groups.values():
+        kinds = {reading.profiles[name].kind for name in group}
+        if _are_marks_of_classes(reading, group):
+            continue
+        if len(group) > 1 and (len(kinds) == 1 or kinds <= {"grade", "number", "share"}):
+            reading.people += [name for name in group if name not in reading.people]
+
+
+def _are_marks_of_classes(reading: TableReading, group: Sequence[str]) -> bool:
+    """Whether each row has one mark in a group of columns: the class that it was given (``supported: true``)."""
+    marked = reading.rows[list(group)].map(lambda cell: not is_missing_value(cell) and cell != "").to_numpy()
+    return all(reading.profiles[name].n_different == 1 for name in group) and bool((marked.sum(axis=1) <= 1).all())
+
+
+def find_label_column(reading: TableReading, classes: Mapping[str, str], labels_elsewhere: bool) -> None:
+    """Take the column of labels; ask where it could be another one, or a judge's."""
+    free = [column for column in reading.list_free_columns() if column.name in classes]
+    by_people = [one for one in free if classes[one.name] == "people"]
+    labels = [one for one in free if classes[one.name] == "label"]
+    exact = [one for one in labels if normalise_vocabulary_words(one.name) == "label"]
+    judges = [one for one in free if classes[one.name] in ("judge", "plain")]
+    if reading.people:
+        settled = [
+            one
+            for one in [*by_people, *exact]
+            if has_vocabulary_word_in_column_name("settled", one.name) or one in exact
+        ]
+        by_people = settled or by_people
+        labels = [] if not settled else labels
+        if not by_people:
+            return
+    called = [*exact, *by_people] if by_people else labels
+    varied = [one for one in [*by_people, *labels] if one.n_different > 1]
+    if varied and any(one.n_different < 2 for one in called):
+        by_people, labels = ([one for one in ones if one in varied] for ones in (by_people, labels))
+        called = [one for one in called if one in varied] or labels
+    candidates = _drop_copies_of_label_candidates(reading, sorted(called, key=_rank_candidate))
+    if len(candidates) == 1:
+        label = candidates[0]
+        rest = [one for one in labels if one != label and reading.is_free(one.name)]
+        drop_columns_of_agreement_with_labels(reading, label, [one for one in [*judges, *rest, *free] if one != label])
+        rest = [one for one in rest if reading.is_free(one.name)]
+        rest = _drop_copies_of_label_candidates(reading, [label, *rest])[1:]
+        reading.roles["label"] = label
+        reading.questions += [_ask_about_column(one, label.name) for one in rest if not _is_judge_by_value(one, judges)]
+    elif len(candidates) > 1:
+        reading.questions.append(_ask_which_label(candidates))
+    elif not labels_elsewhere and not reading.people:
+        _ask_about_possible_label_column(reading, free, classes)
+
+
+def _is_judge_by_value(column: ColumnProfile, judges: Sequence[ColumnProfile]) -> bool:
+    return column.kind == "share" and column.is_fine_score
+
+
+def _ask_about_possible_label_column(
+    reading: TableReading, free: Sequence[ColumnProfile], classes: Mapping[str, str]
+) -> None:
+    """No column is called a label: one that could be is asked about."""
+    candidates = {
+        "the answer that was asked for": [
+            one for one in free if classes[one.name] == "answer" and one.kind == "binary"
+        ],
+        "a property of the claim": [
+            one for one in free if classes[one.name] == "flag" and one.kind == "binary" and one.n_different > 1
+        ],
+        "a count of something else than votes": [
+            one for one in free if classes[one.name] == "measure" and _parse_last_word(one.name) == 1
+        ],
+    }
+    plain = [one for one in free if classes[one.name] == "plain" and not one.is_fine_score]
+    other, found = next(((other, ones) for other, ones in candidates.items() if len(ones) == 1), ("", []))
+    if found:
+        name = found[0].name
+        readings = [_read_as_label(name), PossibleColumnReading(f"{name} is no label", {"unread": [name]})]
+        reading.questions.append(OpenQuestion(f"{name!r} may hold people's labels, or {other}", readings))
+    elif len(plain) == 1 and "evaluator" not in reading.roles and not _has_verdicts_besides(free, plain[0], classes):
+        name = plain[0].name
+        reading.questions.append(
+            OpenQuestion(
+                f"{name!r} may hold people's labels, or what an evaluator said",
+                [_read_as_label(name), PossibleColumnReading(f"{name} is an evaluator", {"wide": [name]})],
+            )
+        )
+
+
+def _parse_last_word(column_name: str) -> int | None:
+    words = normalise_vocabulary_words(column_name).split()
+    return parse_label_word(words[-1]) if words else None
+
+
+def _has_verdicts_besides(free: Sequence[ColumnProfile], column: ColumnProfile, classes: Mapping[str, str]) -> bool:
+    return any(one != column and classes[one.name] in ("judge", "plain") for one in free)
+
+
+def _drop_copies_of_label_candidates(reading: TableReading, candidates: Sequence[ColumnProfile]) -> list[ColumnProfile]:
+    """The candidates that do not say the same as an earlier one, as words, or as numbers that a threshold cuts."""
+    kept: list[ColumnProfile] = []
+    for one in candidates:
+        for other in kept:
+            said = read_binary_values(reading.rows, other)
+            fine = one.kind != "binary" and is_column_a_threshold_of_scores(reading.rows, one, said)
+            if (one.kind == "binary" and are_same(said, read_binary_values(reading.rows, one))) or fine:
+                reading.unread[one.name] = f"the same as {other.name}"
+                break
+        else:
+            kept.append(one)
+    return kept
+
+
+def _rank_candidate(column: ColumnProfile) -> tuple[bool, int]:
+    known = COLUMN_NAMES["label"]
+    name = normalise_vocabulary_words(column.name)
+    return column.kind != "binary", known.index(name) if name in known else len(known)
+
+
+def _read_as_label(name: str) -> PossibleColumnReading:
+    return PossibleColumnReading(f"{name} holds the labels", {"columns": {"label": name}})
+
+
+def _ask_which_label(candidates: Sequence[ColumnProfile]) -> OpenQuestion:
+    names = [one.name for one in candidates]
+    said = f"{', '.join(map(repr, names[:-1]))} and {names[-1]!r} all look like people's labels, and differ"
+    readings = []
+    for name in names:
+        others = [one for one in names if one != name]
+        readings.append(
+            PossibleColumnReading(
+                f"{name} holds the labels, {', '.join(others)} nothing that is needed",
+                {"columns": {"label": name}, "unread": others},
+            )
+        )
+    if len({one.kind for one in candidates}) == 1:
+        readings.append(PossibleColumnReading(f"{', '.join(names)} are one person's each", {"people": names}))
+    # A name for what all agreed on is the likelier label, and an expert the likelier one than a crowd.
+    readings.sort(
+        key=lambda one: (
+            0
+            if has_vocabulary_word_in_column_name("settled", str(one.mapping.get("columns", {}).get("label", "")))
+            else 1
+        )
+    )
+    return OpenQuestion(said, readings)
+
+
+def _ask_about_column(column: ColumnProfile, label: str) -> OpenQuestion:
+    """A column that looks like labels beside those that are."""
+    name = column.name
+    return OpenQuestion(
+        f"{name!r} looks like labels, too, beside {label!r}",
+        [
+            PossibleColumnReading(f"{name} is read by nothing", {"unread": [name]}),
+            PossibleColumnReading(f"{name} is an evaluator", {"wide": [name]}),
+            PossibleColumnReading(f"{name} holds the labels", {"columns": {"label": name}, "unread": [label]}),
+        ],
+    )
+
+
+def ask_about_lists(reading: TableReading, mapped_paths: Sequence[str]) -> None:
+    """Where a table has no labels, or no judgements, ask of lists of objects that have some."""
+    wanted = [] if "label" in reading.roles or reading.people else ["label"]
+    has_judges = reading.evaluators or {"score", "prediction"} & set(reading.roles)
+    wanted += [] if has_judges else ["score", "prediction"]
+    for column in [one for one in reading.list_free_columns() if one.kind == "list"]:
+        objects = [one for cell in reading.rows[column.name] for one in (cell if isinstance(cell, list) else [])]
+        if any(path.startswith(f"{column.name}[]") for path in mapped_paths) or not objects:
+            continue
+        keys = [*dict.fromkeys(key for one in objects if isinstance(one, Mapping) for key in one)]
+        for ours in wanted:
+            owner = "annotator" if ours == "label" else "evaluator"
+            named = {
+                role: _find_object_key(keys, [*COLUMN_NAMES[role], *_LIST_OWNERS.get(role, ())])
+                for role in (ours, owner)
+            }
+            if named[ours] is None:
+                continue
+            paths = {role: f"{column.name}[].{key}" for role, key in named.items() if key is not None}
+            said = f"{column.name} has {'labels of people' if ours == 'label' else 'judgements of evaluators'}"
+            readings = [PossibleColumnReading(said, {"columns": paths}), _leave_unread([column.name])]
+            reading.questions.append(
+                OpenQuestion(f"{column.name!r} is a list of objects with {named[ours]!r}", readings)
+            )
+            return
+
+
+def _find_object_key(keys: Sequence[str], names: Sequence[str]) -> str | None:
+    found = {normalise_vocabulary_words(key): key for key in reversed(keys)}
+    return next((found[name] for name in names if name in found), None)
+
+
+def _leave_unread(names: Sequence[str]) -> PossibleColumnReading:
+    return PossibleColumnReading(f"{', '.join(names)}: read by nothing", {"unread": list(names)})
+
+
+def ask_about_unknown_columns(reading: TableReading, unknown: Sequence[ColumnProfile], has_labels: bool) -> None:
+    """Ask of columns of judgements whose names tell nothing: people, evaluators, or something else."""
+    groups: dict[tuple[str, ...], list[ColumnProfile]] = {}
+    for column in unknown:
+        groups.setdefault((column.kind, *(sorted(column.words) if column.kind == "binary" else ())), []).append(column)
+    for group in groups.values():
+        names = [one.name for one in group]
+        listed = ", ".join(names)
+        nothing = _leave_unread(names)
+        people: dict[str, Any] = {"people": names} if len(names) > 1 else {"columns": {"label": names[0]}}
+        is_said = "each is a person's" if len(names) > 1 else "holds people's labels"
+        by_people = PossibleColumnReading(f"{listed}: {is_said}", people)
+        by_judges = PossibleColumnReading(
+            f"{listed}: {'each is an evaluator' if len(names) > 1 else 'an evaluator'}", {"wide": names}
+        )
+        readings = [by_judges, nothing] if has_labels else [by_people, by_judges, nothing]
+        if not has_labels and len(group) == 1 and group[0].kind == "binary":
+            turned = {"columns": {"label": names[0]}, "scales": {names[0]: [1.0, 0.0]}}
+            readings.append(
+                PossibleColumnReading(f"{names[0]}: people's labels, 1 and yes are not attributable", turned)
+            )
+        text = f"{listed}: judgements of people, of evaluators, or something else; the name does not say"
+        reading.questions.append(OpenQuestion(text, readings))
+
+
+def ask_about_annotators_that_judge(reading: TableReading) -> None:
+    """Ask where a column of annotators names what looks like a model."""
+    column, label = reading.roles["annotator"], reading.roles.get("label")
+    values = [*dict.fromkeys(str(one) for one in reading.rows[column.name] if not is_missing_value(one))]
+    models = [
+        one
+        for one in values
+        if has_vocabulary_word_in_column_name("judges", one) and not has_vocabulary_word_in_column_name("people", one)
+    ]
+    if not models or label is None:
+        return
+    kind = "prediction" if label.kind == "binary" else "score"
+    apart: dict[str, Any] = {"columns": {"evaluator": column.name, kind: label.name}}
+    people = [one for one in values if one not in models]
+    who = f", {', '.join(people)} people" if people else ""
+    reading.questions.append(
+        OpenQuestion(
+            f"{column.name!r} names {', '.join(map(repr, models))}: a model, or a person",
+            [
+                PossibleColumnReading(
+                    f"{', '.join(models)}: evaluators{who}", apart | ({"people": people} if people else {})
+                ),
+                PossibleColumnReading("all are people", {"columns": {"annotator": column.name, "label": label.name}}),
+            ],
+        )
+    )
+
+
+def ask_about_constant_judge_columns(reading: TableReading, columns: Sequence[ColumnProfile]) -> None:
+    """Ask of columns that are called judges and say the same of every claim."""
+    for column in columns:
+        name, said = column.name, column.words[0] if column.words else column.low
+        reading.questions.append(
+            OpenQuestion(
+                f"{name!r} says {said!r} of every claim",
+                [
+                    PossibleColumnReading(
+                        f"{extract_evaluator_name(name)} is an evaluator all the same", {"wide": [name]}
+                    ),
+                    PossibleColumnReading(f"{name} is read by nothing", {"unread": [name]}),
+                ],
+            )
+        )
+
+
+def ask_about_scores_equal_to_labels(reading: TableReading) -> None:
+    """Ask of a score or verdict of nobody in particular that says what the labels say."""
+    label = reading.roles.get("label")
+    for ours in ("score", "prediction"):
+        column = reading.roles.get(ours)
+        if label is None or column is None or column.kind != "binary" or "evaluator" in reading.roles:
+            continue
+        if are_same(read_binary_values(reading.rows, label), read_binary_values(reading.rows, column)):
+            name = column.name
+            readings = [
+                PossibleColumnReading(f"{name} is the label once more", {"unread": [name]}),
+                PossibleColumnReading(f"{name} is an evaluator that is always right", {"columns": {ours: name}}),
+            ]
+            reading.questions.append(OpenQuestion(f"{name!r} says the same as {label.name!r} in every row", readings))
+
+
+def leave_out_columns(reading: TableReading, classes: Mapping[str, str]) -> None:
+    """Say why columns of numbers are nothing that was judged."""
+    for column in reading.list_free_columns():
+        kind = classes.get(column.name)
+        if kind in REASONS:
+            reading.unread[column.name] = REASONS[kind]
+        elif column.is_time or column.counts_up:
+            reading.unread[column.name] = REASONS["time" if column.is_time else "counter"]
+        elif column.n_different == 1 and kind is not None:
+            reading.unread[column.name] = REASONS["constant"]

@@ -1,0 +1,400 @@
+"""A mapping applied: the claims, the verdicts and the annotations that a user's tables make."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from factaudit.errors import InputError, Problem
+from factaudit.intake.cell_values import has_no_value, parse_judgement_numbers
+from factaudit.intake.claim_keys import join_claim_key_cells, join_passages, list_claim_key_columns
+from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
+from factaudit.intake.standard_columns import OWN_COLUMNS
+from factaudit.intake.vocabulary import is_blank_cell, normalise_vocabulary_words
+from factaudit.tables import (
+    CLAIM_COLUMNS,
+    VERDICT_COLUMNS,
+    merge_claim_tables,
+    validate_claims,
+    validate_verdicts,
+)
+from factaudit.tables.annotations import (
+    ANNOTATION_COLUMNS,
+    label_claims_by_annotations,
+    list_annotator_judgements,
+    validate_annotations,
+)
+from factaudit.tables.plain_values import is_missing_value
+from factaudit.tables.schema import STATUSES, make_text_placeholder
+from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
+
+
+@dataclass(frozen=True)
+class MappedTables:
+    """What became of the tables: validated claims, verdicts and annotations, None where there are none; and notes of
+    cells that could not be read."""
+
+    claims: pd.DataFrame | None
+    verdicts: pd.DataFrame | None
+    annotations: pd.DataFrame | None = None
+    notes: Sequence[str] = ()
+
+
+def apply_mapping(
+    tables: Sequence[tuple[str, pd.DataFrame]], mapping: ColumnMapping, own_kinds: Sequence[str | None] = ()
+) -> MappedTables:
+    """Make claims, verdicts and annotations of tables (name, rows) by a mapping.
+
+    own_kinds: of each table what `classify_standard_tables` says; a table of ours is that and nothing else.
+
+    A table with a column for ``claim`` gives claims; one with evaluators, or with ``score`` or ``prediction``, gives
+    verdicts; one with annotators gives annotations, and claims that have no label of their own get the majority's.
+    Where some tables have claims and no verdicts, the verdicts of the others are joined to these by ``claim_id``, else
+    by the claim's text where no two claims share it; else verdicts belong to the claim of their own row (in the long
+    form each claim is taken once). So are annotations. Raises `InputError` naming table, row and column.
+    """
+    read = [
+        _MappedTable(name, table.reset_index(drop=True), mapping, kind)
+        for (name, table), kind in zip_longest(tables, own_kinds)
+    ]
+    if not any(one.has_claims for one in read) and any(one.has_verdicts for one in read):
+        for one in read:  # labels and verdicts are enough for rates
+            one.has_claims = one.has_labels
+    for one, (_, table) in zip(read, tables, strict=True):
+        if not one.has_claims and not one.has_verdicts and not one.has_annotations:
+            expected = "a column for 'claim', for 'score' or 'prediction', or evaluators"
+            has = ", ".join(map(str, table.columns[:8])) or "no column"
+            message = f"nothing in it is mapped: expected {expected}; it has {has}: say --map claim=COLUMN"
+            raise InputError(one.name, [Problem(message)])
+    owners = [one for one in read if one.has_claims]
+    for told in (lambda one: one.has_verdicts, lambda one: one.has_annotator_rows):
+        owners = [one for one in owners if not told(one)] or owners
+    parts, own_ids = [], {}
+    for one in owners:
+        first, of_row = one.distinct_claims()
+        claims = one.make_claims(first)
+        parts.append((one.name, claims))
+        own_ids[one.name] = claims["claim_id"].iloc[of_row].reset_index(drop=True)
+    whole = _merge_mapped_claims(parts)
+
+    def ids(one: _MappedTable) -> pd.Series:
+        return own_ids[one.name] if one.name in own_ids else one.find_claim_ids(whole)
+
+    people = [(one.name, one.make_annotations(ids(one))) for one in read if one.has_annotations]
+    annotations = None
+    if people:
+        named = ", ".join(name for name, _ in people)
+        annotations = validate_annotations(pd.concat([rows for _, rows in people]), claims=whole, source=named)
+        if whole is not None:
+            majority = (
+                whole["claim_id"]
+                .map(label_claims_by_annotations("majority", list_annotator_judgements(annotations)))
+                .astype("Int8")
+            )
+            whole = whole.assign(label=whole["label"].fillna(majority))
+    verdicts = [rows for one in read if one.has_verdicts for rows in one.make_verdicts(ids(one))]
+    if not verdicts:
+        return MappedTables(whole, None, annotations)
+    named = ", ".join(one.name for one in read if one.has_verdicts)
+    made = validate_verdicts(pd.concat(verdicts, ignore_index=True), claims=whole, source=named)
+    return MappedTables(whole, made, annotations, [note for one in read for note in one.notes])
+
+
+class _MappedTable:
+    """One table and what the mapping says of its columns."""
+
+    def __init__(self, name: str, rows: pd.DataFrame, mapping: ColumnMapping, own_kind: str | None = None) -> None:
+        self.name, self.rows, self.mapping = name, rows.set_axis(rows.columns.map(str), axis=1), mapping
+        self.own_kind = own_kind
+        self.notes: list[str] = []
+        self.evaluators = self._find_evaluators_of_wide_table()
+        self.annotators = {name: column for name, column in mapping.annotators.items() if column in self.rows}
+        self.source_columns = self._find_source_columns()
+        self.has_claims = "claim" in self.source_columns
+        #: A row for each labelled claim, which the row's number or its id tells from others. (Documents without claims
+        #: are no such table: evaluators would be asked about claims that are not there.)
+        self.has_labels = (
+            "label" in self.source_columns
+            and not {"annotator", "doc"} & set(self.source_columns)
+            and (bool(self.evaluators) or bool({"claim_id", "score", "prediction"} & set(self.source_columns)))
+        )
+        #: A row for what each annotator said of a claim.
+        self.has_annotator_rows = {"annotator", "label"} <= set(self.source_columns)
+        self.has_annotations = self.has_annotator_rows or bool(self.annotators) or bool(self._list_people_rows().any())
+        self.has_verdicts = bool(self.evaluators) or bool({"score", "prediction"} & set(self.source_columns))
+
+    def _list_people_rows(self) -> pd.Series:
+        """Which rows of the long form hold what a person said."""
+        named = self.source_columns.get("evaluator")
+        if named is None or not self.mapping.people_evaluators:
+            return pd.Series(False, index=self.rows.index)
+        return self.rows[named].astype("str").isin(self.mapping.people_evaluators)
+
+    def _find_evaluators_of_wide_table(self) -> dict[str, EvaluatorColumnMapping]:
+        """The evaluators of the wide form whose columns the table has."""
+        mapping = self.mapping
+        found = {
+            name: one
+            for name, one in mapping.evaluators.items()
+            if any(column in self.rows for column in (one.score, one.prediction) if column)
+        }
+        taken = {column for one in found.values() for column in (one.score, one.prediction)}
+        for pattern in mapping.wide:
+            for column in self.rows.columns:
+                if fnmatch.fnmatchcase(column, pattern) and column not in taken:
+                    found[column] = EvaluatorColumnMapping(score=column)
+        return found
+
+    def _find_source_columns(self) -> dict[str, str]:
+        """Column of ours -> the table's; one that already has our name needs no mapping."""
+        found: dict[str, str] = {}
+        for ours, theirs in self.mapping.columns.items():
+            present = [one for one in ([theirs] if isinstance(theirs, str) else theirs) if one in self.rows]
+            if len(present) > 1:
+                message = f"for {ours!r} the mapping names {present!r}, and the table has both"
+                raise InputError(self.name, [Problem(message)])
+            if present:
+                found[ours] = present[0]
+        used = {*found.values(), *(c for one in self.evaluators.values() for c in (one.score, one.prediction))}
+        used |= {*self.annotators.values()} | ({*self.mapping.unread} if self.own_kind is None else set())
+        own = (*CLAIM_COLUMNS, *VERDICT_COLUMNS, "annotator") if self.own_kind is None else OWN_COLUMNS[self.own_kind]
+        for ours in dict.fromkeys(own):
+            if ours in self.rows and ours not in used and ours not in found and ours not in self.mapping.constants:
+                found[ours] = ours
+        if self.evaluators:  # the wide form: what else looks like a verdict is a column like any other
+            found = {ours: theirs for ours, theirs in found.items() if ours in CLAIM_COLUMNS}
+        return found
+
+    def distinct_claims(self) -> tuple[np.ndarray, np.ndarray]:
+        """The row in which each claim stands first, and for each row which of these claims it is about."""
+        if not self.has_annotator_rows and (not self.has_verdicts or self.evaluators):
+            rows = np.arange(len(self.rows))
+            return rows, rows
+        keys = ["claim_id"] if "claim_id" in self.source_columns else list_claim_key_columns(self.source_columns)
+        if "claim" not in keys and keys != ["claim_id"]:
+            return np.arange(len(self.rows)), np.arange(len(self.rows))  # without text a row is a claim
+        of_row, _ = pd.factorize(join_claim_key_cells(self.rows, [self.source_columns[key] for key in keys]))
+        return np.unique(of_row, return_index=True)[1], of_row
+
+    def make_claims(self, rows: np.ndarray) -> pd.DataFrame:
+        """The claims that stand in some rows, validated; columns that are nobody's are kept."""
+        table = self.rows.iloc[rows].reset_index(drop=True)
+        made: dict[str, Any] = {}
+        for ours in CLAIM_COLUMNS:
+            if ours == "label" and self.has_annotator_rows:
+                continue  # one annotator's, and no more
+            if ours in self.source_columns:
+                made[ours] = table[self.source_columns[ours]]
+            elif ours in self.mapping.constants:
+                made[ours] = pd.Series([self.mapping.constants[ours]] * len(table), dtype="object")
+        if "dataset" not in made:
+            made["dataset"] = pd.Series([_name_table_stem(self.name)] * len(table), dtype="object")
+        if "claim" not in made:
+            places = zip(made["dataset"], rows + 1, strict=True)
+            made["claim"] = pd.Series([make_text_placeholder(*place) for place in places], dtype="object")
+        if "doc" in made:
+            made["doc"] = made["doc"].map(join_passages)
+        if "label" in made:
+            made["label"] = self._parse_labels(made["label"], self.source_columns.get("label", "label"))
+        said = {column for one in self.evaluators.values() for column in (one.score, one.prediction)}
+        said |= {*self.annotators.values(), *(ANNOTATION_COLUMNS if self.has_annotator_rows else ())}
+        for column in table.columns:
+            if column not in (*self.source_columns.values(), *said, *made):
+                made[column] = table[column]
+        return validate_claims(pd.DataFrame(made), source=self.name)
+
+    def find_claim_ids(self, claims: pd.DataFrame | None) -> pd.Series:
+        """For each row the id of the claim, in another table, that it is about."""
+        if "claim_id" in self.source_columns:
+            return self.rows[self.source_columns["claim_id"]]
+        if claims is None or not self.has_claims:
+            expected = "a column for 'claim_id'" + ("" if claims is None else ", or for 'claim' with the claim's text")
+            raise InputError(self.name, [Problem(f"cannot tell which claims the verdicts are of: expected {expected}")])
+        keys = [key for key in list_claim_key_columns(self.source_columns) if claims[key].notna().any()]
+        known = join_claim_key_cells(claims, keys)
+        if known.duplicated().any():
+            message = f"several claims have the same {', '.join(keys)}: expected a column for 'claim_id'"
+            raise InputError(self.name, [Problem(message)])
+        wanted = join_claim_key_cells(self.rows, [self.source_columns[key] for key in keys])
+        found = wanted.map(pd.Series(claims["claim_id"].to_numpy(), index=known))
+        self._check_cells(self.source_columns["claim"], found.isna(), "expected the text of a claim")
+        return found
+
+    def make_verdicts(self, claim_ids: pd.Series) -> list[pd.DataFrame]:
+        """The verdicts of the rows' claims, a table per evaluator (or one, in the long form)."""
+        if self.evaluators:
+            return [
+                self._make_verdict_rows(claim_ids, name, one.score, one.prediction, one.scale, one.threshold)
+                for name, one in self.evaluators.items()
+            ]
+        evaluator: Any = self.mapping.constants.get("evaluator", _name_table_stem(self.name))
+        if "evaluator" in self.source_columns:
+            evaluator = self.rows[self.source_columns["evaluator"]].to_numpy()
+        rows = self._make_verdict_rows(
+            claim_ids, evaluator, self.source_columns.get("score"), self.source_columns.get("prediction")
+        )
+        for ours in ("raw", "chunk_scores", "repeat"):
+            if ours in self.source_columns:
+                rows[ours] = self.rows[self.source_columns[ours]].to_numpy()
+        if "status" in self.source_columns:
+            said = self.rows[self.source_columns["status"]]
+            if said.dropna().isin(STATUSES).all():  # else it tells of something else
+                rows["status"] = said.fillna("ok").to_numpy()
+        skipped = self._list_people_rows() | rows["evaluator"].astype("str").isin(self.mapping.unread)
+        return [rows[~skipped.to_numpy()]]
+
+    def make_annotations(self, claim_ids: pd.Series) -> pd.DataFrame:
+        """What each annotator said of the rows' claims; a cell that is empty says nothing."""
+        said = {name: (pd.Series(name, index=self.rows.index), column) for name, column in self.annotators.items()}
+        if self.has_annotator_rows:
+            said = {"": (self.rows[self.source_columns["annotator"]], self.source_columns["label"])}
+        people, parts = self._list_people_rows(), []
+        if people.any():
+            column = self.source_columns.get("prediction") or self.source_columns["score"]
+            said = {"": (self.rows[self.source_columns["evaluator"]], column)}
+        for annotator, column in said.values():
+            values = self.rows[column].where(people, None) if people.any() else self.rows[column]
+            rows = pd.DataFrame({"claim_id": claim_ids.to_numpy(), "annotator": annotator.to_numpy()})
+            rows["label"] = self._parse_labels(values, column).to_numpy()
+            rows["grade"] = [None if has_no_value(value) else str(value) for value in values]
+            for ours in ("start", "end", "note", "seconds") if self.has_annotator_rows else ():
+                if ours in self.rows:
+                    rows[ours] = self.rows[ours].to_numpy()
+            parts.append(rows[rows["grade"].notna()])
+        return pd.concat(parts, ignore_index=True)
+
+    def _parse_labels(self, values: pd.Series, column: str) -> pd.Series:
+        """Labels as 1, 0 or null: grades by the mapping's threshold, words by its words."""
+        limit = self.mapping.label_threshold
+        if limit is None:
+            return self._parse_label_words(values, column)
+        numbers = parse_judgement_numbers(values)
+        self._check_cells(column, numbers.isna() & ~values.map(has_no_value), "expected a number")
+        return (numbers > limit).astype("Int8").mask(numbers.isna(), pd.NA)
+
+    def _parse_label_words(self, values: pd.Series, column: str) -> pd.Series:
+        """Words as 1, 0 or null: the mapping's, however they are written; 1, 0, true and false are themselves."""
+        table: dict[str, int | None] = {"1": 1, "0": 0, "true": 1, "false": 0}
+        own = self.mapping.labels | self.mapping.words.get(column, {})
+        table |= {normalise_vocabulary_words(word): value for word, value in own.items()}
+        words = values.map(lambda value: None if is_missing_value(value) else normalise_vocabulary_words(value))
+        words = words.mask(values.map(is_blank_cell) & ~words.isin(list(table)), None)
+        if "" in table:
+            words = words.where(words.notna(), "")
+        bad = words.notna() & ~words.isin(list(table))
+        if bad.any():
+            unknown = sorted({str(value) for value in values[bad]})
+            shown = ", ".join(map(repr, unknown[:5])) + (" ..." if len(unknown) > 5 else "")
+            message = f"expected 1, 0 or a word that the mapping knows, found {shown} in {int(bad.sum()):,} rows"
+            problem = Problem(f"{message}; say --labels WORD=1,WORD=0", int(np.flatnonzero(bad)[0]) + 1, column)
+            raise InputError(self.name, [problem])
+        return words.map(lambda word: pd.NA if is_missing_value(word) or table[word] is None else table[word]).astype(
+            "Int8"
+        )
+
+    def _make_verdict_rows(
+        self,
+        claim_ids: pd.Series,
+        evaluator: Any,
+        score: str | None,
+        prediction: str | None,
+        scale: tuple[float, float] | str | None = None,
+        threshold: float | None = None,
+    ) -> pd.DataFrame:
+        """Verdicts from a column of scores, of predictions or both; an empty cell is an unscored claim."""
+        if score is not None and _has_only_words(self.rows[score]):
+            score, prediction = None, prediction or score
+        rows = pd.DataFrame({"claim_id": claim_ids.to_numpy(), "evaluator": evaluator})
+        predicted = pd.Series(pd.NA, index=self.rows.index, dtype="Int8")
+        if score is not None and score in self.rows:
+            groups: dict[str | None, np.ndarray] = {None: np.ones(len(rows), dtype=bool)}
+            if isinstance(evaluator, np.ndarray) and (self.mapping.scales or self.mapping.thresholds):
+                groups = {name: rows["evaluator"].astype("str").to_numpy() == name for name in set(map(str, evaluator))}
+            support = pd.Series(np.nan, index=self.rows.index)
+            unreadable = self._find_unreadable_cells(score)
+            for name, mask in groups.items():
+                own = (
+                    self.mapping.scales.get(name or score, scale),
+                    self.mapping.thresholds.get(name or score, threshold),
+                )
+                if name not in (*self.mapping.unread, *self.mapping.people_evaluators):
+                    found, beyond = self._scale_scores(score, mask, *own)
+                    support[mask], predicted[mask] = found, beyond
+            rows["score"] = support.to_numpy()
+            if unreadable.any():
+                rows["raw"] = self.rows[score].where(unreadable, None).to_numpy()
+        if prediction is not None and prediction in self.rows:
+            predicted = self._parse_label_words(self.rows[prediction], prediction).fillna(predicted)
+        rows["prediction"] = predicted.to_numpy()
+        rows["status"] = np.where(predicted.isna().to_numpy(), "skipped", "ok")
+        if "raw" in rows:
+            rows.loc[rows["raw"].notna().to_numpy() & predicted.isna().to_numpy(), "status"] = "unparsed"
+        return rows
+
+    def _find_unreadable_cells(self, column: str) -> pd.Series:
+        """The few cells of a column of scores that are no numbers ("timeout"), which are told: no verdicts. Raises
+        `InputError` where they are more."""
+        values = self.rows[column]
+        is_wrong = parse_judgement_numbers(values).isna() & ~values.map(has_no_value)
+        n_wrong, n_present = int(is_wrong.sum()), int((~values.map(has_no_value)).sum())
+        if n_wrong > MAX_UNREADABLE_SHARE * n_present:
+            self._check_cells(column, is_wrong, "expected a number")
+        if n_wrong:
+            words = ", ".join(map(repr, dict.fromkeys(map(str, values[is_wrong][:3]))))
+            self.notes.append(
+                f"scores  {column}: {n_wrong:,} of {n_present:,} cells are no numbers ({words}): unscored"
+            )
+        return is_wrong
+
+    def _scale_scores(
+        self, column: str, is_mine: np.ndarray, scale: tuple[float, float] | str | None, threshold: float | None
+    ) -> tuple[pd.Series, pd.Series]:
+        """Some rows' scores brought to [0, 1], and whether each is beyond the threshold."""
+        scale = scale or self.mapping.scale or (0.0, 1.0)
+        values = self.rows[column][is_mine]
+        numbers = parse_judgement_numbers(values)
+        wrong = pd.Series(False, index=self.rows.index)
+        limit = threshold if threshold is not None else self.mapping.threshold
+        if isinstance(scale, str):
+            low, high = (-np.inf, np.inf) if scale == "logit" else (np.inf, -np.inf)
+            support = 1 / (1 + np.exp(-numbers if scale == "logit" else numbers))
+            limit = 0.0 if limit is None else limit
+        else:
+            low, high = scale
+            support = (numbers - low) / (high - low)
+            limit = (low + high) / 2 if limit is None else limit
+        wrong[is_mine] = (support < 0) | (support > 1)
+        self._check_cells(column, wrong, f"expected a number from {low:g} to {high:g} (or say --scale LOW:HIGH)")
+        beyond = numbers > limit if high > low else numbers < limit
+        return support, beyond.astype("Int8").mask(numbers.isna(), pd.NA)
+
+    def _check_cells(self, column: str, is_wrong: pd.Series, message: str) -> None:
+        rows = np.flatnonzero(is_wrong)
+        if len(rows):  # one message per cause: the first row, and how many there are
+            more = f" ({len(rows):,} rows)" if len(rows) > 1 else ""
+            found = f"{message}, found {self.rows[column].iloc[rows[0]]!r}{more}"
+            raise InputError(self.name, [Problem(found, int(rows[0]) + 1, column)])
+
+
+def _has_only_words(values: pd.Series) -> bool:
+    present = values[~values.map(has_no_value)]
+    return bool(len(present)) and bool(parse_judgement_numbers(present).isna().all())
+
+
+def _name_table_stem(table_name: str) -> str:
+    return Path(table_name).name.split(".")[0]
+
+
+def _merge_mapped_claims(named_claims: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFrame | None:
+    return (
+        merge_claim_tables([claims for _, claims in named_claims], [name for name, _ in named_claims])
+        if named_claims
+        else None
+    )

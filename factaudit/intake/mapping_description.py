@@ -1,0 +1,46 @@
+"""A mapping in lines for people: what was taken for what."""
+
+from __future__ import annotations
+
+from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
+
+
+def describe_mapping(mapping: ColumnMapping) -> list[str]:
+    """What was taken for what, in lines."""
+    lines = []
+    if mapping.columns:
+        named = {ours: [names] if isinstance(names, str) else names for ours, names in mapping.columns.items()}
+        lines.append("columns  " + ", ".join(f"{' / '.join(names)} → {ours}" for ours, names in named.items()))
+    evaluators = [_describe_evaluator_mapping(name, one, mapping) for name, one in mapping.evaluators.items()]
+    evaluators += [
+        f"{name} ({_describe_scale(one)})" for name, one in mapping.scales.items() if name not in mapping.evaluators
+    ]
+    if evaluators:
+        lines.append("evaluators  " + ", ".join(evaluators))
+    words = [mapping.labels, *mapping.words.values()]
+    meant = [
+        f"{word or 'blank'} = {'nothing' if value is None else value}" for one in words for word, value in one.items()
+    ]
+    meant += [] if mapping.label_threshold is None else [f"above {mapping.label_threshold:g} = 1"]
+    if meant:
+        lines.append("labels  " + ", ".join(dict.fromkeys(meant)))
+    people = [*mapping.annotators, *mapping.people_evaluators]
+    if people or "annotator" in mapping.columns:
+        who = f"{', '.join(people)} are people" if people else f"{mapping.columns['annotator']} says who"
+        lines.append(f"annotators  {who}: labels by majority (--label-rule any_unattributable for another)")
+    return lines
+
+
+def _describe_evaluator_mapping(name: str, evaluator: EvaluatorColumnMapping, mapping: ColumnMapping) -> str:
+    columns = " + ".join(filter(None, (evaluator.score, evaluator.prediction)))
+    scale = evaluator.scale or (mapping.scale if evaluator.score is not None else None)
+    limit = mapping.threshold if evaluator.threshold is None else evaluator.threshold
+    told = [columns, *([] if scale is None else [_describe_scale(scale)])]
+    told += [] if limit is None or evaluator.score is None else [f"support beyond {limit:g}"]
+    return f"{name} ({', '.join(told)})"
+
+
+def _describe_scale(scale: tuple[float, float] | str) -> str:
+    if isinstance(scale, str):
+        return "logits" if scale == "logit" else "logits of hallucination"
+    return f"{scale[0]:g} not supported, {scale[1]:g} supported"

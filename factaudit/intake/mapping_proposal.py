@@ -1,0 +1,253 @@
+"""The mapping that tables need: what is certain, and the questions that only the user can answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import zip_longest
+
+import pandas as pd
+
+from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
+from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_mapping
+from factaudit.intake.judgement_columns import TableReading, has_numbers
+from factaudit.intake.judgement_scales import (
+    Scale,
+    ask_about_blank_labels,
+    ask_about_grades,
+    ask_meaning_of_judgement_words,
+    find_score_scale,
+    is_read_reversed,
+    map_label_words,
+)
+from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, merge_mapping_data
+from factaudit.intake.table_reader import read_foreign_table, read_own_table
+from factaudit.intake.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
+from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
+from factaudit.tables.plain_values import is_missing_value
+
+
+@dataclass(frozen=True)
+class MappingProposal:
+    """The mapping of tables. ``questions``: what is open, the mapping holds the rest. ``notes``: what the tables lack,
+    and which columns nothing reads: why, or the column of ours that its name is near to."""
+
+    mapping: ColumnMapping
+    questions: list[OpenQuestion] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_standard(self) -> bool:
+        """The tables have our columns already, and nothing is to be mapped."""
+        return self.mapping == ColumnMapping() and not self.questions
+
+
+def propose_mapping(
+    tables: Sequence[tuple[str, pd.DataFrame]],
+    own_kinds: Sequence[str | None] = (),
+    chosen_mapping: ColumnMapping | None = None,
+) -> MappingProposal:
+    """The mapping that tables (name, rows) need, around what the user chose.
+
+    own_kinds: of each table what `classify_standard_tables` says; in a table of ours further columns have no role.
+    """
+    chosen = ColumnMapping() if chosen_mapping is None else chosen_mapping
+    several = len(tables) > 1
+    kinds = [kind for _, kind in zip_longest(tables, own_kinds)]
+    has_own_labels = any(kind == "claims" and "label" in rows for (_, rows), kind in zip(tables, kinds, strict=True))
+    readings: list[TableReading] = []
+    for (name, rows), kind in sorted(zip(tables, kinds, strict=True), key=lambda one: one[1] is None):
+        rows = rows.set_axis(rows.columns.map(str), axis=1)
+        if kind is not None:
+            readings.append(read_own_table(name, rows, kind, several))
+        else:
+            labelled = has_own_labels or any("label" in one.roles or one.people for one in readings)
+            readings.append(read_foreign_table(name, rows, chosen, several, labelled))
+    _rename_id_column_for_joining(readings)
+    return _build_proposal(readings, chosen, several)
+
+
+def _rename_id_column_for_joining(readings: Sequence[TableReading]) -> None:
+    """Join tables without an id in common by a column that all of them have, and that is one's id."""
+    if len(readings) < 2 or all("claim_id" in one.roles for one in readings):
+        return
+    known = [one.roles["claim_id"].name for one in readings if "claim_id" in one.roles]
+    for one in readings:
+        for name in known:
+            if "claim_id" not in one.roles and name in one.profiles:
+                one.roles = {ours: column for ours, column in one.roles.items() if column.name != name}
+                one.roles["claim_id"] = one.profiles[name]
+
+
+def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has_several: bool) -> MappingProposal:
+    data = chosen.model_dump(exclude_defaults=True, exclude={"auto", "wide", "people", "columns"})
+    columns: dict[str, list[str]] = {}
+    for one in readings:
+        for ours, column in one.roles.items():
+            if column.name not in columns.setdefault(ours, []):
+                columns[ours].append(column.name)
+    for ours, theirs in chosen.columns.items():
+        columns.setdefault(ours, [theirs] if isinstance(theirs, str) else theirs)
+    questions = [question for one in readings for question in one.questions]
+    certain = [name for one in readings for pair in one.evaluators.values() for name in pair.values()]
+    questions = [_add_certain_evaluators_to_readings(question, certain) for question in questions]
+    named = {*chosen.annotators.values()}
+    people = {name: name for one in readings for name in one.people if name not in named}
+    scales = _find_scales(readings, chosen, questions)
+    evaluators = _name_evaluators(readings, chosen, scales)
+    labelled = [one.roles["label"] for one in readings if "label" in one.roles]
+    labelled += [one.profiles[name] for one in readings for name in one.people]
+    predicted = [one.roles["prediction"] for one in readings if "prediction" in one.roles]
+    predicted += [
+        one.profiles[p["prediction"]] for one in readings for p in one.evaluators.values() if "prediction" in p
+    ]
+    predicted += [
+        one.roles["score"] for one in readings if "score" in one.roles and one.roles["score"].kind == "binary"
+    ]
+    labels, words = _map_judgement_words([*labelled, *predicted], chosen)
+    if chosen.label_threshold is None and not questions:
+        questions += ask_about_grades(
+            [one for one in labelled if one.n_different or one.kind == "grade"], chosen.labels
+        )
+    if len(labelled) == 1 and not questions:
+        questions += ask_about_blank_labels(labelled[0], chosen.labels)
+    worded = [one for one in [*labelled, *predicted] if one.low is None and one.kind != "empty"]
+    worded = [one for one in worded if one.kind == "binary" or not has_numbers(one)]
+    questions += ask_meaning_of_judgement_words(worded, chosen.labels) if not questions or chosen.labels else []
+    renamed = {ours: names for ours, names in columns.items() if names != [ours]}
+    left_out = [name for one in readings for name in one.label_evaluators]
+    data = merge_mapping_data(
+        data,
+        {
+            "columns": {ours: names[0] if len(names) == 1 else names for ours, names in renamed.items()},
+            "labels": {**labels, **chosen.labels},
+            "words": {**words, **chosen.words},
+            "evaluators": {name: one.model_dump(exclude_defaults=True) for name, one in evaluators.items()},
+            "annotators": {**people, **chosen.annotators},
+            "scales": {**{k: v for k, v in scales.items() if k not in evaluators}, **chosen.scales},
+            "people_evaluators": left_out,
+            "unread": _list_schema_columns_left_unread(readings),
+        },
+    )
+    unread = [_describe_unread_column(one, column, has_several) for one in readings for column in one.profiles.values()]
+    notes = _list_missing_roles(columns, bool(people or named or left_out))
+    if listed := [text for text in unread if text]:
+        notes.append(f"unread  {', '.join(listed)}")
+    return MappingProposal(ColumnMapping.from_source(data), questions, notes)
+
+
+def _list_missing_roles(columns: Mapping[str, Sequence[str]], has_people: bool) -> list[str]:
+    notes = []
+    if not has_people and not {"annotator", "label"} & set(columns) and "claim" in columns:
+        notes.append("labels  none: no column was taken for people's labels (--map label=COLUMN)")
+    if "claim" not in columns and "label" in columns:
+        notes.append("claims  without text: no column was taken for it (--map claim=COLUMN)")
+    if "dataset" not in columns and {"claim", "label"} & set(columns):
+        notes.append("dataset  the file's name, since no column says it (--map dataset=COLUMN)")
+    return notes
+
+
+def _list_schema_columns_left_unread(readings: Sequence[TableReading]) -> list[str]:
+    """Columns with a name of ours that no table reads: a mapping would read them by their names."""
+    own = {*CLAIM_COLUMNS, *VERDICT_COLUMNS, "annotator"}
+    read = {name for one in readings for name in one.profiles if not one.is_free(name) and name not in one.unread}
+    foreign = [one for one in readings if one.kind is None]
+    return [*dict.fromkeys(name for one in foreign for name in one.profiles if name in own - read)]
+
+
+def _add_certain_evaluators_to_readings(question: OpenQuestion, certain: Sequence[str]) -> OpenQuestion:
+    """Readings that name one more evaluator name the certain ones too: only those named are read."""
+    readings = []
+    for one in question.readings:
+        wide = one.mapping.get("wide")
+        mapping = dict(one.mapping) if wide is None else {**one.mapping, "wide": [*dict.fromkeys([*certain, *wide])]}
+        readings.append(PossibleColumnReading(one.description, mapping))
+    return OpenQuestion(question.text, readings)
+
+
+def _find_scales(
+    readings: Sequence[TableReading], chosen: ColumnMapping, questions: list[OpenQuestion]
+) -> dict[str, Scale]:
+    """The scale of each evaluator, in the long form too; a question where it is open."""
+    found: dict[str, Scale] = {}
+    for one in readings:
+        profiles = {name: one.profiles[pair["score"]] for name, pair in one.evaluators.items() if "score" in pair}
+        score = one.roles.get("score")
+        if score is not None and score.kind != "binary":
+            profiles |= _profile_scores_by_evaluator(one, score)
+        for name, profile in profiles.items():
+            said = chosen.scales.get(name, chosen.scales.get(profile.name, chosen.scale))
+            scale, question = find_score_scale(profile, name, said)
+            if scale is not None:
+                found[name] = scale
+            if question is not None:
+                questions.append(question)
+    return found
+
+
+def _profile_scores_by_evaluator(reading: TableReading, score: ColumnProfile) -> dict[str, ColumnProfile]:
+    """The scores of each evaluator of a long table, as a column of its name."""
+    evaluator = reading.roles.get("evaluator")
+    if evaluator is None:
+        return {score.name: score}
+    values, names = reading.rows[score.name], reading.rows[evaluator.name]
+    found = {}
+    for name in dict.fromkeys(str(one) for one in names if not is_missing_value(one)):
+        if name not in reading.label_evaluators:
+            found[name] = profile_column_for_mapping(name, values[names.astype("str") == name])
+    return found
+
+
+def _name_evaluators(
+    readings: Sequence[TableReading], chosen: ColumnMapping, scales: Mapping[str, Scale]
+) -> dict[str, EvaluatorColumnMapping]:
+    found = dict(chosen.evaluators)
+    for one in readings:
+        for name, pair in one.evaluators.items():
+            threshold = chosen.thresholds.get(name, chosen.thresholds.get(pair.get("score", "")))
+            found[name] = EvaluatorColumnMapping(**pair, scale=scales.get(name), threshold=threshold)
+    return found
+
+
+def _map_judgement_words(
+    columns: Sequence[ColumnProfile], chosen: ColumnMapping
+) -> tuple[dict[str, int | None], dict[str, dict[str, int | None]]]:
+    """What words mean in all columns, and in those whose name or scale turns them round."""
+    labels: dict[str, int | None] = {}
+    turned: dict[str, dict[str, int | None]] = {}
+    said = {normalise_vocabulary_words(word) for word in chosen.labels}
+    for column in columns:
+        if column.low is not None or not column.words:
+            continue
+        reverse = is_read_reversed(column.name, chosen.scales)
+        words = {w: v for w, v in map_label_words(column, reverse).items() if normalise_vocabulary_words(w) not in said}
+        if reverse:
+            turned[column.name] = words
+        else:
+            labels |= words
+    plain = {
+        word: value
+        for word, value in labels.items()
+        if normalise_vocabulary_words(word) not in ("0", "1", "true", "false")
+    }
+    return plain, turned
+
+
+def find_nearest_schema_column(column_name: str) -> str | None:
+    """The column of ours whose known names a column's is nearest to; None where none is near."""
+    if near := get_close_matches(normalise_vocabulary_words(column_name), [*COLUMN_NAMES], n=1, cutoff=0.75):
+        return near[0]
+    known = {one: ours for ours, names in COLUMN_NAMES.items() for one in names}
+    near = get_close_matches(normalise_vocabulary_words(column_name), list(known), n=1, cutoff=0.8)
+    return known[near[0]] if near else None
+
+
+def _describe_unread_column(reading: TableReading, column: ColumnProfile, has_several: bool) -> str | None:
+    name = column.name
+    if not reading.is_free(name) and name not in reading.unread:
+        return None
+    where = f"{reading.name}: " if has_several else ""
+    near = find_nearest_schema_column(name)
+    reason = reading.unread.get(name) or (f"did you mean {near!r}?" if near and near not in reading.roles else "")
+    return f"{where}{name}" + (f" ({reason})" if reason else "")

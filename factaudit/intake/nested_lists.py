@@ -1,0 +1,100 @@
+"""Lists of objects within rows, mapped by paths: ``annotations[].label`` is what each of a row's annotations says.
+
+A list becomes a column for each annotator (or evaluator): who it is, another path says (``annotations[].by.name``),
+else the place in the list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
+from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
+
+_LIST_MARK = "[]."
+#: What a path can give, and the column of ours that says whose it is.
+_OWNERS = {"label": "annotator", "score": "evaluator", "prediction": "evaluator"}
+
+
+def has_nested_paths(mapping: ColumnMapping) -> bool:
+    """Whether a mapping takes columns from lists."""
+    return bool(_list_nested_paths(mapping))
+
+
+def _list_nested_paths(mapping: ColumnMapping) -> dict[str, str]:
+    """The columns of ours that a mapping takes from lists, with their paths. Raises `UsageError` for others."""
+    paths = {ours: path for ours, path in mapping.columns.items() if isinstance(path, str) and _LIST_MARK in path}
+    for ours, path in paths.items():
+        if ours not in (*_OWNERS, *_OWNERS.values()):
+            expected = ", ".join(dict.fromkeys((*_OWNERS, *_OWNERS.values())))
+            raise UsageError(f"--map {ours}={path}: a list gives {expected}, a value for each of its objects")
+    return paths
+
+
+def spread_nested_lists(
+    table: pd.DataFrame, source_name: str, mapping: ColumnMapping
+) -> tuple[pd.DataFrame, ColumnMapping]:
+    """The table with a column for each annotator or evaluator of the lists that are mapped, and the mapping to these.
+
+    Raises `InputError` for a list or a key that is nowhere, with those that there are.
+    """
+    paths = _list_nested_paths(mapping)
+    columns: dict[str, list[Any]] = {}
+    annotators, evaluators = dict(mapping.annotators), dict(mapping.evaluators)
+    for ours, owner in _OWNERS.items():
+        if ours not in paths:
+            continue
+        list_name, _, key = paths[ours].partition(_LIST_MARK)
+        owner_path = paths.get(owner)
+        rows = [_flatten_nested_objects(value) for value in _get_list_column(table, list_name, source_name)]
+        wanted = [key] if owner_path is None else [key, owner_path.partition(_LIST_MARK)[2]]
+        _check_keys_of_nested_objects(rows, wanted, list_name, source_name)
+        for at, objects in enumerate(rows):
+            for number, one in enumerate(objects, start=1):
+                name = str(number) if owner_path is None else str(one.get(wanted[1]) or number)
+                cells = columns.setdefault(f"{paths[ours]} of {name}", [None] * len(table))
+                cells[at] = one.get(key)
+                if ours == "label":
+                    annotators[name] = f"{paths[ours]} of {name}"
+                else:
+                    known = evaluators.get(name, EvaluatorColumnMapping())
+                    evaluators[name] = known.model_copy(update={ours: f"{paths[ours]} of {name}"})
+    lists = {path.partition(_LIST_MARK)[0] for path in paths.values()}
+    spread = pd.DataFrame(columns, index=table.index, dtype="object")
+    kept = {ours: theirs for ours, theirs in mapping.columns.items() if ours not in paths}
+    update = {"columns": kept, "annotators": annotators, "evaluators": evaluators}
+    return pd.concat([table.drop(columns=list(lists)), spread], axis=1), mapping.model_copy(update=update)
+
+
+def _get_list_column(table: pd.DataFrame, list_name: str, source_name: str) -> pd.Series:
+    if list_name not in table or not any(_flatten_nested_objects(value) for value in table[list_name]):
+        lists = [str(name) for name in table.columns if any(_flatten_nested_objects(value) for value in table[name])]
+        known = suggest_known_name(list_name, lists) if lists else " (no column holds lists of objects)"
+        raise InputError(source_name, [Problem(f"no list {list_name!r} in it{known}")])
+    return table[list_name]
+
+
+def _check_keys_of_nested_objects(
+    rows: Sequence[Sequence[Mapping[str, Any]]], keys: Sequence[str], list_name: str, source_name: str
+) -> None:
+    known = list(dict.fromkeys(f"{list_name}{_LIST_MARK}{key}" for objects in rows for one in objects for key in one))
+    for path in (f"{list_name}{_LIST_MARK}{key}" for key in keys):
+        if path not in known:
+            raise InputError(source_name, [Problem(f"no path {path!r} in it{suggest_known_name(path, known)}")])
+
+
+def _flatten_nested_objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list, flat; none where it is no list of objects."""
+    if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
+        return []
+    return [_flatten_object(one) for one in value]
+
+
+def _flatten_object(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, inner in value.items():
+        found |= _flatten_object(inner, f"{prefix}{key}.") if isinstance(inner, Mapping) else {f"{prefix}{key}": inner}
+    return found

@@ -1,0 +1,128 @@
+"""What a table leaves open: each question with its possible readings, and the options that settle it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from factaudit.errors import UsageError
+
+
+@dataclass(frozen=True)
+class PossibleColumnReading:
+    """One way to read what is open: in words, and as the part of a mapping that says so."""
+
+    description: str
+    mapping: Mapping[str, Any]
+
+    @property
+    def options(self) -> list[str]:
+        """The reading as arguments of the command line."""
+        return format_mapping_options(self.mapping)
+
+
+@dataclass(frozen=True)
+class OpenQuestion:
+    """What cannot be told from the tables alone, and its possible readings, the likeliest first."""
+
+    text: str
+    readings: Sequence[PossibleColumnReading]
+
+
+class AmbiguousReadingError(UsageError):
+    """Tables can be read in more than one way. Each of the ``readings`` settles all that is open."""
+
+    def __init__(
+        self, source: str, questions: Sequence[OpenQuestion], readings: Sequence[PossibleColumnReading]
+    ) -> None:
+        self.source, self.questions, self.readings = source, list(questions), list(readings)
+        super().__init__(
+            self.format_message(lambda reading: f"mapping={json.dumps(reading.mapping, ensure_ascii=False)}")
+        )
+
+    def format_message(self, format_reading: Callable[[PossibleColumnReading], str]) -> str:
+        """The questions, and each reading with what to say for it."""
+        lines = [f"{self.source}: it can be read in more than one way"]
+        lines += [f"  {question.text}" for question in self.questions]
+        for reading in self.readings:
+            lines += [f"{reading.description}:", f"  {format_reading(reading)}"]
+        return "\n".join(lines)
+
+
+def merge_mapping_data(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Two parts of a mapping as one: of what both say once, the second counts."""
+    merged = dict(first)
+    for key, value in second.items():
+        before = merged.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            merged[key] = {**before, **value}
+        elif isinstance(value, list) and isinstance(before, list) and key not in ("scale",):
+            merged[key] = [*before, *(one for one in value if one not in before)]
+        else:
+            merged[key] = value
+    return merged
+
+
+def complete_column_readings(
+    questions: Sequence[OpenQuestion],
+    mapping: Mapping[str, Any],
+    ask_again: Callable[[dict[str, Any]], Sequence[OpenQuestion]],
+) -> list[PossibleColumnReading]:
+    """For each reading of each question one that settles everything: the others are read as is likeliest.
+
+    ask_again: the questions that are open still under a mapping.
+    """
+    found: list[PossibleColumnReading] = []
+    for place, question in enumerate(questions):
+        for number, reading in enumerate(question.readings):
+            if place and not number:
+                continue  # the likeliest of all is there already
+            said = [reading.description]
+            data = merge_mapping_data({**mapping, "auto": True}, reading.mapping)
+            for _ in range(12):
+                left = ask_again(data)
+                if not left:
+                    break
+                said += [left[0].readings[0].description]
+                data = merge_mapping_data(data, left[0].readings[0].mapping)
+            if data not in [one.mapping for one in found]:
+                found.append(PossibleColumnReading("; ".join(said), data))
+    return found
+
+
+def format_mapping_options(mapping: Mapping[str, Any]) -> list[str]:
+    """A mapping as arguments of the command line, as `parse_column_mapping_options` reads them."""
+    found: list[str] = []
+    for ours, theirs in mapping.get("columns", {}).items():
+        found += [
+            part for one in ([theirs] if isinstance(theirs, str) else theirs) for part in ("--map", f"{ours}={one}")
+        ]
+    found += [part for one in mapping.get("unread", ()) for part in ("--map", f"unread={one}")]
+    for key in ("people", "wide"):
+        found += [part for one in mapping.get(key, ()) for part in (f"--{key}", one)]
+    if mapping.get("labels"):
+        row = io.StringIO()
+        values = (f"{word}={'' if value is None else value}" for word, value in mapping["labels"].items())
+        csv.writer(row, lineterminator="").writerow(values)
+        found += ["--labels", row.getvalue()]
+    for name, scale in mapping.get("scales", {}).items():
+        found += ["--scale", f"{name}={_format_scale(scale)}"]
+    for name, limit in mapping.get("thresholds", {}).items():
+        found += ["--threshold", f"{name}={limit:g}"]
+    if mapping.get("scale") is not None:
+        found += ["--scale", _format_scale(mapping["scale"])]
+    for key in ("threshold", "label_threshold", "sheet", "header"):
+        if mapping.get(key) is not None:
+            found += [
+                f"--{key.replace('_', '-')}",
+                f"{mapping[key]:g}" if isinstance(mapping[key], float) else str(mapping[key]),
+            ]
+    return found
+
+
+def _format_scale(scale: Any) -> str:
+    return scale if isinstance(scale, str) else f"{scale[0]:g}:{scale[1]:g}"

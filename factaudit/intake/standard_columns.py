@@ -1,0 +1,80 @@
+"""Tables that have our own columns: told from others by what is needed alone, whatever further columns they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
+
+import pandas as pd
+
+from factaudit.intake.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
+from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
+from factaudit.tables.annotations import ANNOTATION_COLUMNS
+
+#: The columns that a table of ours may have, by what it is.
+OWN_COLUMNS = {"claims": CLAIM_COLUMNS, "verdicts": VERDICT_COLUMNS, "annotations": ANNOTATION_COLUMNS}
+#: Columns without which whole audits are left out: another name for one is looked for where it is missing.
+_WANTED_CLAIM_COLUMNS = ("label", "doc", "system")
+
+
+def classify_standard_tables(column_lists: Sequence[Collection[str]]) -> list[str | None]:
+    """What each table of one call is: ``claims``, ``verdicts`` or ``annotations`` of ours; None where it is not ours.
+
+    A table with all columns of claims and of verdicts is whichever the other tables are not; alone it is neither (the
+    long form, whose claims repeat).
+
+    >>> classify_standard_tables([["dataset", "claim", "label", "batch"], ["claim_id", "evaluator", "score"]])
+    ['claims', 'verdicts']
+    """
+    possible = [_list_possible_standard_kinds(columns) for columns in column_lists]
+    sure = {kinds[0] for kinds in possible if len(kinds) == 1}
+    found: list[str | None] = []
+    for kinds in possible:
+        if len(kinds) > 1 and "claims" in kinds:
+            others = [kind for kind in kinds if kind != "claims"]
+            if "claims" in sure:
+                kinds = others[:1]
+            elif "verdicts" in others and "verdicts" not in sure:
+                kinds = []
+            else:
+                kinds = ["claims"]
+        found.append(kinds[0] if kinds else None)
+    return found
+
+
+def _list_possible_standard_kinds(columns: Collection[str]) -> list[str]:
+    names = {*columns}
+    has_verdicts = bool({"score", "prediction"} & names) and "evaluator" in names
+    kinds = ["claims"] if {"dataset", "claim"} <= names else []
+    if has_verdicts and ("claim_id" in names or kinds):
+        kinds.append("verdicts")
+    if {"claim_id", "annotator"} <= names and {"label", "grade"} & names:
+        kinds.append("annotations")
+    return kinds
+
+
+def list_missing_standard_columns(kind: str, columns: Collection[str], has_other_tables: bool) -> dict[str, str]:
+    """Column of ours that a table of ours lacks, to the column that has one of its other names."""
+    if kind != "claims":
+        return {}
+    wanted = [ours for ours in _WANTED_CLAIM_COLUMNS if ours not in columns]
+    wanted += ["claim_id"] if has_other_tables and "claim_id" not in columns else []
+    names = {normalise_vocabulary_words(column): column for column in columns if column not in CLAIM_COLUMNS}
+    found = {ours: [names[one] for one in COLUMN_NAMES[ours] if one in names] for ours in wanted}
+    return {ours: theirs[0] for ours, theirs in found.items() if theirs}
+
+
+def has_repeated_claims_in_standard_columns(table: pd.DataFrame) -> bool:
+    """Whether rows of a table of claims have the same id, or the same text of the same response on the same document:
+    then each row is what somebody said of a claim."""
+    if "claim_id" in table:
+        return bool(table["claim_id"].duplicated().any())
+    keys = [name for name in ("dataset", "system", "response_id", "doc", "claim") if name in table]
+    return bool(table[keys].astype("str").duplicated().any())
+
+
+def find_misspelt_standard_columns(columns: Collection[str]) -> dict[str, str]:
+    """Columns of a table of claims whose names look like misspelt ones of ours that it lacks and audits need."""
+    wanted = [ours for ours in _WANTED_CLAIM_COLUMNS if ours not in columns]
+    found = {name: get_close_matches(normalise_vocabulary_words(name), wanted, n=1, cutoff=0.75) for name in columns}
+    return {name: near[0] for name, near in found.items() if near and name not in CLAIM_COLUMNS}

@@ -1,0 +1,292 @@
+"""From files as they lie to claims and verdicts: as they are where the columns are ours, else by a mapping."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
+from factaudit.files import open_input_file
+from factaudit.intake.column_mapping import ColumnMapping
+from factaudit.intake.direction_checks import ask_about_directions
+from factaudit.intake.foreign_files import READING_NOTE, read_foreign_file
+from factaudit.intake.mapped_tables import apply_mapping
+from factaudit.intake.mapping_description import describe_mapping
+from factaudit.intake.mapping_proposal import propose_mapping
+from factaudit.intake.open_questions import AmbiguousReadingError, OpenQuestion, complete_column_readings
+from factaudit.intake.standard_columns import (
+    OWN_COLUMNS,
+    classify_standard_tables,
+    find_misspelt_standard_columns,
+    has_repeated_claims_in_standard_columns,
+    list_missing_standard_columns,
+)
+from factaudit.tables import (
+    merge_claim_tables,
+    merge_verdict_tables,
+    read_claims,
+    read_verdicts,
+    validate_claims,
+    validate_verdicts,
+)
+from factaudit.tables.annotations import read_annotations, validate_annotations
+from factaudit.tables.unreadable_rows import collect_unreadable_rows
+
+#: Columns whose values a mapping can change.
+_VALUE_COLUMNS = {"label", "score", "prediction"}
+
+
+@dataclass(frozen=True)
+class LoadedTables:
+    """Validated claims, verdicts and annotations (None where there are none), and the mapping that made them (None:
+    none needed)."""
+
+    claims: pd.DataFrame | None
+    verdicts: pd.DataFrame | None
+    mapping: ColumnMapping | None = None
+    annotations: pd.DataFrame | None = None
+
+
+def load_tables(
+    sources: Sequence[Any], mapping: Any = None, report_line: Callable[[str], None] = lambda line: None
+) -> LoadedTables:
+    """Read claims and verdicts from one source or several, in any order.
+
+    Args:
+        sources: paths; or data frames (pandas, polars, PyArrow), which messages call ``table 1``, ``table 2``.
+        mapping: a `ColumnMapping`, its path or plain data. ``auto`` (the default): sources whose columns are all ours
+            are read as they are; the others by the mapping that `propose_mapping` proposes, with the user's changes.
+        report_line: is called with each line about how columns are read, before anything can fail.
+
+    Raises `InputError` and `UsageError`.
+    """
+    given = ColumnMapping(auto=True) if mapping is None else ColumnMapping.from_source(mapping)
+    inputs = [_LoadedTableSource.open(source, number, given) for number, source in enumerate(sources, start=1)]
+    kinds = classify_standard_tables([one.columns for one in inputs]) if given.auto else [None] * len(inputs)
+    if given == ColumnMapping(auto=True) and _can_load_as_standard_tables(inputs, kinds):
+        try:
+            return _load_standard_tables(inputs, kinds, report_line)
+        except InputError as error:
+            # The columns are ours; what they hold (words for labels, other scales) may still be what a mapping is for.
+            if {problem.column for problem in error.problems} - _VALUE_COLUMNS:
+                raise error from None
+            proposal = propose_mapping(*_list_tables_to_load(inputs, kinds))
+            if proposal.is_standard:
+                raise error from None
+    tables, own = _list_tables_to_load(inputs, kinds)
+    _check_mapped_columns(given, tables)
+    for one in inputs:
+        if one.note:
+            report_line(one.note)
+    if not given.auto:
+        mapped = apply_mapping(tables, given, own)
+        _report_reading([*describe_mapping(given), *mapped.notes], report_line)
+        return LoadedTables(mapped.claims, mapped.verdicts, given, mapped.annotations)
+    return _read_tables_by_proposed_mapping(tables, own, given, report_line)
+
+
+def _read_tables_by_proposed_mapping(
+    tables: Sequence[tuple[str, pd.DataFrame]],
+    own_kinds: Sequence[str | None],
+    given: ColumnMapping,
+    report_line: Callable[[str], None],
+) -> LoadedTables:
+    """Read tables by the mapping that they need. Raises `AmbiguousReadingError` where something is open."""
+    proposal = propose_mapping(tables, own_kinds, given)
+    source = ", ".join(name for name, _ in tables)
+    data = given.model_dump(exclude_defaults=True, exclude={"auto"}, mode="json")
+
+    def ask_again(settled: dict[str, Any]) -> Sequence[OpenQuestion]:
+        return propose_mapping(tables, own_kinds, ColumnMapping.from_source(settled)).questions
+
+    if proposal.questions:
+        raise AmbiguousReadingError(
+            source, proposal.questions, complete_column_readings(proposal.questions, data, ask_again)
+        )
+    # What was taken for what is said before anything can go wrong.
+    _report_reading([*describe_mapping(proposal.mapping), *proposal.notes], report_line)
+    mapped = apply_mapping(tables, proposal.mapping, own_kinds)
+    _report_reading(mapped.notes, report_line)
+    if mapped.claims is not None and mapped.verdicts is not None:
+        questions, lines = ask_about_directions(mapped.claims, mapped.verdicts, proposal.mapping, given)
+        if questions:
+            raise AmbiguousReadingError(
+                source, questions, complete_column_readings(questions, data, lambda settled: ())
+            )
+        _report_reading(lines, report_line)
+    return LoadedTables(mapped.claims, mapped.verdicts, proposal.mapping, mapped.annotations)
+
+
+def _report_reading(lines: Sequence[str], report_line: Callable[[str], None]) -> None:
+    for line in lines:
+        report_line(line)
+
+
+@dataclass
+class _LoadedTableSource:
+    """One source of a call: what messages call it, its columns, and its rows once they are needed.
+
+    path: only where the file is in a form that we write, and can be read without a mapping.
+    """
+
+    name: str
+    columns: list[str]
+    path: str | Path | None = None
+    _rows: pd.DataFrame | None = None
+    note: str | None = None
+
+    @classmethod
+    def open(cls, source: Any, number: int, mapping: ColumnMapping) -> _LoadedTableSource:
+        if not isinstance(source, str | Path):
+            rows = load_pandas_frame(source)
+            return cls(f"table {number}", [*map(str, rows.columns)], None, rows)
+        columns = None if mapping.header or mapping.sheet else _load_column_names_from_first_line(source)
+        if columns is not None and classify_standard_tables([columns]) != [None]:
+            return cls(str(source), columns, source)
+        rows = read_foreign_file(source, mapping.sheet, mapping.header)
+        return cls(str(source), [*map(str, rows.columns)], None, rows, rows.attrs.get(READING_NOTE))
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        if self._rows is None:
+            self._rows = read_foreign_file(str(self.path))
+        return self._rows
+
+
+def _list_tables_to_load(
+    inputs: Sequence[_LoadedTableSource], kinds: Sequence[str | None]
+) -> tuple[list[tuple[str, pd.DataFrame]], list[str | None]]:
+    """The tables as mappings read them, and what each is; claims that repeat are of no kind."""
+    tables = [(one.name, _clear_loaded_blank_cells(one.rows)) for one in inputs]
+    own = [
+        None
+        if kind == "claims" and _may_repeat_claims(one) and has_repeated_claims_in_standard_columns(table)
+        else kind
+        for one, kind, (_, table) in zip(inputs, kinds, tables, strict=True)
+    ]
+    return tables, own
+
+
+def _may_repeat_claims(source: _LoadedTableSource) -> bool:
+    return bool({"annotator", "evaluator"} & {*source.columns})
+
+
+def _can_load_as_standard_tables(inputs: Sequence[_LoadedTableSource], kinds: Sequence[str | None]) -> bool:
+    """Whether all tables are ours, no column that whole audits need stands under another name, and no claim repeats."""
+    for one, kind in zip(inputs, kinds, strict=True):
+        if kind is None or list_missing_standard_columns(kind, one.columns, len(inputs) > 1):
+            return False
+        if kind == "claims" and _may_repeat_claims(one) and has_repeated_claims_in_standard_columns(one.rows):
+            return False
+    return True
+
+
+def _clear_loaded_blank_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with null for text that is nothing but white space, so that a blank label is no label."""
+    table = table.copy(deep=False)
+    for column in table.columns[~table.columns.duplicated(keep=False)]:
+        if table[column].dtype == object or isinstance(table[column].dtype, pd.StringDtype):
+            blank = table[column].map(lambda cell: isinstance(cell, str) and not cell.strip()).astype(bool)
+            if blank.any():
+                table[column] = table[column].mask(blank, None)
+    return table
+
+
+def _check_mapped_columns(mapping: ColumnMapping, tables: Sequence[tuple[str, pd.DataFrame]]) -> None:
+    """Raise `InputError` where a column that the mapping names is in none of the tables."""
+    present = list(dict.fromkeys(str(column) for _, table in tables for column in table.columns))
+    for ours, theirs in mapping.columns.items():
+        names = [theirs] if isinstance(theirs, str) else theirs
+        if not set(names) & set(present):
+            message = f"no column {names[0]!r} to map to {ours!r}{suggest_known_name(names[0], present)}"
+            raise InputError(", ".join(name for name, _ in tables), [Problem(message)])
+
+
+def _load_standard_tables(
+    inputs: Sequence[_LoadedTableSource], kinds: Sequence[str | None], report_line: Callable[[str], None]
+) -> LoadedTables:
+    """Read tables that have our columns; report columns whose names look like misspelt ones that audits need."""
+    by_kind = {kind: [one for one, its in zip(inputs, kinds, strict=True) if its == kind] for kind in OWN_COLUMNS}
+    for one in by_kind["claims"]:
+        misspelt = find_misspelt_standard_columns(one.columns)
+        near = [f"{name} (did you mean {ours!r}?)" for name, ours in misspelt.items()]
+        if near:
+            report_line(f"unread  {'' if len(inputs) == 1 else f'{one.name}: '}{', '.join(near)}")
+    claims, verdicts, people = by_kind.values()
+    paths = [[str(one.path) for one in part if one.path is not None] for part in by_kind.values()]
+    table = None
+    if claims and len(paths[0]) == len(claims):
+        table = read_claims(*paths[0])
+    elif claims:
+        table = merge_claim_tables(
+            [validate_claims(one.rows, one.name) for one in claims], [one.name for one in claims]
+        )
+    judged = None
+    if verdicts and len(paths[1]) == len(verdicts):
+        judged = read_verdicts(*paths[1], claims=table)
+    elif verdicts:
+        parts = [validate_verdicts(one.rows, table, one.name) for one in verdicts]
+        judged = merge_verdict_tables(parts, [one.name for one in verdicts])
+    said = None
+    if people:
+        rows = [validate_annotations(one.rows, table, one.name) for one in people]
+        said = read_annotations(*paths[2], claims=table) if len(paths[2]) == len(people) else pd.concat(rows)
+    return LoadedTables(table, judged, None, said)
+
+
+def load_pandas_frame(data_frame: Any) -> pd.DataFrame:
+    """A data frame of pandas, polars, PyArrow, DuckDB or `datasets` as pandas'. Raises `UsageError`.
+
+    An index that has a name is a column; columns of several levels are called by all of them (``judge.gpt4``).
+    """
+    if isinstance(data_frame, pd.DataFrame):
+        table = data_frame
+    elif hasattr(data_frame, "__arrow_c_stream__"):
+        table = pa.table(data_frame).to_pandas()
+    elif hasattr(data_frame, "to_pandas"):  # a `datasets.Dataset`
+        table = cast("pd.DataFrame", data_frame.to_pandas())
+    else:
+        kind = type(data_frame).__name__
+        raise UsageError(f"expected a path or a data frame (pandas, polars, PyArrow, datasets), found {kind}")
+    named = [name for name in table.index.names if name is not None and name not in table.columns]
+    table = table.reset_index(named) if named else table
+    if table.columns.nlevels > 1:
+        table = table.set_axis([".".join(filter(None, map(str, name))) for name in table.columns], axis=1)
+    return table
+
+
+def list_column_names(path: str | Path, mapping: Any = None) -> list[str]:
+    """The names of a file's columns, by the mapping's sheet and header."""
+    given = ColumnMapping() if mapping is None else ColumnMapping.from_source(mapping)
+    with collect_unreadable_rows():
+        return _LoadedTableSource.open(path, 1, given).columns
+
+
+def _load_column_names_from_first_line(path: str | Path) -> list[str] | None:
+    """The names of a file's columns, from its first line; None where they can't be had so."""
+    path = Path(path)
+    name = path.name.lower()
+    text = name.removesuffix(".gz")
+    try:
+        if name.endswith(".parquet"):
+            return list(pq.read_schema(path).names)
+        if not text.endswith((".csv", ".jsonl")):
+            return None
+        with open_input_file(path) as file:
+            first = file.readline().decode("utf-8-sig")
+        if text.endswith(".csv"):
+            names = next(csv.reader([first]), [])
+            return names if len(names) > 1 else None
+        row = json.loads(first)
+        nested = not isinstance(row, dict) or any(isinstance(value, dict) for value in row.values())
+        return None if nested else list(row)
+    except (OSError, ValueError, EOFError, RecursionError, csv.Error, pa.ArrowException):
+        return None  # whoever reads the file says what is wrong with it

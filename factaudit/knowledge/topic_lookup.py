@@ -1,0 +1,62 @@
+"""From a topic to its page: the knowledge source, then what to do where it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from factaudit.errors import FactauditError, InputError, Problem, UsageError, suggest_known_name
+from factaudit.knowledge.docdb import DocDB, KnowledgePage
+from factaudit.knowledge.wikipedia_api import WikipediaPageCache
+
+#: `error`: stop before anything is paid for; `skip`: the facts stay unscored; `wikipedia`: ask Wikipedia.
+MISSING_TOPIC_POLICIES = ("error", "skip", "wikipedia")
+
+
+@dataclass(frozen=True)
+class TopicLookup:
+    """A knowledge source with a policy for the topics that it lacks. Safe to use from several threads."""
+
+    db: DocDB
+    missing: str = "skip"
+    wikipedia: WikipediaPageCache | None = None
+    _absent: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.missing not in MISSING_TOPIC_POLICIES:
+            known = suggest_known_name(self.missing, MISSING_TOPIC_POLICIES)
+            raise UsageError(f"unknown policy for missing topics {self.missing!r}{known}")
+        if self.missing == "wikipedia" and self.wikipedia is None:
+            raise UsageError("the policy 'wikipedia' needs a side file to keep its pages in")
+
+    def check_topics(self, topics: Iterable[str]) -> None:
+        """Stop before anything is paid for, where pages would be missing.
+
+        Under the policy `error`, raises an `InputError` that names the topics without a page; where all pages are to
+        come from Wikipedia, a `FactauditError` if the first cannot be asked for.
+        """
+        if self.wikipedia is not None and self.db.is_empty:
+            for topic in list(topics)[:1]:
+                self.wikipedia.find_page(topic)
+        if self.missing == "error":
+            lost = [topic for topic in dict.fromkeys(topics) if self.db.find(topic) is None]
+            if lost:
+                problems = [Problem(f"no page for the topic {topic!r}") for topic in lost]
+                raise InputError(str(self.db.path), problems)
+
+    def find_page(self, topic: str) -> tuple[KnowledgePage | None, str, str | None]:
+        """The page, or None with the status of its facts' verdicts and the reason. Never raises for one topic."""
+        page = None if topic in self._absent else self.db.find(topic)
+        if page is not None:
+            return page, "ok", None
+        # A large file is read through for a title that it lacks: once is enough.
+        self._absent.add(topic)
+        if self.missing != "wikipedia" or self.wikipedia is None:
+            return None, "skipped", f"no page for the topic {topic!r} in the knowledge source"
+        try:
+            page = self.wikipedia.find_page(topic)
+        except FactauditError as error:
+            return None, "error", str(error)
+        if page is None:
+            return None, "skipped", f"no page for the topic {topic!r} in the knowledge source or on Wikipedia"
+        return page, "ok", None

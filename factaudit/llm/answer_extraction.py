@@ -1,0 +1,134 @@
+"""What of a reply is its answer: not the model's thoughts, a tool call or a refusal, nor what was cut off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from factaudit.llm.chat_types import ChatReply, ChatReplyToken
+
+#: How the reason begins that a reply which was cut off is given; what reads verdicts back counts them by it.
+CUT_OFF_PREFIX = "[cut off"
+#: The names that servers have for the same: the reply reached its limit of tokens.
+CUT_OFF_FINISH_REASONS = ("length", "max_tokens", "model_length", "max_output_tokens")
+
+_THOUGHT_START_TAGS = (
+    r"<(?:seed:)?(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad)>"
+    r"|\[THINK\]|◁think▷|<\|begin_of_thought\|>"
+)
+_THOUGHT_END_TAGS = (
+    r"</(?:seed:)?(?:think|thinking|thought|thoughts|reasoning|reflection|analysis|scratchpad)>"
+    r"|\[/THINK\]|◁/think▷|<\|end_of_thought\|>"
+)
+# The opening tag may stand in the server's template, and so not in the reply.
+_THOUGHT_PATTERN = re.compile(rf"(?:{_THOUGHT_START_TAGS}).*?(?:{_THOUGHT_END_TAGS}|\Z)", re.IGNORECASE | re.DOTALL)
+_THOUGHT_END_PATTERN = re.compile(_THOUGHT_END_TAGS, re.IGNORECASE)
+_UNOPENED_THOUGHT_PATTERN = re.compile(rf"\A.*(?:{_THOUGHT_END_TAGS})", re.IGNORECASE | re.DOTALL)
+#: gpt-oss ("harmony"): channels of thoughts and calls, then the one that is meant for the user.
+_HARMONY_CHANNEL_PATTERN = re.compile(
+    r"<\|channel\|>\s*(\w+)[^<]*<\|message\|>(.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)", re.S
+)
+_MARKUP_PATTERN = re.compile(r"<\|[^|<>\n]{1,40}\|>|</?(?:answer|response|output|final)>|</?s>", re.IGNORECASE)
+_TOOL_CALL_PATTERN = re.compile(
+    r"<tool_call>.*?(?:</tool_call>|\Z)|<function=.*?(?:</function>|\Z)|<function_calls>.*?(?:</function_calls>|\Z)"
+    r"|<invoke\b.*?(?:</invoke>|\Z)|\[TOOL_CALLS\].*|<\|python_tag\|>.*|<｜tool▁calls▁begin｜>.*"
+    r"|\A\s*\{\s*\"(?:name|function|tool)\"\s*:.*\"(?:arguments|parameters|args|input)\"\s*:.*\}\s*\Z",
+    re.IGNORECASE | re.DOTALL,
+)
+_REFUSAL_PATTERN = re.compile(
+    r"""\A\W*
+    (?:(?:(?:i['’]?m|i\ am|we['’]?re)\s+(?:\w+\s+)?(?:sorry|afraid)|sorry|i\s+apologi[sz]e|(?:my\s+)?apologies
+        |unfortunately)
+      [\s,.!:–—-]*(?:but\s+|for\s+[^.!?\n]{0,40}[,.]\s*(?:but\s+)?)?(?:that\s+)?)?
+    (?:as\s+an?\s+(?:ai|large\s+language\s+model|language\s+model|assistant)[^.!?\n]{0,60}?,?\s*)?
+    (?:i|we)(?:['’]m|['’]re|\s+am|\s+are)?\s+
+    (?:(?:simply|just|really)\s+)?
+    (?:can['’]?t|cannot|can\ not|won['’]?t|will\ not|must\ decline\ to|have\ to\ decline\ to|(?:not\ able|unable)\ to
+      |not\ comfortable|do\ not\ feel\ comfortable|don['’]t\ feel\ comfortable)\s+(?:\w+\s+){0,3}?
+    (?:assist\w*|help\w*|comply\w*|fulfil\w*|provid\w*\ (?:that|this|assistance|an?\ answer)|engag\w*|continu\w*
+      |do\ (?:that|this|so)|creat\w*|generat\w*|discuss\w*|complet\w*|process\w*|respond\w*
+      |answer\w*\ (?:that|this|your)|break\w*\ (?:down|this|that)|with\ (?:that|this))\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+def extract_answer(reply: ChatReply, is_whole: Callable[[str], bool] | None = None) -> ChatReply:
+    """The reply with its answer for a text, ready to be parsed.
+
+    Thoughts and markup are left out, of the text and of the tokens. Where no answer is left the status says so:
+    ``refused``, or ``unparsed`` for a reply that is empty, that was cut off at its limit of tokens or that calls a
+    tool; ``error`` then has the reason and what was replied, and the text is empty. A reply that is not ok is returned
+    as it is. ``is_whole`` says of the text of a reply that was cut off whether the answer in it is whole all the same.
+    """
+    if reply.status != "ok":
+        return reply
+    text, start = _split_answer_from_thoughts(reply.text)
+    if reply.finish_reason in CUT_OFF_FINISH_REASONS and not (is_whole is not None and is_whole(text)):
+        return _make_reply_without_answer(reply, "unparsed", _format_cut_off_answer_reason(reply))
+    if text.strip() and (without := _TOOL_CALL_PATTERN.sub("", text)) != text:
+        text, start = without, len(reply.text)
+        if not text.strip():
+            return _make_reply_without_answer(reply, "unparsed", "[a tool call, and no answer]")
+    text = _MARKUP_PATTERN.sub("", text)
+    if not text.strip():
+        called = reply.finish_reason in ("tool_calls", "function_call")
+        what = "a tool call, and no answer" if called else "empty: thoughts only" if reply.text.strip() else "empty"
+        return _make_reply_without_answer(reply, "unparsed", f"[{what}]")
+    if is_refusal(text):
+        return replace(reply, status="refused", text=text.strip())
+    if text == reply.text:
+        return reply
+    return replace(reply, text=text.strip(), tokens=_slice_answer_tokens(reply.tokens, reply.text, start))
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a text begins as models do that decline a task; not one that says that something is unknown."""
+    return len(text) < 2000 and _REFUSAL_PATTERN.match(text) is not None
+
+
+def strip_thoughts(text: str) -> str:
+    """A text without a reasoning model's thoughts."""
+    return _split_answer_from_thoughts(text)[0]
+
+
+def _split_answer_from_thoughts(text: str) -> tuple[str, int]:
+    """The text without thoughts, and where in the original what comes after the thoughts begins."""
+    if channels := list(_HARMONY_CHANNEL_PATTERN.finditer(text)):
+        final = [found for found in channels if found[1].lower() == "final"]
+        return (final[-1][2].strip(), final[-1].start(2)) if final else ("", len(text))
+    without = _UNOPENED_THOUGHT_PATTERN.sub("", _THOUGHT_PATTERN.sub("", text))
+    if without == text:
+        return text, 0
+    closed = list(_THOUGHT_END_PATTERN.finditer(text))
+    return without.strip(), closed[-1].end() if closed else len(text)
+
+
+def _format_cut_off_answer_reason(reply: ChatReply) -> str:
+    length = f" after {reply.completion_tokens:,} tokens" if reply.completion_tokens else ""
+    return (
+        f"{CUT_OFF_PREFIX}{length} (finish_reason: {reply.finish_reason}): raise max_tokens,"
+        " or max_completion_tokens for a model that reasons]"
+    )
+
+
+def _make_reply_without_answer(reply: ChatReply, status: str, reason: str) -> ChatReply:
+    told = f"{reason}\n{reply.text}" if reply.text.strip() else reason
+    return replace(reply, status=status, text="", tokens=None, error=told)
+
+
+def _slice_answer_tokens(
+    tokens: Sequence[ChatReplyToken] | None, text: str, start: int
+) -> tuple[ChatReplyToken, ...] | None:
+    """The tokens of what follows ``start``; None where the tokens' texts are not the reply's, so nobody can tell."""
+    if tokens is None or start == 0:
+        return None if tokens is None else tuple(tokens)
+    if "".join(token.text for token in tokens) != text:
+        return None
+    position, first = 0, 0
+    for token in tokens:
+        if position >= start:
+            break
+        position += len(token.text)
+        first += 1
+    return tuple(tokens[first:])

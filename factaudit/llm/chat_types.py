@@ -1,0 +1,77 @@
+"""What is asked of a language model and what comes back, as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+#: Log-probabilities that a server computes in single precision may be so much above 0.
+_LOGPROB_ROUNDING = 1e-6
+
+ChatMessage = Mapping[str, str]  # {"role": "system" | "user" | "assistant", "content": ...}
+
+
+@dataclass(frozen=True)
+class ChatRequest:
+    """One chat request. ``params`` are the sampling parameters as the API names them (temperature, max_tokens, ...)."""
+
+    messages: tuple[ChatMessage, ...]
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ChatReplyToken:
+    """One token of a reply with its log-probability and, where asked for, the likeliest alternatives there."""
+
+    text: str
+    logprob: float
+    alternatives: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ChatReply:
+    """What became of one request. ``model`` and ``fingerprint``: what answered it, as the server says.
+
+    ``created``: of a cached reply, when the cache got it (Unix seconds). ``is_server_known``: False of a cached reply
+    that an earlier version kept without its server.
+
+    ``status`` is one of `factaudit.tables.STATUSES`: ok (``text`` is the model's), refused (a refusal or a content
+    filter), error (gave up; ``error`` says why), skipped (never sent: the money limit was reached, or the prompt is
+    longer than the model's context). Only an "ok" or "refused" reply is ever cached.
+    """
+
+    status: str
+    text: str = ""
+    finish_reason: str | None = None
+    tokens: tuple[ChatReplyToken, ...] | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached: bool = False
+    error: str | None = None
+    model: str | None = None
+    fingerprint: str | None = None
+    created: int | None = field(default=None, compare=False)
+    is_server_known: bool = field(default=True, compare=False)
+
+
+def check_chat_logprobs(tokens: Iterable[ChatReplyToken]) -> None:
+    """Raise `ValueError` where a log-probability is not finite, or above 0."""
+    for token in tokens:
+        for value in (token.logprob, *token.alternatives.values()):
+            if not (math.isfinite(value) and value <= _LOGPROB_ROUNDING):
+                raise ValueError(f"no log-probability: {value} of the token {token.text[:20]!r}")
+
+
+class ChatModelProtocol(Protocol):
+    """The one method that engines and evaluators use; the client, the local server and the tests' doubles have it."""
+
+    @property
+    def signature(self) -> str:
+        """Model, sampling parameters and revision on one line; never a key or an address with one."""
+        ...
+
+    async def ask(self, request: ChatRequest) -> ChatReply:
+        """Send one request; bounded, retried and cached inside. Never raises for what goes wrong with one request."""
+        ...

@@ -1,0 +1,233 @@
+"""Published files on this machine: found where the user has them, else fetched once into a folder of their own.
+
+A file stands under its final name only after its size and hash were checked, so several processes may fetch the same
+file, and a break leaves nothing behind that looks whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from platformdirs import user_cache_dir
+
+from factaudit.errors import FactauditError, UsageError
+from factaudit.files import delete_abandoned_temporaries, replace_file_atomically
+from factaudit.publications.register import PublishedFile, find_published_files, is_reference, list_published_files
+from factaudit.text.display_text import format_count
+
+#: The folder of published data: files are looked for there, and fetched into it.
+FOLDER_VARIABLE = "FACTAUDIT_DATA"
+#: Where files are fetched from: ``ADDRESS/REPOSITORY/COMMIT/PATH``.
+ADDRESS_VARIABLE = "FACTAUDIT_DATA_URL"
+DEFAULT_ADDRESS = "https://raw.githubusercontent.com"
+#: Nothing is fetched where this is set to anything but 0.
+OFFLINE_VARIABLE = "FACTAUDIT_OFFLINE"
+#: Above so many bytes a terminal is asked first.
+MAX_UNASKED_BYTES = 50_000_000
+#: Who is asked whether so much is to be fetched; the command line sets it where it runs in a terminal.
+confirm_download: ContextVar[Callable[[str], bool] | None] = ContextVar("confirm_download", default=None)
+#: How often a server that fails is asked, how long it may say nothing, and how long it is left alone (times the number
+#: of the attempt), in seconds.
+_ATTEMPTS = 3
+_MAX_SILENCE = 60.0
+_PAUSE = 1.0
+
+
+def is_offline() -> bool:
+    """Whether nothing may be fetched: ``FACTAUDIT_OFFLINE`` is set to anything but 0."""
+    return os.environ.get(OFFLINE_VARIABLE, "0") not in ("", "0")
+
+
+def publication_folder() -> Path:
+    """Where published files are kept: ``FACTAUDIT_DATA``, else the user's cache folder."""
+    folder = os.environ.get(FOLDER_VARIABLE) or Path(user_cache_dir("factaudit")) / "published"
+    return Path(folder).expanduser().resolve()
+
+
+def locate_published_reference(reference: str, own_folder: str | Path | None = None) -> Path:
+    """The file or folder that a reference (``published:NAME/PATH``) stands for, there or yet to be fetched.
+
+    A folder or clone of the user's (``own_folder``, ``FACTAUDIT_DATA``) is used in place where it has the files under
+    their published names; files that it has under other names, told by size and hash, are copied.
+    """
+    wanted = find_published_files(reference)
+    inner = reference.partition("/")[2].strip("/")
+    publication = wanted[0].publication
+    own = [Path(own_folder).expanduser().resolve()] if own_folder is not None else []
+    for folder in (*own, publication_folder()):
+        owner, _, repository = publication.repository.partition("/")
+        for root in (folder, folder / repository, folder / owner / repository):
+            if all(_is_published_file(root / file.path, file) for file in wanted):
+                return root / inner
+    # The user's folder of published data, too; our own cache has files under their published names alone.
+    for folder in (*own, *([publication_folder()] if os.environ.get(FOLDER_VARIABLE) else [])):
+        _fetch_copy_by_hash([file for file in wanted if not _stored_file_path(file).is_file()], folder)
+    return publication_folder() / publication.folder / inner
+
+
+def resolve_published_data_paths(value: Any) -> Any:
+    """A path, or a list of paths, with the place of each reference (``published:NAME/PATH``) in its stead."""
+    if isinstance(value, list | tuple):
+        return [resolve_published_data_paths(one) for one in value]
+    return str(locate_published_reference(value)) if isinstance(value, str) and is_reference(value) else value
+
+
+def list_missing_published_files(paths: Iterable[str | Path]) -> list[PublishedFile]:
+    """The published files at or inside some paths of `publication_folder` that are not there yet."""
+    folder = publication_folder()
+    inside = [
+        path.relative_to(folder) for path in map(Path, paths) if path.is_absolute() and path.is_relative_to(folder)
+    ]
+    return [
+        file
+        for file in list_published_files()
+        if any(Path(file.stored_path).is_relative_to(path) for path in inside)
+        and not _is_published_file(_stored_file_path(file), file)
+    ]
+
+
+def fetch_missing_published_files(
+    paths: Iterable[str | Path],
+    say: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Fetch what `list_missing_published_files` finds, after saying what, from where, how large and under which
+    licence.
+
+    Above `MAX_UNASKED_BYTES` it asks first where `confirm_download` is set. Raises `FactauditError`, naming file and
+    address, where a file cannot be had.
+    """
+    missing = list_missing_published_files(paths)
+    if not missing:
+        return
+    if is_offline():
+        raise FactauditError("\n".join(_describe_unfetched_files(missing)))
+    total = sum(file.bytes or 0 for file in missing)
+    publications = list(dict.fromkeys(file.publication for file in missing))
+    for publication in publications:
+        own = [file for file in missing if file.publication == publication]
+        say(
+            f"fetching  {publication.name}: {format_count(len(own), 'file')}, {_format_size(own)}, from "
+            f"{_base_address()}/{publication.repository} at {publication.commit[:8]}; licence: {publication.licence}; "
+            f"cite {publication.cite}"
+        )
+    confirm = confirm_download.get()
+    if total > MAX_UNASKED_BYTES and confirm is not None and not confirm(f"Fetch {total / 1e6:,.0f} MB?"):
+        raise UsageError("nothing was fetched")
+    for file in missing:
+        _fetch_published_file(file)
+
+
+def delete_fetched_files() -> int:
+    """Delete the published files that were fetched, and folders left empty; how many there were."""
+    fetched = [path for path in map(_stored_file_path, list_published_files()) if path.is_file()]
+    for path in fetched:
+        path.unlink()
+        for folder in path.relative_to(publication_folder()).parents[:-1]:
+            with suppress(OSError):  # one that still holds something
+                (publication_folder() / folder).rmdir()
+    return len(fetched)
+
+
+def _stored_file_path(file: PublishedFile) -> Path:
+    return publication_folder() / file.stored_path
+
+
+def _is_published_file(path: Path, file: PublishedFile) -> bool:
+    return path.is_file() and find_published_file_difference(path, file) is None
+
+
+def _format_size(published_files: list[PublishedFile]) -> str:
+    known = f"{sum(file.bytes or 0 for file in published_files) / 1e6:,.1f} MB"
+    unknown = sum(file.bytes is None for file in published_files)
+    return f"{known} and {format_count(unknown, 'file')} of unknown size" if unknown else known
+
+
+def _describe_unfetched_files(missing: list[PublishedFile]) -> Iterator[str]:
+    yield (
+        f"{format_count(len(missing), 'published file')} missing, and nothing is fetched offline. Bring "
+        f"{'it' if len(missing) == 1 else 'them'} from another machine:"
+    )
+    for file in missing:
+        checksum = f"sha256 {file.sha256}" if file.sha256 else f"git blob {file.git_blob}"
+        yield f"  {_stored_file_path(file)}\n    from {_published_file_address(file)} ({checksum})"
+
+
+def _published_file_address(file: PublishedFile) -> str:
+    return f"{_base_address()}/{quote(str(file.stored_path))}"
+
+
+def _base_address() -> str:
+    return (os.environ.get(ADDRESS_VARIABLE) or DEFAULT_ADDRESS).rstrip("/")
+
+
+def _fetch_copy_by_hash(wanted: list[PublishedFile], folder: Path) -> None:
+    """Copy from a folder what it has of some files under other names: of equal size (or name) and hash."""
+    if not wanted or not folder.is_dir():
+        return
+    sizes = {file.bytes for file in wanted}
+    names = {Path(file.path).name for file in wanted if file.bytes is None}
+    for root, folders, inside in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for path in (Path(root, name) for name in sorted(inside)):
+            if not path.is_file() or (path.stat().st_size not in sizes and path.name not in names):
+                continue
+            for file in [one for one in wanted if find_published_file_difference(path, one) is None]:
+                with replace_file_atomically(_stored_file_path(file)) as temporary:
+                    shutil.copyfile(path, temporary)
+                wanted.remove(file)
+
+
+def find_published_file_difference(path: Path, file: PublishedFile) -> str | None:
+    """How a file on disk differs from the published one, by size and hash; None where it does not."""
+    size = path.stat().st_size
+    if file.bytes is not None and size != file.bytes:
+        return f"{size:,} bytes, expected {file.bytes:,}"
+    # Git's name of a file is the hash of a header and the content.
+    digest = hashlib.sha256() if file.sha256 else hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    expected = file.sha256 or file.git_blob
+    return (
+        None
+        if digest.hexdigest() == expected
+        else f"hash {digest.hexdigest()[:12]}…, expected {expected and expected[:12]}…"
+    )
+
+
+def _fetch_published_file(file: PublishedFile) -> None:
+    """Fetch one file; under its final name stands only what was checked."""
+    import pooch
+    import requests
+
+    address, path = _published_file_address(file), _stored_file_path(file)
+    with suppress(OSError):  # what a process that was killed left of an earlier attempt
+        delete_abandoned_temporaries(path.parent.iterdir())
+    with replace_file_atomically(path) as temporary:
+        for attempt in range(_ATTEMPTS):
+            time.sleep(attempt * _PAUSE)
+            try:
+                pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=_MAX_SILENCE)(
+                    address, str(temporary), None
+                )
+            except requests.RequestException as error:
+                status = error.response.status_code if error.response is not None else None
+                if attempt + 1 < _ATTEMPTS and (status is None or status == 429 or status >= 500):
+                    continue
+                host = urlsplit(address).netloc
+                reason = f"{host} answered {status}" if status else f"{host} could not be reached or broke off"
+                raise FactauditError(f"{address}: not fetched: {reason} ({type(error).__name__})") from error
+            difference = find_published_file_difference(temporary, file)
+            if difference is None:
+                return
+        raise FactauditError(f"{address}: not what was published: {difference}; nothing was kept")

@@ -1,0 +1,148 @@
+"""Data frames as Python users give them: with the names of their columns."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol, TypedDict
+
+import pandas as pd
+
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.input_tables import load_input_tables, name_input_sources
+from factaudit.intake.column_mapping import ColumnMapping
+from factaudit.intake.open_questions import merge_mapping_data
+from factaudit.intake.table_loading import LoadedTables, load_pandas_frame
+from factaudit.python_errors import raise_python_errors, speak_python
+from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
+
+
+class FrameLike(Protocol):
+    """A table of another library (Polars, Arrow, Hugging Face's datasets)."""
+
+    def to_pandas(self) -> pd.DataFrame: ...
+
+
+#: A table, or the path of a file with one.
+TableSource = pd.DataFrame | FrameLike | str | Path
+#: What says how tables of other people's columns are read: the keys of `ColumnMapping`, or the path of a YAML file.
+MappingSource = ColumnMapping | Mapping[str, object] | str | Path
+
+
+class ClaimColumnNames(TypedDict, total=False):
+    """Which columns of yours are which columns of claims: ``label="human", system="model"``."""
+
+    claim: str
+    doc: str
+    label: str
+    system: str
+    dataset: str
+    task: str
+    response_id: str
+    doc_id: str
+    topic: str
+    group: str
+    entity: str
+    split: str
+    claim_id: str
+
+
+def load_data_frames(
+    claims: TableSource | Sequence[TableSource],
+    verdicts: TableSource | Sequence[TableSource] | None = None,
+    mapping: MappingSource | None = None,
+    columns: ClaimColumnNames | None = None,
+    evaluators: Sequence[str] | None = None,
+) -> LoadedTables:
+    """`load_input_tables` of frames or paths; validated frames stay as they are, and what is said goes to stderr.
+
+    columns: columns of claims by what they are called here. evaluators: the columns that hold what one evaluator said
+    each; of a table of verdicts the evaluators to read. Raises `UsageError` for a column that is not there.
+    """
+    frames, others = _list_frames(claims), _list_frames(verdicts)
+    ours = len(frames) == 1 and len(others) <= 1
+    ours = ours and all(
+        isinstance(frame, pd.DataFrame) and {*names} <= {*frame.columns}
+        for frame, names in zip([*frames, *others], (CLAIM_COLUMNS, VERDICT_COLUMNS), strict=False)
+    )
+    if ours and mapping is None and not columns:
+        given = LoadedTables(frames[0], others[0] if others else None)  # type: ignore[arg-type]
+    else:
+        named = _make_python_mapping(mapping, columns or {}, evaluators, [*frames, *others])
+        given = load_input_tables([*frames, *others], named, _print_reading)
+    return given if evaluators is None or given.verdicts is None else _select_evaluators(given, evaluators)
+
+
+@raise_python_errors
+def read_input_claims(*sources: TableSource, mapping: MappingSource | None = None) -> pd.DataFrame:
+    """Read the claims of files or data frames of any shape, of known formats too; see `load_input_tables`.
+
+    Returns a DataFrame with all columns of claims (missing optional ones null), then any others. Raises `InputError`
+    naming file, row and column, and `UsageError` where there are no claims, or two readings are possible.
+    """
+    claims = load_input_tables(_list_frames(sources), mapping, _print_reading).claims
+    if claims is None:
+        raise UsageError(
+            f"{name_input_sources(sources)}: no claims in it: say mapping={{'columns': {{'claim': COLUMN}}}}"
+        )
+    return claims
+
+
+@raise_python_errors
+def read_input_verdicts(
+    *sources: TableSource, claims: TableSource | None = None, mapping: MappingSource | None = None
+) -> pd.DataFrame:
+    """Read the verdicts of files or data frames of any shape; against ``claims`` where given.
+
+    Returns a DataFrame with the columns of verdicts. Raises as `read_input_claims` does.
+    """
+    verdicts = load_input_tables([*_list_frames(claims), *_list_frames(sources)], mapping, _print_reading).verdicts
+    if verdicts is None:
+        raise UsageError(f"{name_input_sources(sources)}: no verdicts in it: say mapping={{'wide': [COLUMN]}}")
+    return verdicts
+
+
+def _print_reading(line: str) -> None:
+    print(speak_python(line), file=sys.stderr)
+
+
+def _list_frames(sources: TableSource | Sequence[TableSource] | None) -> list[pd.DataFrame | str | Path]:
+    if sources is None:
+        return []
+    if isinstance(sources, pd.DataFrame | str | Path):
+        return [sources]
+    given = sources if isinstance(sources, Sequence) else [sources]
+    return [one if isinstance(one, pd.DataFrame | str | Path) else load_pandas_frame(one) for one in given]
+
+
+def _make_python_mapping(
+    mapping: MappingSource | None,
+    columns: ClaimColumnNames,
+    evaluators: Sequence[str] | None,
+    sources: Iterable[TableSource],
+) -> MappingSource | None:
+    if not columns and evaluators is None:
+        return mapping
+    known = list(dict.fromkeys(str(name) for one in sources if isinstance(one, pd.DataFrame) for name in one.columns))
+    said: dict[str, object] = dict(columns)
+    for argument, name in [*said.items(), *(("evaluators", name) for name in evaluators or ())]:
+        if known and name not in known and (argument != "evaluators" or "evaluator" not in known):
+            raise UsageError(f"{argument}={name!r}: no such column{suggest_known_name(str(name), known)}")
+    own: dict[str, object] = {"auto": True, "columns": said}
+    if wide := [name for name in evaluators or () if name in known]:
+        own["wide"] = [re.sub(r"([*?[])", r"[\1]", name) for name in wide]
+    given = {} if mapping is None else ColumnMapping.from_source(mapping).model_dump(exclude_defaults=True, mode="json")
+    return merge_mapping_data(given, own)
+
+
+def _select_evaluators(loaded: LoadedTables, evaluators: Sequence[str]) -> LoadedTables:
+    assert loaded.verdicts is not None
+    known = list(loaded.verdicts["evaluator"].unique())
+    for name in evaluators:
+        if name not in known:
+            raise UsageError(f"evaluators: no verdict of {name!r}{suggest_known_name(name, known)}")
+    inside = loaded.verdicts["evaluator"].isin(list(evaluators))
+    return replace(loaded, verdicts=loaded.verdicts[inside].reset_index(drop=True))

@@ -1,0 +1,40 @@
+"""The report's table of checks: what each one tests, how its false alarms are controlled, what could not be checked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from factaudit.audit.findings import list_check_outcomes
+from factaudit.report.report_tables import ReportTable, build_plain_report_table
+
+_NO_TEST = "(it counts, and tests nothing)"
+_COLUMNS = ["check", "nothing is wrong when", "false alarms are controlled by", "tests", "found", "not checked"]
+
+
+def build_check_table(results: Mapping[str, Any]) -> ReportTable | None:
+    """A line for each check of the run's audits; None where no audit has one."""
+    found = Counter((each.get("id"), each.get("severity")) for each in results.get("findings") or [])
+    rows = []
+    n_tests = (results.get("about") or {}).get("n_tests") or {}
+    for one in list_check_outcomes(results["audits"], results.get("about")):
+        counts = [f"{n} {severity}" for severity in ("fail", "warn", "ok") if (n := found[one.check.id, severity])]
+        rows.append(
+            [
+                one.check.title,
+                one.check.null or _NO_TEST,
+                one.check.controls or None,
+                n_tests.get(one.check.id),
+                ", ".join(counts) or None,
+                one.not_run or None,
+            ]
+        )
+    about = results.get("about") or {}
+    caption = "The checks of this run."
+    if about.get("replicates") == 0:
+        caption += " No interval was computed: warnings go by the figures alone, and nothing is tested."
+    elif about.get("confidence") and any(one[1] != _NO_TEST for one in rows):
+        chance = 100 * (1 - about["confidence"])
+        caption += f" Each that tests something warns in at most {chance:.3g} % of runs in which nothing is wrong."
+    return build_plain_report_table(_COLUMNS, rows, caption) if rows else None

@@ -1,0 +1,297 @@
+"""The claims behind the figures, to look at: what the report holds of them, and what `factaudit view` is asked for."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import numpy as np
+import pandas as pd
+
+from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.audit import load_all_audits
+from factaudit.tables import STATUSES, list_plain_rows, read_run_tables
+from factaudit.tables.annotations import read_annotations
+from factaudit.tables.schema import is_text_placeholder
+
+#: Of the claims that a report holds: how many, and of how many compressed bytes together.
+MAX_REPORT_CLAIMS = 2_000
+MAX_REPORT_CLAIM_BYTES = 250_000
+#: Characters of a text that a report holds; the whole is in the run folder.
+MAX_TEXT_LENGTH, MAX_REPLY_LENGTH = 6_000, 600
+#: What may be asked for: claims judged wrongly (in either way), rightly, not at all, or differently by evaluators.
+CLAIM_KINDS = {
+    "wrong": "judged wrongly",
+    "passed": "unattributable, and passed",
+    "rejected": "attributable, and rejected",
+    "right": "judged rightly",
+    "unscored": "without a verdict",
+    "disagree": "evaluators disagree",
+}
+#: What comes first; scores are those of the evaluator that is asked for, else the mean of all.
+CLAIM_ORDERS = {
+    "": "most telling",
+    "wrong": "most evaluators wrong",
+    "disagreement": "most disagreement",
+    "lowest": "lowest score",
+    "highest": "highest score",
+}
+
+#: What is shown of an annotation.
+_ANNOTATION_FIELDS = ("annotator", "label", "grade", "start", "end", "note")
+
+
+@dataclass(frozen=True)
+class ClaimBrowserQuery:
+    """A question to the claims; "" asks for nothing in particular. ``text``: a part of the claim or of its id;
+    ``order``: of `CLAIM_ORDERS`."""
+
+    dataset: str = ""
+    system: str = ""
+    evaluator: str = ""
+    kind: str = ""
+    text: str = ""
+    order: str = ""
+
+
+class ClaimBrowser:
+    """The claims of a run with all that was said of them."""
+
+    def __init__(self, judged: Judgements, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None) -> None:
+        """verdicts: at least those of them that have more than `judged` does (`select_detailed_verdicts`)."""
+        self.judged = judged
+        self.table = self.judged.claims
+        self.evaluators = list(self.judged.evaluators)
+        # Arrays by column: a row of a table of many types is slow to take.
+        self._cells = {name: self.table[name].array for name in self.table.columns}
+        first = verdicts[verdicts["repeat"] == 0]
+        self._raw = _map_column_by_claim(first, "raw")
+        self._chunks = _map_column_by_claim(first, "chunk_scores")
+        self._people: dict[str, list[dict[str, Any]]] = {}
+        for said in list_plain_rows(annotations) if annotations is not None else ():
+            shown = {key: said[key] for key in _ANNOTATION_FIELDS if said.get(key) is not None}
+            self._people.setdefault(said["claim_id"], []).append(shown)
+
+    @classmethod
+    def read_run_folder(cls, run_dir: Path) -> ClaimBrowser:
+        """The claims of a run folder. Raises `InputError` where it has none."""
+        people = run_dir / "annotations.parquet"
+        claims, verdicts = read_run_tables(run_dir)
+        said = read_annotations(people) if people.is_file() else None
+        return cls(Judgements.join(claims, verdicts), select_detailed_verdicts(verdicts), said)
+
+    @cached_property
+    def has_text(self) -> bool:
+        """Whether there is a claim to read."""
+        return any(not is_text_placeholder(str(text)) for text in self.table["claim"].dropna())
+
+    @property
+    def n_labelled(self) -> int:
+        """Claims with a label."""
+        return int((self.judged.label != MISSING).sum())
+
+    @cached_property
+    def kind_masks(self) -> dict[str, np.ndarray]:
+        """bool (E, n) of each of `CLAIM_KINDS`; ``disagree`` is the same for all evaluators."""
+        said, label = self.judged.prediction, self.judged.label[None]
+        known = (said != MISSING) & (label != MISSING)
+        both = ((said == 1).any(0) & (said == 0).any(0))[None]
+        return {
+            "wrong": known & (said != label),
+            "passed": known & (said == 1) & (label == 0),
+            "rejected": known & (said == 0) & (label == 1),
+            "right": known & (said == label),
+            "unscored": said == MISSING,
+            "disagree": np.broadcast_to(both, said.shape),
+        }
+
+    @cached_property
+    def telling_scores(self) -> np.ndarray:
+        """float (E, n): how telling a claim is of an evaluator: sure errors, then disagreements, then the rest."""
+        score = np.nan_to_num(np.abs(self.judged.score - 0.5), nan=0.25)
+        wrong, unscored = self.kind_masks["wrong"], self.kind_masks["unscored"]
+        return np.where(wrong, 2 + score, np.where(unscored, 1.5, self.kind_masks["disagree"] + 0.5 - score))
+
+    def find_claims(self, query: ClaimBrowserQuery, first: int = 0, size: int = 20) -> tuple[int, list[int]]:
+        """How many claims are as asked, and the rows of ``size`` of them from the ``first`` on, in that order."""
+        inside = np.ones(len(self.table), dtype=bool)
+        for column, wanted in (("dataset", query.dataset), ("system", query.system)):
+            if wanted:
+                inside &= (self.table[column] == wanted).fillna(False).to_numpy(dtype=bool)
+        if query.text:
+            texts = self.table["claim"].str.cat(self.table["claim_id"], sep="\n")
+            inside &= texts.str.contains(query.text, case=False, regex=False).fillna(False).to_numpy(dtype=bool)
+        of = [self.evaluators.index(query.evaluator)] if query.evaluator in self.evaluators else slice(None)
+        if query.kind in self.kind_masks:
+            inside &= self.kind_masks[query.kind][of].any(0)
+        rows = np.flatnonzero(inside)
+        telling = self.telling_scores[of][:, rows].max(0, initial=0)
+        order = np.lexsort((-telling, -self._compute_order_values(query.order, of, rows)))
+        return len(rows), rows[order][first : first + size].tolist()
+
+    def _compute_order_values(self, order: str, of: list[int] | slice, rows: np.ndarray) -> np.ndarray:
+        """float (len(rows),): what the claims are sorted by, the greatest first; 0 where telling ones are."""
+        said = self.judged.prediction[:, rows]
+        if order == "wrong":
+            return self.kind_masks["wrong"][:, rows].sum(0).astype(float)
+        if order == "disagreement":  # half of those that judge it say otherwise: 0.5
+            ones, zeros = (said == 1).sum(0), (said == 0).sum(0)
+            return np.minimum(ones, zeros) / np.maximum(ones + zeros, 1)
+        if order in ("lowest", "highest"):
+            score = self.judged.score[of][:, rows]
+            n_scores = (~np.isnan(score)).sum(0)
+            mean = np.nansum(score, 0) / np.maximum(n_scores, 1)
+            return np.where(n_scores > 0, mean if order == "highest" else -mean, -np.inf)
+        return np.zeros(len(rows))
+
+    def make_claim_row(self, position: int, document: Any = None) -> dict[str, Any]:
+        """A claim as the page shows it. ``document``: what stands for its document (by default the text)."""
+        cells = self._cells
+        claim_id = cells["claim_id"][position]
+        said = []
+        for number, name in enumerate(self.evaluators):
+            prediction, status = (
+                int(self.judged.prediction[number, position]),
+                int(self.judged.status[number, position]),
+            )
+            if status == MISSING and prediction == MISSING:
+                continue
+            score = self.judged.score[number, position]
+            chunks = self._chunks.get((claim_id, name))
+            verdict: dict[str, Any] = {"e": number, "p": None if prediction == MISSING else prediction}
+            verdict |= {} if np.isnan(score) else {"s": round(float(score), 4)}
+            verdict |= {"st": STATUSES[status]} if STATUSES[status] != "ok" else {}
+            verdict |= {"raw": raw} if (raw := self._raw.get((claim_id, name))) else {}
+            if chunks is not None:  # some chunks may have no score
+                verdict["chunks"] = [None if pd.isna(one) else round(float(one), 3) for one in chunks]
+            said.append(verdict)
+        label = int(self.judged.label[position])
+        found = {
+            "id": claim_id,
+            "dataset": cells["dataset"][position],
+            "claim": _text_or_none(cells["claim"][position]),
+            "said": said,
+        }
+        found |= {
+            "label": None if label == MISSING else label,
+            "doc": _text_or_none(cells["doc"][position]) if document is None else document,
+        }
+        found |= {"people": people} if (people := self._people.get(claim_id)) else {}
+        for column in ("system", "response_id", "topic", "error_type"):
+            if column in cells and not pd.isna(cells[column][position]):
+                found[column] = str(cells[column][position])
+        return found
+
+    def list_filter_choices(self) -> dict[str, Any]:
+        """What the page's filters offer."""
+        return {
+            "evaluators": self.evaluators,
+            "datasets": sorted(self.table["dataset"].dropna().unique().tolist()),
+            "systems": sorted(self.table["system"].dropna().unique().tolist()),
+            "total": len(self.table),
+        }
+
+    def pack_telling_claims(self) -> str:
+        """What a report holds: the most telling claims of each data set and evaluator in turn, gzip in base64.
+
+        {"evaluators", "datasets", "systems", "total", "docs": [text], "claims": [row, ``doc`` being a number]}; long
+        texts are cut off, which their end says. No more than `MAX_REPORT_CLAIMS`, and as many as
+        `MAX_REPORT_CLAIM_BYTES` hold.
+        """
+        chosen = self._choose_telling_claims(MAX_REPORT_CLAIMS)
+        while True:
+            packed = _compress_json(self._make_page_content(chosen))
+            if len(packed) <= MAX_REPORT_CLAIM_BYTES or len(chosen) <= 20:
+                return packed
+            chosen = chosen[: max(20, int(len(chosen) * 0.95 * MAX_REPORT_CLAIM_BYTES / len(packed)))]
+
+    def _choose_telling_claims(self, size: int) -> Sequence[int]:
+        datasets, names = self.judged.dataset_codes, self.judged.dataset_names
+        queues = [
+            rows[np.argsort(-self.telling_scores[at][rows], kind="stable")]
+            for code in range(len(names))
+            for rows in [np.flatnonzero(datasets == code)]
+            for at in range(len(self.evaluators))
+        ]
+        found: dict[int, None] = {}
+        for place in range(max(map(len, queues), default=0)):
+            found |= dict.fromkeys(int(queue[place]) for queue in queues if place < len(queue))
+            if len(found) >= size:
+                break
+        return list(found)[:size]
+
+    def _make_page_content(self, positions: Sequence[int]) -> dict[str, Any]:
+        docs: dict[str, int] = {}
+        rows = []
+        for at in positions:
+            text = self._cells["doc"][at]
+            row = self.make_claim_row(
+                at,
+                document=-1
+                if pd.isna(text)
+                else docs.setdefault(_cut_claim_browser_text(text, MAX_TEXT_LENGTH), len(docs)),
+            )
+            row["claim"] = None if row["claim"] is None else _cut_claim_browser_text(row["claim"], MAX_TEXT_LENGTH)
+            for said in row["said"]:
+                if "raw" in said:
+                    said["raw"] = _cut_claim_browser_text(said["raw"], MAX_REPLY_LENGTH)
+            if "people" in row:
+                row["people"] = [
+                    {
+                        key: _cut_claim_browser_text(value, MAX_REPLY_LENGTH) if isinstance(value, str) else value
+                        for key, value in said.items()
+                    }
+                    for said in row["people"]
+                ]
+            rows.append(row)
+        return {**self.list_filter_choices(), "docs": list(docs), "claims": rows}
+
+
+def make_claim_browser_link(finding: Mapping[str, Any], filter_choices: Mapping[str, Any]) -> str | None:
+    """What to ask for the claims behind a finding, as a query; None where it is of no evaluator or data set.
+
+    filter_choices: as `ClaimBrowser.list_filter_choices` gives it.
+    """
+    asked = {key: finding.get(key) for key in ("evaluator", "dataset") if finding.get(key) in filter_choices[f"{key}s"]}
+    kinds = {check.id: check.claims for audit in load_all_audits().values() for check in audit.checks}
+    return urlencode({**asked, "kind": kinds.get(str(finding.get("id")), "wrong")}) if asked else None
+
+
+def select_detailed_verdicts(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """The verdicts that have a reply, or scores of chunks: often none, and then there is nothing to hold."""
+    return verdicts[verdicts["raw"].notna() | verdicts["chunk_scores"].notna()]
+
+
+def _map_column_by_claim(verdicts: pd.DataFrame, column: str) -> dict[tuple[str, str], Any]:
+    """What verdicts have in a column, by claim and evaluator."""
+    known = verdicts[verdicts[column].notna()]
+    return dict(zip(zip(known["claim_id"], known["evaluator"], strict=True), known[column], strict=True))
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if pd.isna(value) else str(value)
+
+
+def _cut_claim_browser_text(text: str, max_length: int) -> str:
+    return (
+        text
+        if len(text) <= max_length
+        else text[:max_length] + f" … [{len(text) - max_length:,} more characters in the run folder]"
+    )
+
+
+def _compress_json(value: Any) -> str:
+    data = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8", "replace")
+    return compress_to_base64(data)
+
+
+def compress_to_base64(data: bytes) -> str:
+    """Bytes as a page holds them: gzip in base64."""
+    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode("ascii")

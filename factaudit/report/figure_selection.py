@@ -1,0 +1,95 @@
+"""What figures draw where evaluators or systems are many: those at both ends of the ranking. Tables have all."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from factaudit.arrays.row_table import RowTable
+from factaudit.audit.core.audit_declaration import Column
+from factaudit.audit.core.plot_specs import DotPlotSpec, PlotSpec, ScatterPlotSpec
+from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.report.plots.plot_groups import MAX_POINTS_WITH_INTERVALS, count_largest_scatter_panel
+
+#: A figure has at most so many evaluators: the best and the worst of more.
+MAX_DRAWN_EVALUATORS = 8
+N_WORST_EVALUATORS = 3
+#: A plot with a line for each system has at most so many: half of them with the lowest figures, half with the highest.
+MAX_DRAWN_SYSTEMS = 12
+EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator")
+#: Groups of a scatter plot that its panels share, by colour, are all in one figure.
+_ALL_GROUPS = 10**6
+
+
+def order_drawn_evaluators(evaluators: Sequence[str], ranked: Sequence[str], floors: Collection[str]) -> list[str]:
+    """The evaluators as they were given; where they are many those first that figures draw: the best, then the worst.
+
+    ranked: from the best on, as far as they can be ranked.
+    """
+    judges = [name for name in evaluators if name not in floors]
+    if len(judges) <= MAX_DRAWN_EVALUATORS:
+        return list(evaluators)
+    order = [name for name in ranked if name in judges]
+    ends = _pick_both_ends(order, MAX_DRAWN_EVALUATORS - N_WORST_EVALUATORS, N_WORST_EVALUATORS)
+    return list(dict.fromkeys([*ends, *order, *evaluators]))
+
+
+def select_drawn_evaluators(
+    rows: Sequence[Row], evaluators: Sequence[str], ranked: Sequence[str], floors: Collection[str]
+) -> tuple[Sequence[Row], str]:
+    """The rows of the evaluators that figures draw, and what captions say of it.
+
+    evaluators: as `order_drawn_evaluators` orders them.
+    """
+    keys = rows.keys if isinstance(rows, RowTable) else list(rows[0]) if rows else []
+    present: set[Any] = set()
+    for key in set(keys) & set(EVALUATOR_KEYS):
+        present |= set(rows.codes(key)[0] if isinstance(rows, RowTable) else (row.get(key) for row in rows))
+    judges = [name for name in evaluators if name in present and name not in floors]
+    if len(judges) <= MAX_DRAWN_EVALUATORS:
+        return rows, ""
+    left_out = set(judges[MAX_DRAWN_EVALUATORS:])
+    which = f"{MAX_DRAWN_EVALUATORS} of {len(judges)} evaluators"
+    if len(judges) == len(evaluators) - len(floors) and set(judges) <= set(ranked):
+        n_best = MAX_DRAWN_EVALUATORS - N_WORST_EVALUATORS
+        which = f"the best {n_best} and the worst {N_WORST_EVALUATORS} of {len(judges)} evaluators"
+    note = f"Drawn: {which}; the table's file has all."
+    if isinstance(rows, RowTable):
+        return rows.drop(dict.fromkeys(EVALUATOR_KEYS, left_out)), note
+    return [row for row in rows if not any(row.get(key) in left_out for key in EVALUATOR_KEYS)], note
+
+
+def select_drawn_systems(plot: PlotSpec, rows: list[Row], columns: Mapping[str, Column]) -> tuple[list[Row], str]:
+    """The rows of the systems that a plot with a line for each draws, from the lowest figure to the highest; and what
+    its caption says of it."""
+    if not isinstance(plot, DotPlotSpec) or plot.groups != ("system",):
+        return rows, ""
+    key = plot.reference or plot.keys[0]
+    figures: dict[Any, list[float]] = {}
+    for row in rows:
+        if not is_total_key(row["system"]):
+            figures.setdefault(row["system"], []).extend([] if row.get(key) is None else [row[key]])
+    if len(figures) <= MAX_DRAWN_SYSTEMS:
+        return rows, ""
+    means = {system: sum(values) / len(values) for system, values in figures.items() if values}
+    half = MAX_DRAWN_SYSTEMS // 2
+    drawn = _pick_both_ends(sorted(means, key=lambda system: means[system]), half, half)
+    place = {system: at for at, system in enumerate(drawn)}
+    chosen = [row for row in rows if row["system"] in place or is_total_key(row["system"])]
+    chosen.sort(key=lambda row: place.get(row["system"], len(place)))
+    note = f"Drawn: the {half} of {len(figures)} systems with the lowest {columns[key].heading} and the {half} with "
+    return chosen, f"{note}the highest; the table's file has all."
+
+
+def spread_crowded_panels(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> PlotSpec:
+    """The plot, with a panel for each evaluator where those of a scatter plot would hide each other."""
+    if not isinstance(plot, ScatterPlotSpec) or plot.panels is not None:
+        return plot
+    several = len({row.get("evaluator") for row in rows}) > 1
+    crowded = count_largest_scatter_panel(plot, rows, group_columns) > MAX_POINTS_WITH_INTERVALS
+    return replace(plot, panels="evaluator", per_page=_ALL_GROUPS) if several and crowded else plot
+
+
+def _pick_both_ends(names: Sequence[str], n_first: int, n_last: int) -> list[str]:
+    return list(names) if len(names) <= n_first + n_last else [*names[:n_first], *names[-n_last:]]

@@ -1,0 +1,269 @@
+"""Dot plots: groups down the side, a panel for each figure, a marker for each series."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from matplotlib import rcParams
+from matplotlib.axes import Axes
+
+from factaudit.audit.core.figure_formatting import format_audit_figure, format_heading_with_unit
+from factaudit.audit.core.plot_specs import DotPlotSpec, FlipPlotSpec
+from factaudit.report.plots.figure_style import (
+    PlotSeriesStyle,
+    choose_plot_series_style,
+    compute_plot_axis_limits,
+    line_height,
+    measure_text_width,
+    wrap_figure_label,
+)
+from factaudit.report.plots.panel_layout import (
+    PAD,
+    FigureLayout,
+    PlotPanel,
+    draw_guide,
+    draw_panel_segments,
+    lay_out_legend,
+    mark_panel_undefined,
+    set_panel_name_axis,
+    set_panel_number_axis,
+    set_title,
+)
+from factaudit.report.plots.plot_data import PlotFrame, PlotPoint, list_unique
+from factaudit.report.plots.plot_groups import MAX_POINTS_PER_PLACE
+
+#: Inches between panels, in which half a label of a tick has room; and under a panel, for the labels of its ticks.
+_PANEL_GAP, _FOOT = 0.22, 0.27
+
+
+@dataclass(frozen=True)
+class DotPanel:
+    """What a panel shows; panels of one unit share their limits, where they have none of their own."""
+
+    key: str
+    label: str
+    unit: str = ""
+    limits: tuple[float, float] | None = None
+    guide: float | None = None
+
+
+def lay_out_dot_plot(plot: DotPlotSpec, frame: PlotFrame) -> FigureLayout:
+    """A panel for each key, or for each value of ``plot.panels``."""
+    if plot.panels is not None:
+        return _lay_out_dot_panel_per_value(plot, plot.panels, frame)
+    panels = []
+    for key in plot.keys:
+        guide, limits = plot.guides.get(key), plot.limits.get(key)
+        panels.append(
+            DotPanel(
+                key,
+                plot.labels.get(key, format_heading_with_unit(frame.columns[key])),
+                frame.columns[key].unit,
+                None if limits is None else _widen_limits(limits, frame.unit_scale(key)),
+                None if guide is None else guide * frame.unit_scale(key),
+            )
+        )
+    points = [
+        frame.make_point(row, key, key, frame.label_group(row), str(row[plot.series]))
+        for row in frame.rows
+        for key in plot.keys
+    ]
+    series = frame.list_series(plot.series)
+    references = []
+    if plot.reference is not None:
+        of_group = {frame.label_group(row): row for row in frame.rows}
+        references = [frame.make_point(row, plot.reference, plot.keys[0], group) for group, row in of_group.items()]
+    label = "" if plot.reference is None else frame.columns[plot.reference].heading
+    return _lay_out_dot_panels(points, panels, series, frame, references=references, reference_label=label)
+
+
+def _lay_out_dot_panel_per_value(plot: DotPlotSpec, column: str, frame: PlotFrame) -> FigureLayout:
+    key = plot.keys[0]
+    label = plot.labels.get(key, format_heading_with_unit(frame.columns[key]))
+    unit, guide = frame.columns[key].unit, plot.guides.get(key)
+    guide = None if guide is None else guide * frame.unit_scale(key)
+    panels = [
+        DotPanel(value, f"{format_audit_figure(frame.columns[column], value)}\n{label}", unit, guide=guide)
+        for value in frame.list_values(column)
+    ]
+    series = frame.list_series(plot.series)
+    points: list[PlotPoint] = []
+    references: dict[tuple[str, str], PlotPoint] = {}
+    for row in frame.rows:
+        place = (str(row[column]), frame.label_group(row))
+        first = frame.make_point(row, key, *place, str(row[plot.series]))
+        if plot.hollow_key is not None and row.get("evaluator") not in frame.floors:
+            last = frame.make_point(row, plot.hollow_key, *place, f"{row[plot.series]}\0hollow")
+            # The line runs from the one to the other.
+            points += [replace(first, low=first.value, high=last.value), replace(last, low=None, high=None)]
+        else:
+            points.append(first)
+        if plot.reference is not None:
+            references[place] = frame.make_point(row, plot.reference, *place)
+    if plot.hollow_key is not None:
+        word = plot.labels.get(plot.hollow_key, frame.columns[plot.hollow_key].heading)
+        series = [
+            each
+            for one in series
+            for each in (
+                one,
+                replace(one, key=f"{one.key}\0hollow", label=f"{one.label}, {word}", is_filled=False, slot=one.key),
+            )
+            if one.dashes is None or each is one
+        ]
+    label = "" if plot.reference is None else frame.columns[plot.reference].heading
+    return _lay_out_dot_panels(
+        *(points, panels, series, frame),
+        references=list(references.values()),
+        reference_label=label,
+        n_columns=2 if len(panels) == 4 else min(3, len(panels)),
+    )
+
+
+def lay_out_flip_dot_plot(plot: FlipPlotSpec, frame: PlotFrame) -> FigureLayout:
+    """The first value of ``plot.by`` is hollow, the others are filled."""
+    panels = [DotPanel(key, format_heading_with_unit(frame.columns[key]), frame.columns[key].unit) for key in plot.keys]
+    first, second = plot.pair
+
+    def pair(row: dict[str, object]) -> str:
+        return f"{row[first]} → {row[second]}"
+
+    points = [
+        frame.make_point(row, key, key, frame.label_group(row), f"{pair(row)}, {row[plot.by]}")
+        for row in frame.rows
+        for key in plot.keys
+    ]
+    series = [
+        PlotSeriesStyle(
+            f"{each}, {value}", f"{each}, {word}", *choose_plot_series_style(position), is_filled=number > 0
+        )
+        for position, each in enumerate(list_unique(pair(row) for row in frame.rows))
+        for number, (value, word) in enumerate(plot.values.items())
+    ]
+    return _lay_out_dot_panels(points, panels, series, frame)
+
+
+def _share_dot_panel_limits(panels: Sequence[DotPanel], points: Sequence[PlotPoint]) -> dict[str, tuple[float, float]]:
+    """The range of each panel: one for all panels of a unit, so that they can be compared."""
+    found = {}
+    for panel in panels:
+        alike = {p.key for p in panels if p.limits is None and p.unit == panel.unit}
+        ends = [end for p in points if p.panel in alike for end in p.list_ends()]
+        found[panel.key] = panel.limits or compute_plot_axis_limits(ends)
+    return found
+
+
+def _draw_shared_places(points: Sequence[PlotPoint]) -> Sequence[PlotPoint]:
+    """The points as they are; without intervals where several share a place, and of many their spread."""
+    places: dict[tuple[str, str, str], list[PlotPoint]] = {}
+    for point in points:
+        if point.value is not None:
+            places.setdefault((point.panel, point.group, point.series), []).append(point)
+    fullest = max(map(len, places.values()), default=0)
+    if fullest <= 1:
+        return points
+    if fullest <= MAX_POINTS_PER_PLACE:
+        return [replace(p, low=None, high=None, lower_bound=None, upper_bound=None) for p in points]
+    spread = []
+    for found in places.values():
+        least, low, median, high, most = np.quantile([point.value for point in found], (0, 0.25, 0.5, 0.75, 1)).tolist()
+        spread.append(
+            replace(found[0], value=median, low=low, high=high, lower_bound=least, upper_bound=most, claim_query="")
+        )
+    return spread
+
+
+def _widen_limits(limits: tuple[float, float], scale: float) -> tuple[float, float]:
+    air = 0.025 * (limits[1] - limits[0])
+    return (limits[0] - air) * scale, (limits[1] + air) * scale
+
+
+def _lay_out_dot_panels(
+    points: Sequence[PlotPoint],
+    panels: Sequence[DotPanel],
+    series: Sequence[PlotSeriesStyle],
+    frame: PlotFrame,
+    *,
+    references: Sequence[PlotPoint] = (),
+    reference_label: str = "",
+    n_columns: int | None = None,
+) -> FigureLayout:
+    """Groups down the side, a panel per figure, a marker per series, series side by side within a group.
+
+    references: lines across a group, which are the same for all series. Floors are such lines, too.
+    """
+    points = _draw_shared_places(points)
+    named = {p.series for p in points}
+    shown = {one.key: one for one in series if one.key in named}
+    slots = list_unique(one.slot or one.key for one in shown.values() if one.dashes is None)
+    step = 0.76 / max(1, len(slots))
+    shift = {slot: (i - (len(slots) - 1) / 2) * step for i, slot in enumerate(slots)}
+    totals = {p.group for p in points if p.is_total}
+    groups = list_unique(p.group for p in sorted(points, key=lambda p: p.group in totals))
+    position = {group: i for i, group in enumerate(groups)}
+    limits = _share_dot_panel_limits(panels, [*points, *references])
+
+    names = [wrap_figure_label(group, 62 if frame.is_narrow else 108, bold=group in totals) for group in groups]
+    longest = max(
+        measure_text_width(line, group in totals) for group, lines in zip(groups, names, strict=True) for line in lines
+    )
+    n_columns = 1 if frame.is_narrow else n_columns or len(panels)
+    left = longest / 72 + PAD + 0.06
+    width = (frame.width - left - 0.1 - _PANEL_GAP * (n_columns - 1)) / n_columns
+    titles = [
+        "\n".join(
+            line for part in panel.label.split("\n") for line in wrap_figure_label(part, (width + 0.1) * 72, bold=True)
+        )
+        for panel in panels
+    ]
+    group_height = max(0.066 * len(slots) + 0.08, line_height(max(map(len, names))) + 0.05, 0.2)
+    head = 0.08 + line_height(max(title.count("\n") + 1 for title in titles))
+    pitch = head + group_height * len(groups) + _FOOT
+    line = PlotSeriesStyle("", reference_label, rcParams["text.color"], "|", size=9.0)
+    legend = lay_out_legend(
+        [*shown.values(), *([line] if any(p.value is not None for p in references) else [])], frame.width
+    )
+
+    def place_panel(number: int, panel: DotPanel, title: str) -> PlotPanel:
+        mine = [p for p in points if p.panel == panel.key and p.value is not None]
+        lines: list[tuple[Any, float | None, str, str]] = [
+            ("-", p.value, p.group, line.colour) for p in references if p.panel == panel.key
+        ]
+        lines += [(d, p.value, p.group, shown[p.series].colour) for p in mine if (d := shown[p.series].dashes)]
+
+        def draw(ax: Axes) -> None:
+            set_panel_number_axis(ax, "x", limits[panel.key])
+            set_panel_name_axis(ax, ["\n".join(lines) for lines in names], [position[group] for group in totals])
+            set_title(ax, title)
+            if totals and len(totals) < len(groups):
+                ax.axhline(len(groups) - len(totals) - 0.5, color=rcParams["axes.edgecolor"], lw=0.6, zorder=1)
+            if panel.guide is not None:
+                draw_guide(ax, panel.guide)
+            for dashes in dict.fromkeys(look for look, *_ in lines):
+                ends = [
+                    (colour, ((x, position[group] - 0.4), (x, position[group] + 0.4)))
+                    for look, x, group, colour in lines
+                    if look == dashes
+                ]
+                draw_panel_segments(ax, ends, 1.2, 1, 2, dashes)
+            if not mine and not lines:
+                mark_panel_undefined(ax)
+
+        placed = [
+            p.place_at_height(one, position[p.group] + shift[one.slot or one.key])
+            for one in shown.values()
+            for p in mine
+            if p.series == one.key and one.dashes is None
+        ]
+        row, column = divmod(number, n_columns)
+        top = legend.height + row * pitch + head
+        place = left + column * (width + _PANEL_GAP), top, width, group_height * len(groups)
+        return PlotPanel(panel.key, *place, draw, placed, has_left_labels=column == 0)
+
+    placed_panels = [place_panel(number, *each) for number, each in enumerate(zip(panels, titles, strict=True))]
+    height = legend.height + math.ceil(len(panels) / n_columns) * pitch
+    return FigureLayout(frame.width, height, placed_panels, legend)

@@ -1,0 +1,69 @@
+"""Figures as files: SVG of few bytes whose points lead to their claims, PDF and PNG."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+from factaudit.files import replace_file_atomically, write_text
+from factaudit.report.plots.figure_style import use_report_style
+from factaudit.report.plots.panel_layout import DrawnAuditFigure
+from factaudit.text.display_text import escape_control_characters
+
+
+def write_figure_files(drawn: DrawnAuditFigure, stem: Path, title: str, kinds: Sequence[str] = ("svg",)) -> list[Path]:
+    """Write ``stem.KIND`` for each of ``kinds`` atomically, the same bytes for the same figure; returns the paths.
+
+    kinds: svg (text as shapes), pdf (fonts inside) and png (200 dpi).
+    """
+    paths = [stem.with_name(f"{stem.name}.{kind}") for kind in kinds]
+    with use_report_style():
+        for kind, path in zip(kinds, paths, strict=True):
+            if kind == "svg":
+                text = io.StringIO()
+                about: Any = {"Title": title, "Creator": "factaudit", "Date": None}
+                drawn.figure.savefig(text, format="svg", metadata=about, facecolor="white")
+                whole, end, _ = _compact_figure_svg(text.getvalue()).rpartition("</svg>")
+                write_text(path, f"{whole}{_render_figure_claim_links(drawn)}{end}\n")
+                continue
+            about = {"Title": title, "Software": "factaudit"}
+            if kind == "pdf":
+                about = {"Title": title, "Creator": "factaudit", "CreationDate": None}
+            with replace_file_atomically(path) as temporary:
+                drawn.figure.savefig(temporary, dpi=200, metadata=about, facecolor="white")
+    return paths
+
+
+def _compact_figure_svg(svg: str) -> str:
+    """A drawing with coordinates to a hundredth of a point (a scale is kept as it is), and without indentation.
+
+    Markers and clips, which matplotlib names by a digest of all digits of their coordinates, are numbered.
+    """
+    names: dict[str, str] = {}
+
+    def short(number: re.Match[str]) -> str:
+        text = number[0]
+        return text if text.startswith("scale") else f"{float(text):.2f}".rstrip("0").rstrip(".")
+
+    def numbered(name: re.Match[str]) -> str:
+        return names.setdefault(name[0], f"{name[0][0]}{len(names)}")
+
+    svg = re.sub(r"scale\([^)]*\)|-?\d+\.\d{3,}", short, svg)
+    return re.sub(r"\n\s+", "\n", re.sub(r'(?<=["#])[mp][0-9a-f]{10}(?=[")])', numbered, svg))
+
+
+def _render_figure_claim_links(drawn: DrawnAuditFigure) -> str:
+    """The links of a figure's points, as SVG: transparent discs that lead into the report beside the folder."""
+    found = []
+    for ax, point in drawn.points:
+        x, y = 72 / drawn.figure.dpi * ax.transData.transform((point.x, point.y))
+        address = quoteattr(f"../report.html#claims?{point.claim_query}")
+        found.append(
+            f"<a href={address}><title>{escape(escape_control_characters(point.title))}</title>"
+            f'<circle cx="{x:.1f}" cy="{72 * drawn.figure.get_figheight() - y:.1f}" r="4" fill-opacity="0"/></a>\n'
+        )
+    return "".join(found)

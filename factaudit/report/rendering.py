@@ -1,0 +1,91 @@
+"""The files of a report: tables, figures, one HTML file and Markdown, made from ``results.json`` alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from factaudit.errors import InputError
+from factaudit.files import write_text
+from factaudit.garbage_collection import collect_garbage_rarely
+from factaudit.report.report_tables import has_csv_table, write_report_csv_table
+from factaudit.report.results_json import read_results_json
+from factaudit.signature import hash_texts
+
+if TYPE_CHECKING:
+    from factaudit.report.claim_browser import ClaimBrowser
+
+_FINDING_COLUMNS = ("id", "severity", "evaluator", "dataset", "statement", "evidence")
+_CALL_COLUMNS = (
+    *("evaluator", "calls", "cached_calls", "prompt_tokens", "completion_tokens", "cost"),
+    *("possible_calls", "possible_cost", "served", "cached_from", "cached_until", "unknown_server_calls"),
+)
+
+
+@collect_garbage_rarely()
+def render_report(
+    run_dir: Path,
+    *,
+    png: bool = False,
+    figure_digests: dict[str, str] | None = None,
+    claim_browser: ClaimBrowser | None = None,
+) -> list[Path]:
+    """Render the ``results.json`` of a run folder; returns the files that stand for it.
+
+    Writes ``tables/*.csv`` (one per audit but those of a large product, ``findings.csv`` and ``calls.csv``),
+    ``figures/*.svg`` (with ``png`` also ``*.png``), ``report.html`` and ``report.md``; other files are left alone. Each
+    file is whole or absent, and the same results give the same bytes. Raises `InputError` where there is no
+    ``results.json`` of a schema that is read.
+
+    figure_digests: by figure file (``figures/rates.svg``) what an earlier rendering drew on it: where that is what
+    would be drawn, the file stays. It is brought up to date. claim_browser: those of the run, where they are at hand.
+    """
+    # matplotlib and jinja2 are slow to import, and `factaudit --help` reaches this module.
+    from factaudit.report.html import render_html_report
+    from factaudit.report.markdown import render_markdown_report
+    from factaudit.report.report_document import build_report_document
+    from factaudit.report.report_figures import digest_report_drawing_code
+
+    run_dir = Path(run_dir)
+    results = read_results_json(run_dir)
+    written = [
+        write_report_csv_table(rows, run_dir / "tables" / f"{name}.csv")
+        for name, rows in results["audits"].items()
+        if has_csv_table(rows)
+    ]
+    written.append(
+        write_report_csv_table(results.get("findings") or [], run_dir / "tables" / "findings.csv", _FINDING_COLUMNS)
+    )
+    written.append(write_report_csv_table(results.get("calls") or [], run_dir / "tables" / "calls.csv", _CALL_COLUMNS))
+    document = build_report_document(results, run_dir)
+    figures = run_dir / "figures"
+    figure_digests = {} if figure_digests is None else figure_digests
+    for picture in (picture for section in document.sections for picture in section.figures):
+        if picture.draw is None:
+            continue
+        kinds = ("svg", "png") if png else ("svg",)
+        key = hash_texts(digest_report_drawing_code(), picture.drawn_content)
+        missing = [kind for kind in kinds if figure_digests.get(f"figures/{picture.stem}.{kind}") != key]
+        if missing:
+            from factaudit.report.plots.figure_files import write_figure_files
+
+            write_figure_files(picture.draw(None), figures / picture.stem, picture.caption.split(".")[0], missing)
+        figure_digests |= {f"figures/{picture.stem}.{kind}": key for kind in kinds}
+        written += [figures / f"{picture.stem}.{kind}" for kind in kinds]
+    for path, text in (
+        (run_dir / "report.html", render_html_report(document, figures, claim_browser or _read_claim_browser(run_dir))),
+        (run_dir / "report.md", render_markdown_report(document)),
+    ):
+        write_text(path, text)
+        written.append(path)
+    return written
+
+
+def _read_claim_browser(run_dir: Path) -> ClaimBrowser | None:
+    """The claims of the run, where its folder holds them (those of an engine's rows or of a table of counts do not)."""
+    from factaudit.report.claim_browser import ClaimBrowser
+
+    try:
+        return ClaimBrowser.read_run_folder(run_dir)
+    except InputError:
+        return None

@@ -1,0 +1,331 @@
+"""What stands in a report, as data: sections with text, tables and figures. HTML and Markdown only lay it out.
+
+Sections of audits are made from the audits' declarations and from their rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from factaudit.arrays.row_table import RowTable
+from factaudit.audit import find_audit_declarations, load_all_audits, make_audited_run
+from factaudit.audit.core.audit_declaration import Audit, list_declared_columns, sort_declared_rows
+from factaudit.audit.core.interval_methods import is_random_interval_method
+from factaudit.audit.core.result_rows import Row, is_redundant_macro_row
+from factaudit.audit.first_screen import (
+    DEFAULT_TITLE,
+    FirstScreen,
+    compose_first_screen,
+    rank_evaluators_for_summary,
+)
+from factaudit.publications.register import recognise_published_files
+from factaudit.report.check_table import build_check_table
+from factaudit.report.figure_selection import MAX_DRAWN_EVALUATORS
+from factaudit.report.report_figures import ReportFigure, has_report_figure_rows, list_report_figures
+from factaudit.report.report_tables import (
+    ReportTable,
+    build_plain_report_table,
+    build_report_table,
+    name_table_file,
+)
+from factaudit.report.summary import (
+    CheckFindingsSummary,
+    SummaryFinding,
+    build_evaluator_overview,
+    build_task_decision_table,
+    choose_summary_findings,
+    compose_summary_paragraphs,
+    group_summary_findings_by_check,
+)
+from factaudit.text.display_text import format_cache_dates, format_count
+
+
+@dataclass(frozen=True)
+class ReportSection:
+    id: str
+    title: str
+    paragraphs: list[str] = field(default_factory=list)
+    figures: list[ReportFigure] = field(default_factory=list)
+    tables: list[ReportTable] = field(default_factory=list)
+    #: D-FActScore's paragraphs with their facts by person (`build_dfactscore_paragraphs_section`).
+    merged_paragraphs: list[Row] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ReportDocument:
+    """A report, ready to be laid out. All text is plain: whoever lays it out escapes it."""
+
+    title: str
+    first_screen: FirstScreen
+    summary_paragraphs: list[str]
+    #: What each evaluator may be used for, then its figures.
+    decision_table: ReportTable | None
+    evaluator_table: ReportTable | None
+    #: What to warn of, by check; and the findings that are well.
+    check_warnings: list[CheckFindingsSummary]
+    #: The findings to read first, and the figures that carry them.
+    headline_findings: list[SummaryFinding]
+    headline_figures: list[ReportFigure]
+    ok_findings: list[Row]
+    sections: list[ReportSection]
+    signature: str
+    version: str
+
+    def format_finding_counts(self) -> str:
+        """``9 fail, 1 warn, 4 ok``."""
+        found = [each for check in self.check_warnings for each in check.findings] + self.ok_findings
+        return CheckFindingsSummary("", found).format_severity_counts()
+
+    def format_ok_counts(self) -> str:
+        """``4 findings that all is well, of 1 check``: a check that looked at four evaluators is one."""
+        checks = format_count(len({each.get("id") for each in self.ok_findings}), "check")
+        return f"{format_count(len(self.ok_findings), 'finding')} that all is well, of {checks}"
+
+
+def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDocument:
+    """The document of a ``results.json``'s content; nothing is drawn yet."""
+    about = results["about"]
+    audits = find_audit_declarations(results["audits"])
+    # What an engine has to say is what its run was about.
+    sections = [
+        _build_report_engine_section(i, given, run_dir) for i, given in enumerate(results.get("sections") or [])
+    ]
+    ranked = rank_evaluators_for_summary(make_audited_run(results["audits"], about))
+    sections += [_build_report_audit_section(audit, results, ranked) for audit in audits]
+    sections += [_build_report_calls_section(results["calls"])] if results.get("calls") else []
+    sections.append(_build_check_section(results))
+    sections.append(_build_report_provenance_section(results))
+    sections = [section for section in sections if section.paragraphs or section.tables or section.figures]
+    warnings, well = group_summary_findings_by_check(results)
+    first = choose_summary_findings(warnings)
+    return ReportDocument(
+        title=about.get("title") or DEFAULT_TITLE,
+        first_screen=compose_first_screen(results),
+        summary_paragraphs=compose_summary_paragraphs(results),
+        decision_table=build_task_decision_table(results),
+        evaluator_table=build_evaluator_overview(results),
+        check_warnings=warnings,
+        headline_findings=first,
+        headline_figures=_choose_report_headline_figures(first, sections),
+        ok_findings=well,
+        sections=sections,
+        signature=results["signature"],
+        version=str(about.get("factaudit", "")),
+    )
+
+
+#: So many figures open the report.
+MAX_HEADLINE_FIGURES = 2
+
+
+def _choose_report_headline_figures(
+    headline_findings: Sequence[SummaryFinding], sections: Sequence[ReportSection]
+) -> list[ReportFigure]:
+    """The figure that says who is best, then those of the audits whose findings open the report (of most findings
+    first), else the first ones."""
+    found = Counter(headline.check.audit_name.replace("_", "-") for headline in headline_findings)
+    drawn = [section for section in sections if section.figures]
+    best = {name.replace("_", "-") for name, audit in load_all_audits().items() if audit.best is not None}
+    # An engine's own section says what its run was about.
+    drawn.sort(key=lambda section: (not section.id.startswith("section-"), section.id not in best, -found[section.id]))
+    return [section.figures[0] for section in drawn[:MAX_HEADLINE_FIGURES]]
+
+
+def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked: Sequence[str]) -> ReportSection:
+    about, slug = results["about"], audit.name.replace("_", "-")
+    evaluators = [row["name"] for row in about.get("evaluators", [])]
+    rows = results["audits"][audit.name]
+    if not isinstance(rows, RowTable):
+        rows = [row for row in rows if not is_redundant_macro_row(row)]
+    order = evaluators
+    if len(evaluators) > MAX_DRAWN_EVALUATORS:  # who reads the first rows reads of the best
+        order = list(dict.fromkeys([*ranked, *evaluators]))
+    rows = sort_declared_rows(rows, list_declared_columns(audit.columns, rows), order)
+    left_out = rows.n_left_out if isinstance(rows, RowTable) else 0
+    unlisted = f"Not computed: {left_out:,} rows. `{audit.name}: {{detail: true}}` computes them." if left_out else ""
+    if not rows:
+        none = unlisted or "Nothing to compute on: this audit has no rows."
+        return ReportSection(slug, audit.title, [audit.text, none])
+    if audit.plots and not any(has_report_figure_rows(rows, plot) for plot in audit.plots):
+        why = _find_common_reason_of_undefined_rows(rows)
+        text = f"Undefined on these claims ({why}). The rows are in {name_table_file(audit.name, rows)}."
+        return ReportSection(slug, audit.title, [audit.text, text])
+    shown, note = (rows, "") if audit.readable is None else audit.readable(rows)
+    if audit.add_references is not None:
+        shown = audit.add_references(make_audited_run(results["audits"], about), shown)
+    options = "; ".join(
+        f"{name} {_format_option(value)}" for name, value in (about.get("options") or {}).get(audit.name, {}).items()
+    )
+    paragraphs = [text for text in (audit.text, f"Options of this run: {options}." * bool(options), unlisted) if text]
+    if audit.remarks is not None:
+        own = {check.id for check in audit.checks}
+        paragraphs += audit.remarks(rows, [each for each in results.get("findings") or [] if each.get("id") in own])
+    drawn = list_report_figures(audit, shown, evaluators, about, ranked)
+    # The figure has the formula already.
+    caption = " ".join(filter(None, [f"{audit.title}.", "" if drawn else audit.formula, note]))
+    table = build_report_table(shown, audit.columns, caption, name_table_file(audit.name, rows))
+    return ReportSection(slug, audit.title, paragraphs, drawn, [table])
+
+
+def _format_option(value: Any) -> str:
+    """``claim, response``; ``small: a, b; large: c``."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{name}: {_format_option(inner)}" for name, inner in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def _find_common_reason_of_undefined_rows(rows: Sequence[Row]) -> str:
+    """Why all rows are undefined: a reason of all, else what reasons have in common before they name systems."""
+    reasons = list(dict.fromkeys(str(row["reason"]) for row in rows if row.get("reason")))
+    if len(reasons) <= 1:
+        return next(iter(reasons), "no reason given")
+    heads = [[part.partition(": ")[0] for part in reason.split("; ")] for reason in reasons]
+    shared = [head for head in dict.fromkeys(heads[0]) if all(head in others for others in heads)]
+    return "; ".join(shared) or "for several reasons"
+
+
+# --- what is not an audit --------------------------------------------------------------------------------------------
+
+
+def _build_report_engine_section(position: int, engine_section: Mapping[str, Any], run_dir: Path) -> ReportSection:
+    """A section that an engine contributed: {title, text, table: {columns, rows} or null, figure: "name.svg" or null}.
+
+    ``text`` is a string or a list of paragraphs. The figure's files are in the run folder's ``figures``.
+    """
+    title = str(engine_section.get("title") or "More")
+    text = engine_section.get("text") or []
+    table, stem = engine_section.get("table"), engine_section.get("figure")
+    tables = [build_plain_report_table(table["columns"], table["rows"], title)] if table else []
+    pictures = []
+    # Only a plain name of a file that is there: results are data, and must not make the report read other files.
+    if stem and Path(stem).name == stem and (run_dir / "figures" / stem).is_file():
+        pictures = [ReportFigure(Path(stem).stem, title, title)]
+    paragraphs = [text] if isinstance(text, str) else list(text)
+    return ReportSection(
+        f"section-{position + 1}", title, paragraphs, pictures, tables, list(engine_section.get("merged") or [])
+    )
+
+
+def _build_check_section(results: Mapping[str, Any]) -> ReportSection:
+    """What each check tests, and what could not be checked."""
+    table = build_check_table(results)
+    return ReportSection("checks", "What was checked, and how", tables=[] if table is None else [table])
+
+
+def _build_report_calls_section(calls: Sequence[Row]) -> ReportSection:
+    table = build_report_table(calls, {}, "Calls to language models. Cached calls cost nothing.", "tables/calls.csv")
+    known = [row["cost"] for row in calls if row.get("cost") is not None]
+    text = f"{format_count(sum(row.get('calls') or 0 for row in calls), 'call')}"
+    text += f", {sum(row.get('cached_calls') or 0 for row in calls):,} answered from the cache"
+    if dated := format_cache_dates(calls):
+        text += f" ({dated})"
+    text += f"; cost {sum(known):.4g}" if known else "; cost unknown"
+    if possible := sum(row.get("possible_cost") or 0.0 for row in calls):
+        text += f", {possible:.4g} of it for calls whose reply never came, and which may not have been charged"
+    missing = len(calls) - len(known)
+    text += f" (unknown for {format_count(missing, 'evaluator')})." if known and missing else "."
+    return ReportSection("calls", "Calls and cost", [text], [], [table])
+
+
+def _explain_claims_labels_and_intervals(results: Mapping[str, Any]) -> list[str]:
+    """What a claim, a label, 1 and 0 are here, whose an interval is, and what could not be computed."""
+    about = results["about"]
+    claims = about.get("claims") or []
+    if not claims:
+        return []
+    text = (
+        "A claim is a row of the claims table. Label and prediction 1: attributable, its document supports it; 0: an "
+    )
+    text += "error."
+    single = [row["dataset"] for row in claims if row.get("n_responses") and row["n_responses"] == row["n_claims"]]
+    if single:
+        text += f" A claim is a whole response in {', '.join(single)}."
+    if results["audits"].get("estimates"):
+        has_labels = any(row.get("n_labelled") for row in claims)
+        text += _explain_estimates_labels(about.get("estimate") or {}, has_labels)
+    told = [text]
+    if about.get("confidence"):
+        level = f"{100 * about['confidence']:g} %"
+        alone = "Each interval is of its own figure alone"
+        if results["audits"].get("headroom"):
+            alone += ", but that of a lowest error rate is of all its systems together"
+        text = f"{alone} ({level}); captions say how it is made."
+        if n_tests := about.get("n_tests") or {}:
+            checks, tests = format_count(len(n_tests), "check"), format_count(sum(n_tests.values()), "test")
+            text += (
+                f" {checks} of this run made {tests}. “Significant” is said after Holm's correction for all tests of a "
+                "check: a rate whose interval leaves out 0 need not be significantly off. “What was checked, and how” "
+                "counts the tests of each."
+            )
+        if results["audits"].get("estimate_differences"):
+            text += (
+                " Of two systems' estimates it is said where the model's interval of their difference leaves out 0: "
+                "there is no correction for the number of pairs."
+            )
+        told.append(text)
+    empty = [audit.title for audit in find_audit_declarations(results["audits"]) if not results["audits"][audit.name]]
+    if empty:
+        told.append(f"Not computed, as the claims have not what is needed: {'; '.join(empty)}.")
+    return told
+
+
+def _explain_estimates_labels(origin: Mapping[str, Any], has_labels: bool) -> str:
+    """Where the labels come from that estimates rest on; ``has_labels``: the claims have some, too."""
+    files = ", ".join(origin.get("labels") or [])
+    sample = f", drawn by the plan of {origin['sample']}" if origin.get("sample") else ""
+    others = "; all other figures use all labels of the claims" if has_labels else ""
+    whose = f"labels of their own from {files}" if files else "labels of the claims"
+    return f" Estimates use {whose}{sample}{others}."
+
+
+def _has_random_interval(audit: Audit) -> bool:
+    """Whether an interval of the audit's figures is resampled."""
+    methods = [audit.intervals if column.interval is True else column.interval for column in audit.columns.values()]
+    return any(is_random_interval_method(method) for method in methods if isinstance(method, str))
+
+
+def _build_report_provenance_section(results: Mapping[str, Any]) -> ReportSection:
+    about = results["about"]
+    tables = []
+    if about.get("claims"):
+        columns = ["dataset", "task", "claims", "labelled", "attributable", "systems", "responses"]
+        keys = ["dataset", "task", *(f"n_{key}" for key in columns[2:])]
+        tables.append(
+            build_plain_report_table(columns, [[row.get(key) for key in keys] for row in about["claims"]], "Claims.")
+        )
+    if about.get("evaluators"):
+        columns = ["evaluator", "verdicts", "ok", "unparsed", "refused", "error", "skipped", "signature"]
+        keys = ["name", *(f"n_{key}" for key in columns[1:-1]), "signature"]
+        rows = [[row.get(key) for key in keys] for row in about["evaluators"]]
+        tables.append(
+            build_plain_report_table(
+                columns, rows, "Evaluators: what became of their verdicts, and how they were made."
+            )
+        )
+    if about.get("inputs"):
+        rows = [[row.get("path"), row.get("checksum")] for row in about["inputs"]]
+        tables.append(build_plain_report_table(["file", "checksum"], rows, "Inputs."))
+    if published := recognise_published_files(about.get("inputs") or []):
+        tables.append(
+            build_plain_report_table(
+                ["publication", "files", "repository", "commit", "licence", "cite"],
+                [
+                    [one.name, len(own), f"github.com/{one.repository}", one.commit[:12], one.licence, one.cite]
+                    for one, own in published.items()
+                ],
+                "Published data behind these figures; references.bib in the run folder has the citations.",
+            )
+        )
+    parts = [f"factaudit {about.get('factaudit', '')}", f"seed {about.get('seed')}"]
+    if about.get("replicates") and any(map(_has_random_interval, find_audit_declarations(results["audits"]))):
+        parts.append(format_count(about["replicates"], "bootstrap replicate"))
+    text = [
+        ", ".join(parts) + ".",
+        f"Signature: {results['signature']}",
+        *_explain_claims_labels_and_intervals(results),
+    ]
+    return ReportSection("provenance", "Where the figures come from", text, [], tables)

@@ -1,0 +1,397 @@
+"""The figures of an audit's rows: how many files, what is on each, and its caption. Nothing is drawn here."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from factaudit.arrays.row_table import RowTable
+from factaudit.audit.core.audit_declaration import Audit, Column, list_declared_columns
+from factaudit.audit.core.figure_formatting import format_audit_figure
+from factaudit.audit.core.interval_methods import describe_interval_methods
+from factaudit.audit.core.plot_specs import (
+    CrossTablePlotSpec,
+    DotPlotSpec,
+    FlipPlotSpec,
+    ForestPlotSpec,
+    GridPlotSpec,
+    HeatMapPlotSpec,
+    LinePlotSpec,
+    PlotSpec,
+    ScatterPlotSpec,
+)
+from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.report.figure_selection import (
+    EVALUATOR_KEYS,
+    order_drawn_evaluators,
+    select_drawn_evaluators,
+    select_drawn_systems,
+    spread_crowded_panels,
+)
+from factaudit.report.plots.plot_groups import (
+    MAX_POINTS_PER_PLACE,
+    MAX_POINTS_WITH_INTERVALS,
+    count_fullest_plot_place,
+    count_largest_scatter_panel,
+    drop_floor_plot_rows,
+    drop_pooled_plot_rows,
+    drop_total_rows,
+    format_group_label,
+    list_plot_group_columns,
+)
+from factaudit.signature import hash_texts
+from factaudit.text.display_text import format_count
+
+if TYPE_CHECKING:
+    from factaudit.report.plots.panel_layout import DrawnAuditFigure
+
+#: Inches of a page for a dot plot, and of these for what stands over and under a panel: none is longer than a page.
+_PAGE_HEIGHT, _PANEL_HEAD_HEIGHT = 9.0, 0.6
+#: A figure of one kind goes over at most so many pages; tables and CSVs have the rest.
+MAX_FIGURE_PAGES = 3
+#: Lines of a forest plot on a page.
+FOREST_LINES_PER_PAGE = 48
+_PLOT_KIND_NAMES: dict[type[PlotSpec], str] = {
+    DotPlotSpec: "Dot plot",
+    FlipPlotSpec: "Dot plot",
+    ScatterPlotSpec: "Scatter plots",
+    HeatMapPlotSpec: "Heat maps",
+    CrossTablePlotSpec: "Tables of counts",
+    GridPlotSpec: "Heat map",
+    LinePlotSpec: "Line plots",
+    ForestPlotSpec: "Forest plot",
+}
+
+
+@dataclass(frozen=True)
+class ReportFigure:
+    """A figure of the report: ``figures/<stem>.svg``; ``draw`` is None where it is there already, else it draws
+    at a width in inches (None: a page's).
+
+    ``formula``: of its figures, folded in the report. ``drawn_content``: all that is drawn, as text: the same text
+    gives the same figure.
+    """
+
+    stem: str
+    caption: str
+    alt: str
+    draw: Callable[[float | None], DrawnAuditFigure] | None = None
+    drawn_content: str = ""
+    formula: str = ""
+
+
+@functools.cache
+def digest_report_drawing_code() -> str:
+    """A digest of the code that draws."""
+    core = Path(__file__).parents[1] / "audit" / "core"
+    sources = [
+        *Path(__file__).parent.glob("plots/*.*"),
+        core / "figure_formatting.py",
+        core / "audit_declaration.py",
+        core / "plot_specs.py",
+    ]
+    return hash_texts(version("matplotlib"), *(path.read_bytes() for path in sorted(sources)))
+
+
+def list_report_figures(
+    audit: Audit,
+    rows: Sequence[Row],
+    evaluators: Sequence[str],
+    about: Mapping[str, Any],
+    ranked: Sequence[str] = (),
+) -> list[ReportFigure]:
+    """The figures that an audit declares, of its rows; one for each level, and further ones where groups are many.
+
+    ranked: the evaluators from the best on, of which the best and the worst are drawn where they are many.
+    """
+    floors = {row["name"] for row in about.get("evaluators") or [] if row.get("floor")}
+    order = order_drawn_evaluators(evaluators, ranked, floors)
+    rows, note = select_drawn_evaluators(rows, order, ranked, floors)
+    return [
+        picture
+        for plot in audit.plots
+        if not plot.on_request_only
+        for picture in _list_report_plot_figures(audit, plot, _list_rows_drawn_by_plot(plot, rows), order, about, note)
+    ]
+
+
+def _list_rows_drawn_by_plot(plot: PlotSpec, rows: Sequence[Row]) -> list[Row]:
+    """The rows that a plot needs: of the many that a table of counts counts, each kind once."""
+    if isinstance(rows, RowTable) and isinstance(plot, CrossTablePlotSpec):
+        return rows.count_distinct_rows(
+            *(key for key in ("level", "evaluator") if key in rows.keys), *list_report_figure_keys(plot)
+        )
+    return list(rows)
+
+
+def list_report_figure_keys(plot: PlotSpec) -> tuple[str, ...]:
+    """The keys whose figures are drawn."""
+    if isinstance(plot, DotPlotSpec):
+        return (*plot.keys, *filter(None, (plot.reference, plot.hollow_key)))
+    if isinstance(plot, FlipPlotSpec | LinePlotSpec):
+        return plot.keys
+    if isinstance(plot, ScatterPlotSpec):
+        return (plot.x, plot.y)
+    if isinstance(plot, HeatMapPlotSpec | GridPlotSpec):
+        return (plot.value,)
+    if isinstance(plot, CrossTablePlotSpec):
+        return (plot.rows, plot.columns)
+    assert isinstance(plot, ForestPlotSpec)
+    return (plot.key,)
+
+
+def has_report_figure_rows(rows: Sequence[Row], plot: PlotSpec) -> bool:
+    """Whether there is something to draw."""
+    keys = list_report_figure_keys(plot)
+    # A point of a scatter, and a cell of a table, need both of their keys.
+    every = all if isinstance(plot, ScatterPlotSpec | CrossTablePlotSpec) else any
+    return any(every(row.get(key) is not None for key in keys) for row in rows)
+
+
+def _list_report_plot_figures(
+    audit: Audit, plot: PlotSpec, rows: list[Row], evaluators: Sequence[str], about: Mapping[str, Any], note: str
+) -> list[ReportFigure]:
+    found = []
+    floors = {row["name"] for row in about.get("evaluators") or [] if row.get("floor")}
+    rows = drop_floor_plot_rows(plot, rows, floors)
+    levels = list(dict.fromkeys(row.get("level") for row in rows)) if "level" in audit.columns else [None]
+    for level in levels:
+        mine = [row for row in rows if level is None or row.get("level") == level]
+        if not has_report_figure_rows(mine, plot):
+            continue
+        present = list_declared_columns(audit.columns, mine)
+        by = (
+            []
+            if isinstance(plot, CrossTablePlotSpec | GridPlotSpec)
+            else list_plot_group_columns(plot, audit.columns, present, mine)
+        )
+        labels = {id(row): format_group_label(row, by, present) for row in mine}
+        level_plot = spread_crowded_panels(plot, mine, by)
+        drawn = [
+            (*page, chosen)
+            for family, chosen in _split_report_figure_panels(level_plot, mine, audit.columns)
+            for page in _split_report_figure_pages(level_plot, family, labels)
+        ]
+        for number, (part, page, pages, left, chosen) in enumerate(drawn, start=1):
+            parts = [audit.name, plot.name, str(level or ""), str(number) if len(drawn) > 1 else ""]
+            # A level is data, and must not lead out of the folder.
+            stem = re.sub(r"[^A-Za-z0-9_-]", "-", "_".join(filter(None, parts)))
+            what = plot.what + (f", {level} level" if level else "") + (f" ({page} of {pages})" if pages > 1 else "")
+            caption = _compose_figure_caption(what, audit, level_plot, part, by, about)
+            caption = " ".join(filter(None, [caption, note, chosen, left]))
+            among = (
+                f"; {format_count(len(_collect_evaluators(part)), 'evaluator')}" if _collect_evaluators(part) else ""
+            )
+            alt = f"{_PLOT_KIND_NAMES[type(plot)]}: {what}{among}. The table of this section has the figures."
+            of = json.dumps(
+                [repr(level_plot), repr(audit.columns), list(evaluators), sorted(floors), caption.split(".")[0], part]
+            )
+            draw = _make_report_figure_drawing(audit, level_plot, part, evaluators, floors)
+            found.append(ReportFigure(stem, caption, alt, draw, of, audit.formula))
+    return found
+
+
+def _split_report_figure_panels(
+    plot: PlotSpec, rows: list[Row], columns: Mapping[str, Column]
+) -> Iterator[tuple[list[Row], str]]:
+    """The rows that are drawn together: all, or those of panels that have the same groups; and what a caption says of
+    systems that are not drawn. Where these are more panels than fit on a page with all their groups, there is no such
+    figure."""
+    if not isinstance(plot, DotPlotSpec) or plot.panels is None or not plot.shares_pages:
+        yield select_drawn_systems(plot, rows, columns)
+        return
+    (column,) = plot.groups
+    rows = drop_pooled_plot_rows(plot, rows)
+    members: dict[Any, set[Any]] = {}
+    for row in rows:
+        members.setdefault(row[plot.panels], set()).add(row[column])
+    families: dict[frozenset[Any], list[Any]] = {}
+    for panel, groups in members.items():
+        families.setdefault(frozenset(groups), []).append(panel)
+    for panels in families.values():
+        family, note = select_drawn_systems(plot, [row for row in rows if row[plot.panels] in panels], columns)
+        n_groups = len({row[column] for row in family})
+        lines = max(1, int(_PAGE_HEIGHT / (n_groups * _compute_group_height(plot, rows) + _PANEL_HEAD_HEIGHT)))
+        size = 4 if len(panels) == 4 and lines > 1 else 3 * lines
+        if len(panels) <= size:
+            yield family, note
+
+
+def _compute_group_height(plot: DotPlotSpec, rows: Sequence[Row]) -> float:
+    """Inches that a group takes."""
+    return 0.08 + 0.066 * len({row.get(plot.series) for row in rows})
+
+
+def _split_report_figure_pages(
+    plot: PlotSpec, rows: list[Row], group_labels: Mapping[int, str]
+) -> Iterator[tuple[list[Row], int, int, str]]:
+    """The rows of each page, its number and how many there are, and on the last what was left out.
+
+    ``group_labels``: of each row's ``id`` the group.
+    """
+    groups = list(dict.fromkeys(group_labels[id(row)] for row in rows))
+    size = _count_report_figure_groups(plot, rows, len(groups))
+    pages = min(MAX_FIGURE_PAGES, math.ceil(len(groups) / size))
+    size = min(size, math.ceil(len(groups) / max(1, pages)))  # as many on each
+    for page in range(1, pages + 1):
+        chosen = set(groups[(page - 1) * size : page * size])
+        left = ""
+        if page == pages and len(groups) > pages * size:
+            left = f"Drawn: the first {pages * size} of {len(groups)} groups; the CSV has all."
+        yield [row for row in rows if group_labels[id(row)] in chosen], page, pages, left
+
+
+def _count_report_figure_groups(plot: PlotSpec, rows: Sequence[Row], n_groups: int) -> int:
+    """How many groups go into one figure: fewer where each takes more room."""
+    if isinstance(plot, HeatMapPlotSpec):
+        evaluators = len(_collect_evaluators(rows))
+        return plot.per_page if evaluators <= 4 else 8 if evaluators <= 6 else 4
+    if isinstance(plot, ForestPlotSpec):
+        return max(1, FOREST_LINES_PER_PAGE * n_groups // max(1, len(rows)))
+    if isinstance(plot, DotPlotSpec):
+        panels = 1 if plot.panels is None or not rows else len({row.get(plot.panels) for row in rows})
+        lines = math.ceil(panels / (2 if panels == 4 else 3))
+        return max(
+            1,
+            min(
+                plot.per_page // lines,
+                int((_PAGE_HEIGHT / lines - _PANEL_HEAD_HEIGHT) / _compute_group_height(plot, rows)),
+            ),
+        )
+    return plot.per_page
+
+
+def _collect_evaluators(rows: Sequence[Row]) -> set[str]:
+    return {row[key] for row in rows for key in EVALUATOR_KEYS[:3] if row.get(key)}
+
+
+def _make_report_figure_drawing(
+    audit: Audit, plot: PlotSpec, rows: list[Row], evaluators: Sequence[str], floors: Set[str]
+) -> Callable[[float | None], DrawnAuditFigure]:
+    def draw(width: float | None = None) -> DrawnAuditFigure:
+        from factaudit.report.plots.drawing import draw_audit_plot
+        from factaudit.report.plots.figure_style import use_report_style
+
+        with use_report_style():
+            return draw_audit_plot(plot, rows, audit.columns, evaluators, floors, width)
+
+    return draw
+
+
+def _compose_figure_caption(
+    figure_title: str,
+    audit: Audit,
+    plot: PlotSpec,
+    rows: Sequence[Row],
+    group_columns: Sequence[str],
+    about: Mapping[str, Any],
+) -> str:
+    """What stands under a figure: how to read it, and what its lines and bars are where they are drawn."""
+    keys = list_report_figure_keys(plot)
+    if isinstance(plot, ScatterPlotSpec):
+        rows = drop_total_rows(plot, rows)
+    text = [f"{figure_title}.", plot.reading]
+    fullest = count_fullest_plot_place(plot, rows, group_columns)
+    if fullest > MAX_POINTS_PER_PLACE:
+        text.append(
+            f"Markers: medians of up to {fullest:,} rows of the table; thin lines: their middle half; pale bars: all."
+        )
+    elif fullest > 1 or count_largest_scatter_panel(plot, rows, group_columns) > MAX_POINTS_WITH_INTERVALS:
+        text.append("A point for each row of the table; intervals are there.")
+    # Tables of counts and heat maps show no interval, and a line to another figure is none.
+    elif not isinstance(plot, HeatMapPlotSpec | CrossTablePlotSpec | GridPlotSpec) and not getattr(
+        plot, "hollow_key", None
+    ):
+        # A reference is a line across its group, without an interval.
+        lined = [key for key in keys if key != getattr(plot, "reference", None)]
+        if intervals := describe_interval_methods(audit, lined, rows, about):
+            text.append(f"Thin lines: {intervals}.")
+        if any(row.get("n_unscored") and row.get(f"{key}_min") is not None for row in rows for key in lined):
+            text.append("Pale bars: where a figure could lie whatever the unscored claims' predictions had been.")
+    behind = "judged by both evaluators" if isinstance(plot, HeatMapPlotSpec) else "behind each point"
+    text += [
+        _describe_reference_lines_of_figure(audit, plot),
+        _describe_report_figure_counts(audit, keys, rows, behind),
+    ]
+    text.append(_name_undefined_report_figures(audit, keys, rows))
+    return " ".join(part for part in text if part)
+
+
+def _describe_reference_lines_of_figure(audit: Audit, plot: PlotSpec) -> str:
+    """``Dashed line: 50.0 % (BAcc).``: where the lines stand that are drawn across a panel."""
+    if isinstance(plot, ForestPlotSpec):
+        return "" if plot.guide is None else f"Dashed line: {plot.guide:g}."
+    if not isinstance(plot, DotPlotSpec):
+        return ""
+    headings: dict[str, list[str]] = {}
+    for key, guide in plot.guides.items():
+        if key in (plot.keys if plot.panels is None else plot.keys[:1]):
+            column = audit.columns[key]
+            share = column.unit in ("percent", "points")
+            text = f"{100 * guide if share else guide:g}" + " %" * (column.unit == "percent" and guide != 0)
+            headings.setdefault(text, []).append(column.heading)
+    parts = [f"{text} ({', '.join(named)})" for text, named in headings.items()]
+    return f"Dashed line: {'; '.join(parts)}." if parts else ""
+
+
+#: So many undefined figures are named in a caption; of more it says how many.
+_MAX_NAMED_UNDEFINED = 3
+
+
+def _name_undefined_report_figures(audit: Audit, keys: Sequence[str], rows: Sequence[Row]) -> str:
+    """``Undefined, so not drawn: TNR (deberta, RAGTruth-QA).``, or ``TNR in 12 of 36 rows``."""
+    present = list_declared_columns(audit.columns, rows)
+    by = [key for key, column in present.items() if column.key and len({str(row.get(key)) for row in rows}) > 1]
+    named = []
+    for key in keys:
+        empty = [row for row in rows if key in row and row[key] is None]
+        names = [", ".join(format_audit_figure(present[one], row.get(one)) for one in by) for row in empty]
+        n_empty, n_rows = (sum(row.get("n_rows", 1) for row in of) for of in (empty, rows))
+        if n_empty > min(len(empty), _MAX_NAMED_UNDEFINED):
+            names = [f"{n_empty:,} of {n_rows:,} rows"]
+        if whole := _find_wholly_undefined_values(by, empty, rows):
+            names = whole
+        if empty:
+            named.append(audit.columns[key].heading + f" ({'; '.join(names)})" * any(names))
+    return f"Undefined, so not drawn: {'; '.join(named)}." if named else ""
+
+
+def _find_wholly_undefined_values(by: Sequence[str], empty: Sequence[Row], rows: Sequence[Row]) -> list[str]:
+    """``always-no, always-yes``: where the undefined rows are all those of a few values of one column."""
+    for column in by:
+        values = list(dict.fromkeys(row.get(column) for row in empty))
+        if len(values) <= _MAX_NAMED_UNDEFINED and sum(row.get(column) in values for row in rows) == len(empty):
+            return [str(value) for value in values]
+    return []
+
+
+def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequence[Row], behind: str) -> str:
+    """How many claims are behind the points that are drawn: ``n = 900 behind each point``, or by figure."""
+    single = [row for row in rows if not is_total_key(row.get("dataset"))]
+    ranges: dict[str, list[str]] = {}
+    for key in keys:
+        column = audit.columns.get(key)
+        counter = column.counted_in if column is not None else "n"
+        counts = [row[counter] for row in single if row.get(key) is not None and row.get(counter) is not None]
+        if counts:
+            low, high = f"{min(counts):,}", f"{max(counts):,}"
+            heading = column.heading if column is not None else key
+            noun = audit.columns[counter].heading if counter in audit.columns else ""
+            # "pairs", "systems", "labels"; "n" and "label 1" count claims.
+            text = (low if low == high else f"{low} to {high}") + (f" {noun}" if noun.endswith("s") else "")
+            ranges.setdefault(text, []).append(heading)
+    if not ranges:
+        return ""
+    # A row of all systems counts again what theirs count.
+    parts = [row for row in single if not any(is_total_key(row.get(key)) for key in ("system", "group"))] or single
+    unscored = sum(row.get("n_unscored") or 0 for row in parts)
+    by_figure = ", ".join(f"{counts} ({', '.join(headings)})" for counts, headings in ranges.items())
+    each = f"n = {next(iter(ranges))}" if len(ranges) == 1 else f"n = {by_figure}"
+    return f"{each} {behind}" + (f"; {unscored:,} unscored in all." if unscored else ".")

@@ -1,0 +1,299 @@
+"""What changed between two run folders: verdicts on the same claims, rates, systems, findings and costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from factaudit.arrays.confusion_counts import is_group_unlabelled, labelled_and_predicted_error_rates
+from factaudit.arrays.count_source import LABEL_FIELD, prediction_field
+from factaudit.arrays.judgements import Judgements
+from factaudit.arrays.paired_changes import compute_flip_shares, compute_paired_changes
+from factaudit.arrays.system_rankings import order_system_rankings
+from factaudit.audit.core.result_rows import MACRO_MEAN
+from factaudit.audit.ranking_pairs import ORDER_SYMBOLS
+from factaudit.errors import InputError, Problem, UsageError
+from factaudit.files import write_json, write_text
+from factaudit.results import Results, Row
+from factaudit.run_folder import sum_run_call_costs
+from factaudit.run_gate import GateVerdict, judge_changes
+from factaudit.run_matching import (
+    check_runs_match,
+    compare_findings_of_runs,
+    list_floor_names,
+    match_evaluators_of_runs,
+    parse_run_matching_pairs,
+)
+from factaudit.stats.clustered_pair_test import clustered_pair_p_values
+from factaudit.stats.mover import mover_weighted_sum
+from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.tables import read_claims, read_verdicts
+
+#: The figures of which a row has the change with its interval.
+_FIGURES = ("bacc", "tpr", "tnr", "ppr", "bias", "abs_bias")
+_ENDS = ("_before", "_after", "", "_low", "_high")
+#: So many claims that changed are shown.
+_N_EXAMPLES = 3
+
+
+@dataclass(frozen=True)
+class RunDiff:
+    """Two runs on the claims that they share.
+
+    pairs: which evaluators are compared ({before, after, by}; by ``name``, ``option`` or ``left over``). changes: a row
+    per evaluator (by its name after; ``evaluator_before``) and dataset (``__macro__``: the mean over datasets): n
+    claims, n_both (judged in both runs), n_flips and flips (those of n_both whose prediction differs, and their share),
+    lost and gained (claims judged before only, and after only), to_right and to_wrong (labelled claims whose prediction
+    went from wrong to right, and from right to wrong), and per figure ``KEY_before``, ``KEY_after`` and ``KEY`` (=
+    after - before) with ``KEY_low`` and ``KEY_high``, of the paired difference; abs_bias: the mean of |bias|. Rates
+    are means over repeats, counts are of the first one (n_repeats says how many there are).
+    systems: where an evaluator's order of systems by predicted error rate changed, with the pairs of systems of which
+    a significant order came, went or turned round. findings: those that are new, gone, worse, milder or at another
+    place. findings_not_compared: how many findings are of an audit or an evaluator that one of the runs has not.
+    costs: US dollars of the calls, where known. only_evaluators_before, only_evaluators_after: those without a partner.
+    n_labels_changed: shared claims whose label differs; the labels before are used for both runs. examples: some claims
+    whose prediction changed, those that became wrong first.
+    """
+
+    before: str
+    after: str
+    n_claims: int
+    only_before: int
+    only_after: int
+    changes: list[Row]
+    systems: list[Row]
+    findings: list[Row]
+    costs: Row
+    pairs: list[Row] = field(default_factory=list)
+    only_evaluators_before: list[str] = field(default_factory=list)
+    only_evaluators_after: list[str] = field(default_factory=list)
+    findings_not_compared: int = 0
+    n_labels_changed: int = 0
+    n_repeats: Row = field(default_factory=dict)
+    examples: list[Row] = field(default_factory=list)
+
+    def judge(self, fail_on: Sequence[str] = (), warn_on: Sequence[str] = ()) -> GateVerdict:
+        """Whether a gate fails: ``fail_on=["bacc<-0.02"]`` where the whole interval is below, ``warn_on`` where the
+        point is. Raises `UsageError` for a condition that is none.
+        """
+        lone = (self.only_evaluators_before, self.only_evaluators_after)
+        told = [f"not compared: {', '.join(lone[0])} before, {', '.join(lone[1])} after; name their pairs with --pair "]
+        told = [f"{told[0]}OLD=NEW"] if all(lone) else []
+        return judge_changes(self.changes, fail_on, warn_on, told)
+
+
+def diff_runs(
+    before: str | Path,
+    after: str | Path,
+    *,
+    pairs: Mapping[str, str] | Sequence[str] = (),
+) -> RunDiff:
+    """Compare two run folders on the claims that both have (by claim_id).
+
+    pairs: from an evaluator's name before to its name after, where it changed, or texts ``OLD=NEW``. Others
+    are paired by name; where one evaluator is left on either side, these two are a pair. Raises `InputError`, and
+    `UsageError` where there is no evaluator to compare.
+    """
+    first, second = Results.load(before), Results.load(after)
+    claims, other = (read_claims(Path(folder) / "claims.parquet") for folder in (before, after))
+    shared = claims[claims["claim_id"].isin(other["claim_id"])].reset_index(drop=True)
+    if shared.empty:
+        raise InputError(f"{before}, {after}", [Problem("the two runs have no claim in common (by claim_id)")])
+    named = pairs if isinstance(pairs, Mapping) else parse_run_matching_pairs(pairs, first, second)
+    matched = match_evaluators_of_runs(first, second, named)
+    check_runs_match(first, second, matched)
+    new_names = {pair["before"]: pair["after"] for pair in matched}
+    tables = [read_verdicts(Path(folder) / "verdicts.parquet") for folder in (before, after)]
+    tables = [
+        table[table["evaluator"].isin(list(names))]
+        for table, names in zip(tables, (new_names, new_names.values()), strict=True)
+    ]
+    tables[0] = tables[0].assign(evaluator=tables[0]["evaluator"].map(new_names))
+    names = list(new_names.values())
+    judged = [Judgements.join(shared, table) for table in tables]
+    changes = _diff_verdicts_and_rates(judged, names)
+    if not any(row["n_both"] for row in changes):
+        raise UsageError(f"nothing to compare: no claim is judged in both runs by {', '.join(names)}")
+    old_names = {new: old for old, new in new_names.items()}
+    for row in changes:
+        row["evaluator_before"] = old_names[row["evaluator"]]
+    labels = other.set_index("claim_id")["label"].reindex(shared["claim_id"]).to_numpy(dtype=object)
+    alike = pd.Series(labels).fillna(-1).to_numpy() == shared["label"].astype(object).fillna(-1).to_numpy()
+    findings, not_compared = compare_findings_of_runs(first, second, new_names)
+    return RunDiff(
+        str(before),
+        str(after),
+        len(shared),
+        len(claims) - len(shared),
+        len(other) - len(shared),
+        changes,
+        _diff_system_orders_of_runs(judged),
+        findings,
+        {
+            name: sum_run_call_costs(run.calls) if run.calls else None
+            for name, run in (("before", first), ("after", second))
+        },
+        matched,
+        [name for name in first.evaluators if name not in new_names and name not in list_floor_names(first)],
+        [name for name in second.evaluators if name not in old_names and name not in list_floor_names(second)],
+        not_compared,
+        int((~alike).sum()),
+        {side: _count_repeats(one) for side, one in zip(("before", "after"), judged, strict=True)},
+        _pick_changed_claims(judged, [row["evaluator"] for row in changes if row["dataset"] == MACRO_MEAN]),
+    )
+
+
+def write_run_diff(run_diff: RunDiff, path: Path, verdict: GateVerdict) -> None:
+    """Write a diff as a page (``.html``) or as JSON."""
+    if path.suffix != ".html":
+        write_json(path, asdict(run_diff) | {"verdict": verdict.word, "failing": verdict.failing})
+        return
+    from factaudit.report.html import make_html_template_environment, read_style_sheet
+
+    keys = ("bacc", "tpr", "tnr", "ppr", "bias", "unscored")
+    words = {"<": "the first has significantly fewer", ">": "the first has significantly more", "=": "no significant"}
+    words = {order: f"{text} {'difference' if order == '=' else 'predicted errors'}" for order, text in words.items()}
+    made = make_html_template_environment().get_template("diff.html.j2")
+    write_text(path, made.render(found=run_diff, verdict=verdict, keys=keys, words=words, style=read_style_sheet()))
+
+
+def _diff_verdicts_and_rates(judgements_of_runs: Sequence[Judgements], names: Sequence[str]) -> list[Row]:
+    """A row per evaluator and data set, and one over all of them."""
+    first = judgements_of_runs[0]
+    n_datasets = len(first.dataset_names)
+    all_together = np.zeros(len(first.label), dtype=np.int64)
+    rows = []
+    for name in names:
+        if not all(name in one.evaluators for one in judgements_of_runs):
+            continue
+        before, after = (one.prediction[one.evaluators.index(name)] for one in judgements_of_runs)
+        shares = [_average_repeats(one, name) for one in judgements_of_runs]
+        mine: list[Row] = []
+        for groups, places in ((first.dataset_codes, first.dataset_names), (all_together, [MACRO_MEAN])):
+            size = len(places)
+            changes = compute_paired_changes(first.label, shares[0], shares[1], groups, size, first.cluster_codes)
+            flips = compute_flip_shares(before, after, groups, size, first.cluster_codes)
+            for at, place in enumerate(places):
+                row: Row = {"dataset": place, "evaluator": name}
+                row |= _count_changed_predictions(first.label, before, after, groups == at)
+                row |= {f"flips{end}": none_if_undefined(one[at]) for end, one in zip(_ENDS[2:], flips, strict=True)}
+                for key, figures in changes.items():
+                    row |= {f"{key}{end}": none_if_undefined(one[at]) for end, one in zip(_ENDS, figures, strict=True)}
+                mine.append(row)
+        rows += [*mine[:n_datasets], mine[-1] | _average_changes_over_datasets(mine[:n_datasets])]
+    return rows
+
+
+def _average_repeats(judgements_of_run: Judgements, evaluator: str) -> np.ndarray:
+    """float64 (n,): the share of an evaluator's repeats that predict 1; NaN where none is scored."""
+    at = judgements_of_run.evaluators.index(evaluator)
+    asked = judgements_of_run.repeat_predictions
+    predictions = judgements_of_run.prediction[None, at] if asked is None else asked[:, at]
+    return divide_or_undefined((predictions == 1).sum(0), (predictions >= 0).sum(0))
+
+
+def _count_repeats(judgements_of_run: Judgements) -> int:
+    return 1 if judgements_of_run.repeat_predictions is None else len(judgements_of_run.repeat_predictions)
+
+
+def _count_changed_predictions(label: np.ndarray, before: np.ndarray, after: np.ndarray, inside: np.ndarray) -> Row:
+    a, b, label = before[inside], after[inside], label[inside]
+    in_both = (a >= 0) & (b >= 0)
+    changed = in_both & (a != b)
+    row = {
+        "n": a >= -1,
+        "n_both": in_both,
+        "n_flips": changed,
+        "lost": (a >= 0) & (b < 0),
+        "gained": (a < 0) & (b >= 0),
+    }
+    row |= {"to_right": changed & (label >= 0) & (b == label), "to_wrong": changed & (label >= 0) & (a == label)}
+    return {key: int(which.sum()) for key, which in row.items()}
+
+
+def _average_changes_over_datasets(rows: Sequence[Row]) -> Row:
+    """Of each figure the mean over the data sets on which both runs have it, which are independent."""
+    mean: Row = {}
+    for key in _FIGURES:
+        known = [row for row in rows if row[key] is not None]
+        mean |= dict.fromkeys(f"{key}{end}" for end in _ENDS)
+        if known:
+            mean |= {f"{key}{end}": float(np.mean([row[f"{key}{end}"] for row in known])) for end in _ENDS[:3]}
+        if known and all(row[f"{key}_low"] is not None for row in known):
+            point, low, high = (np.array([row[f"{key}{end}"] for row in known]) for end in _ENDS[2:])
+            _, limits = mover_weighted_sum(point, (low, high), np.full(len(known), 1 / len(known)))
+            mean |= {f"{key}_low": float(limits[0]), f"{key}_high": float(limits[1])}
+    return mean
+
+
+def _pick_changed_claims(judgements_of_runs: Sequence[Judgements], names: Sequence[str]) -> list[Row]:
+    """Claims whose prediction changed: what became wrong before what became right, then what has no label."""
+    first = judgements_of_runs[0]
+    label, found = first.label, []
+    for name in names:
+        before, after = (one.prediction[one.evaluators.index(name)] for one in judgements_of_runs)
+        changed = np.flatnonzero((before != after) & (before >= 0) & (after >= 0))
+        kinds = np.where(label[changed] < 0, 2, after[changed] == label[changed])
+        for at in changed[np.argsort(kinds, kind="stable")][:_N_EXAMPLES]:
+            about = {key: first.claims[key].iloc[at] for key in ("claim_id", "dataset", "claim")}
+            row: Row = {
+                "evaluator": name,
+                **{key: None if pd.isna(value) else str(value) for key, value in about.items()},
+            }
+            values = {"label": label[at], "before": before[at], "after": after[at]}
+            found.append(row | {key: None if value < 0 else int(value) for key, value in values.items()})
+    return found
+
+
+def _diff_system_orders_of_runs(judgements_of_runs: Sequence[Judgements]) -> list[Row]:
+    """The order of the systems of a dataset by predicted error rate, where it changed.
+
+    pairs: those of which a significant order came, went or turned (a test of two proportions that knows clusters,
+    Holm over the pairs).
+    """
+    orders = [_order_systems_of_run(one) for one in judgements_of_runs]
+    rows = []
+    for place, (before, signs_before) in orders[0].items():
+        after, signs_after = orders[1].get(place, (before, signs_before))
+        pairs = [
+            {"system_a": a, "system_b": b, "before": signs_before[a, b], "after": signs_after[a, b]}
+            for a, b in signs_before
+            if (a, b) in signs_after and signs_before[a, b] != signs_after[a, b]
+        ]
+        if before != after or pairs:
+            about = {"dataset": place[0], "evaluator": place[1], "before": before, "after": after}
+            rows.append(about | {"pairs": pairs})
+    return rows
+
+
+def _order_systems_of_run(
+    judgements_of_run: Judgements,
+) -> dict[tuple[str, str], tuple[list[str], dict[tuple[str, str], str]]]:
+    """By dataset and evaluator: the systems from the lowest predicted error rate on, and the order of each pair."""
+    systems = judgements_of_run.make_groups("claim", systems=True)
+    found = {}
+    for at, evaluator in enumerate(judgements_of_run.evaluators):
+        fields = LABEL_FIELD, prediction_field(at)
+        is_unlabelled = is_group_unlabelled(judgements_of_run.count_cells(systems, *fields))
+        rates = labelled_and_predicted_error_rates(judgements_of_run.count_clusters(systems, *fields), is_unlabelled)
+        for dataset in judgements_of_run.dataset_names:
+            inside = [
+                place
+                for place, key in enumerate(systems.keys)
+                if key["dataset"] == dataset and not np.isnan(rates.point[place, 1])
+            ]
+            predicted = rates.select_as_one_group(inside, 1)
+            rate_of = dict(zip((systems.keys[place]["system"] for place in inside), predicted.point[0], strict=True))
+            n = predicted.n[0]
+            signs = order_system_rankings(
+                predicted.point[0] * n, n, correction="holm", p_values=clustered_pair_p_values(predicted)
+            )[1]
+            symbols = dict(zip(combinations(rate_of, 2), (ORDER_SYMBOLS[int(sign)] for sign in signs), strict=True))
+            if rate_of:
+                found[dataset, evaluator] = sorted(rate_of, key=lambda name: (rate_of[name], name)), symbols
+    return found

@@ -1,0 +1,67 @@
+"""A diff as a summary on a pull request: the verdict, a table, a few claims that changed."""
+
+from __future__ import annotations
+
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row
+from factaudit.report.markdown import escape_markdown
+from factaudit.run_diff import RunDiff
+from factaudit.run_gate import GateVerdict, format_points
+
+_SIGNS = {"fail": "❌", "worse": "❌", "cannot tell": "❓", "warn": "⚠️", "changed": "⚠️"}
+_FIGURES = {"bacc": "BAcc", "tpr": "TPR", "tnr": "TNR", "abs_bias": "size of bias", "unscored": "unscored"}
+_LONGEST_CLAIM = 160
+_N_CLAIMS = 3
+_MAX_EVALUATORS = 20
+
+
+def render_run_diff_markdown(run_diff: RunDiff, verdict: GateVerdict, link: str | None = None) -> str:
+    """GitHub's Markdown, all text escaped. link: where the report is."""
+    parts = [f"### {_SIGNS.get(verdict.word, '✅')} factaudit: {verdict.word}"]
+    parts.append("\n".join(f"- {_escape_mentions(sentence)}" for sentence in verdict.sentences[:_MAX_EVALUATORS]))
+    heads = ["evaluator", "claims", "changed", *_FIGURES.values()]
+    lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
+    rows = [row for row in run_diff.changes if row["dataset"] == MACRO_MEAN]
+    lines += [_render_changes_row(row) for row in rows[:_MAX_EVALUATORS]]
+    note = "Changes are after − before, in points; in brackets: 95 % CI of the paired difference."
+    parts += ["\n".join(lines), note]
+    if len(rows) > _MAX_EVALUATORS:
+        parts.append(f"{len(rows) - _MAX_EVALUATORS} more evaluators are not shown.")
+    if claims := _pick_claims_of_verdict(run_diff.examples, verdict):
+        lines = ["| evaluator | claim | label | before | after |", "|---|---|---:|---:|---:|"]
+        lines += [_render_claim_row(row) for row in claims]
+        parts += ["Some claims that changed (1 attributable, 0 not):", "\n".join(lines)]
+    if link:
+        parts.append(f"[The whole report](<{link}>)")
+    return "\n\n".join(parts) + "\n"
+
+
+def _pick_claims_of_verdict(examples: list[Row], verdict: GateVerdict) -> list[Row]:
+    """Claims of the evaluators that the verdict names, else of any."""
+    named = [row for row in examples if any(one.startswith(f"{row['evaluator']}: ") for one in verdict.failing)]
+    return (named or examples)[:_N_CLAIMS]
+
+
+def _render_changes_row(row: Row) -> str:
+    flips = "–" if row["flips"] is None else f"{100 * row['flips']:.1f} %"
+    cells = [_escape_mentions(row["evaluator"]), f"{row['n_both']:,}", flips]
+    return f"| {' | '.join([*cells, *(_format_change_cell(row, key) for key in _FIGURES)])} |"
+
+
+def _format_change_cell(row: Row, key: str) -> str:
+    if row[key] is None:
+        return "–"
+    low, high = row[f"{key}_low"], row[f"{key}_high"]
+    interval = "" if low is None or high is None else f" ({format_points(low)} to {format_points(high)})"
+    return format_points(row[key]) + interval
+
+
+def _render_claim_row(row: Row) -> str:
+    text = row["claim"] or row["claim_id"]
+    short = text if len(text) <= _LONGEST_CLAIM else f"{text[:_LONGEST_CLAIM].rstrip()} …"
+    values = ["–" if row[key] is None else str(row[key]) for key in ("label", "before", "after")]
+    return f"| {' | '.join([_escape_mentions(row['evaluator']), _escape_mentions(short), *values])} |"
+
+
+def _escape_mentions(text: str) -> str:
+    """Escaped text that notifies nobody and closes no issue: ``@name`` and ``#12`` are no links."""
+    return escape_markdown(text).replace("#", "&#35;").replace("@", "&#64;").replace("://", "&#58;//")

@@ -1,0 +1,171 @@
+"""Conditions on what changed between two runs: those that hold for sure fail a build, those of the point warn."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from factaudit.audit.core.result_rows import MACRO_MEAN
+from factaudit.errors import UsageError, suggest_known_name
+from factaudit.results import Row
+
+#: The figures that a condition may be on, in words.
+GATE_FIGURES = {
+    "bacc": "BAcc",
+    "tpr": "TPR",
+    "tnr": "TNR",
+    "ppr": "PPR",
+    "bias": "|bias|",
+    "unscored": "the share of unscored claims",
+    "flips": "the share of changed predictions",
+}
+_OPERATORS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_PATTERN = re.compile(r"\s*([\w_]+)\s*(<=|>=|<|>)\s*([+-]?\d*\.?\d+)\s*")
+
+
+@dataclass(frozen=True)
+class GateCondition:
+    """``bacc<-0.02``: a figure's change (after - before) against a number; of ``bias`` the change of its size, of
+    ``flips`` the share itself.
+
+    >>> GateCondition.parse("bacc < -0.02", "--fail-on")
+    GateCondition(figure='bacc', sign='<', limit=-0.02)
+    """
+
+    figure: str
+    sign: str
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str, option: str) -> GateCondition:
+        """Raises `UsageError`, which names the option."""
+        found = _PATTERN.fullmatch(text)
+        if found is None or found[1] not in GATE_FIGURES:
+            known = suggest_known_name(found[1], [*GATE_FIGURES]) if found else f" (known: {', '.join(GATE_FIGURES)})"
+            raise UsageError(f"{option}: expected FIGURE<NUMBER or FIGURE>NUMBER, found {text!r}{known}")
+        return cls(found[1], found[2], float(found[3]))
+
+    @property
+    def key(self) -> str:
+        """The figure's key in a row of `factaudit.run_diff.RunDiff.changes`."""
+        return "abs_bias" if self.figure == "bias" else self.figure
+
+    def is_met(self, value: float) -> bool:
+        """Whether a value is below (above) the number."""
+        return bool(_OPERATORS[self.sign](value, self.limit))
+
+    def is_surely_met(self, row: Row) -> bool | None:
+        """Whether the whole interval of the change is; None where there is no interval."""
+        end = row.get(f"{self.key}_{'high' if self.sign.startswith('<') else 'low'}")
+        return None if end is None else self.is_met(end)
+
+    def __str__(self) -> str:
+        return f"{self.figure}{self.sign}{self.limit:g}"
+
+
+@dataclass(frozen=True)
+class GateVerdict:
+    """What a gate says: ``word`` and sentences. failing: what fails it; warnings: what it warns of; undecided: what
+    could not be checked; others: what else it tells.
+
+    ``word`` is ``fail``, ``cannot tell``, ``warn`` or ``pass``; of two runs without conditions ``worse``, ``better``,
+    ``changed`` (another figure did, significantly, BAcc not), ``no significant change`` or ``cannot tell``.
+    """
+
+    word: str
+    failing: list[str]
+    warnings: list[str]
+    undecided: list[str]
+    others: list[str]
+
+    @property
+    def sentences(self) -> list[str]:
+        """All of them, what the word rests on first."""
+        return [*self.failing, *self.undecided, *self.warnings, *self.others]
+
+
+def judge_changes(
+    changes: Sequence[Row], fail_on: Sequence[str], warn_on: Sequence[str], without_partner: Sequence[str] = ()
+) -> GateVerdict:
+    """Judge the changes over all data sets. A condition of ``fail_on`` fails the gate where the interval of the paired
+    difference leaves no doubt, one of ``warn_on`` warns where the point is so.
+
+    without_partner: evaluators that could not be compared, as sentences. Raises `UsageError`.
+    """
+    rows = [row for row in changes if row["dataset"] == MACRO_MEAN]
+    failing, warnings, undecided = [], [], []
+    for condition in [GateCondition.parse(text, "--fail-on") for text in fail_on]:
+        for row in rows:
+            surely = condition.is_surely_met(row)
+            if row[condition.key] is None or surely is None:
+                undecided.append(_format_undecided(row, condition))
+            elif surely:
+                failing.append(f"{format_change(row, condition.figure)}: {condition} holds")
+            elif condition.is_met(row[condition.key]):
+                warnings.append(f"{format_change(row, condition.figure)}: {condition} holds, but not for sure")
+    for condition in [GateCondition.parse(text, "--warn-on") for text in warn_on]:
+        warnings += [
+            f"{format_change(row, condition.figure)}: {condition} holds"
+            for row in rows
+            if row[condition.key] is not None and condition.is_met(row[condition.key])
+        ]
+    undecided += without_partner if fail_on else ()
+    if fail_on or warn_on:
+        word = "fail" if failing else "cannot tell" if undecided else "warn" if warnings else "pass"
+        others = [] if failing or undecided or warnings else [format_change(row, "bacc") for row in rows]
+        return GateVerdict(word, failing, list(dict.fromkeys(warnings)), undecided, others)
+    moved = [format_change(row, figure) for row in rows for figure in _list_other_changed_figures(row)]
+    others = [*(format_change(row, "bacc") for row in rows), *moved]
+    return GateVerdict(_name_change_without_conditions(rows), [], [], [], others)
+
+
+def _list_other_changed_figures(row: Row) -> list[str]:
+    """TPR, TNR and the size of the bias, where the interval of the change leaves out 0."""
+    keys = {"tpr": "tpr", "tnr": "tnr", "bias": "abs_bias"}
+    ends = {figure: (row.get(f"{key}_low"), row.get(f"{key}_high")) for figure, key in keys.items()}
+    return [
+        figure for figure, (low, high) in ends.items() if low is not None and high is not None and (low > 0 or high < 0)
+    ]
+
+
+def _name_change_without_conditions(rows: Sequence[Row]) -> str:
+    known = [(row["bacc_low"], row["bacc_high"]) for row in rows if row["bacc_low"] is not None]
+    if any(high < 0 for _, high in known):
+        return "worse"
+    if any(low > 0 for low, _ in known):
+        return "better"
+    if any(map(_list_other_changed_figures, rows)):
+        return "changed"
+    return "no significant change" if known else "cannot tell"
+
+
+def _format_undecided(row: Row, condition: GateCondition) -> str:
+    figure = GATE_FIGURES[condition.figure]
+    if row[condition.key] is None:
+        return f"{row['evaluator']}: {figure} is undefined, so that {condition} cannot be checked (are there labels?)"
+    return f"{row['evaluator']}: {figure} has no interval, so that {condition} cannot be checked (too few documents?)"
+
+
+def format_change(row: Row, figure: str) -> str:
+    """A figure's change with its interval, in points.
+
+    >>> format_change({"evaluator": "judge", "bacc": -0.066, "bacc_low": -0.099, "bacc_high": -0.032}, "bacc")
+    'judge: BAcc changed by −6.6 points (95 % CI −9.9 to −3.2)'
+    """
+    key = "abs_bias" if figure == "bias" else figure
+    value, low, high = row[key], row.get(f"{key}_low"), row.get(f"{key}_high")
+    if value is None:
+        return f"{row['evaluator']}: the change of {GATE_FIGURES[figure]} is undefined"
+    told = f" (95 % CI {format_points(low)} to {format_points(high)})" if low is not None and high is not None else ""
+    if figure == "flips":
+        told = "" if low is None or high is None else f" (95 % CI {100 * low:.1f} to {100 * high:.1f})"
+        return f"{row['evaluator']}: {100 * value:.1f} % of predictions changed{told}"
+    return f"{row['evaluator']}: {GATE_FIGURES[figure]} changed by {format_points(value)} points{told}"
+
+
+def format_points(value: float) -> str:
+    """A difference in points, with its sign; nothing has none."""
+    text = f"{100 * value:+.1f}".replace("-", "−")
+    return "0.0" if text in ("+0.0", "−0.0") else text

@@ -1,0 +1,40 @@
+"""The jackknife over clusters: intervals of a slope that hold with few clusters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from factaudit.stats.clustered_proportions import ClusterCounts, IntervalEnds, student_t_quantile
+from factaudit.stats.slope_moments import least_squares_slope
+from factaudit.stats.undefined_values import divide_or_undefined
+
+#: A jackknife of fewer clusters says too little of how sure it is itself.
+MIN_JACKKNIFE_CLUSTERS = 15
+
+
+def jackknife_slope_interval(moments_by_cluster: ClusterCounts, confidence: float) -> IntervalEnds:
+    """The interval of each group's least-squares slope, by leaving out one cluster at a time: (G,) each, with Student's
+    t.
+
+    moments_by_cluster: as `slope_moments_by_cluster` gives it, counts (k, 5) being each cluster's sums of 1, x, y, xy,
+    xx. NaN with fewer than `MIN_JACKKNIFE_CLUSTERS` clusters, and where all y are equal: then the line is flat whatever
+    is left out, which says nothing of the next cluster. Source: CR3, MacKinnon, Nielsen & Webb 2023.
+
+    >>> from factaudit.stats.slope_moments import slope_moments_by_cluster
+    >>> x = np.linspace(0, 1, 60)
+    >>> is_right = (np.sin(37 * x) + x > 0.5).astype(int)
+    >>> moments = slope_moments_by_cluster(x, is_right, np.zeros(60, dtype=int), np.arange(60) % 20, 1)
+    >>> low, high = jackknife_slope_interval(moments, 0.95)
+    >>> round(low.item(), 2), round(high.item(), 2)
+    (-0.33, 0.53)
+    """
+    total = moments_by_cluster.sum_by_group(moments_by_cluster.counts)
+    point = least_squares_slope(total)
+    n_clusters = moments_by_cluster.sum_by_group(np.ones(len(moments_by_cluster.group)))
+    left = least_squares_slope(total[moments_by_cluster.group] - moments_by_cluster.counts)
+    # Where all but this cluster have one x, there is no slope without it: it counts as if it made none.
+    apart = np.where(np.isnan(left), point[moments_by_cluster.group], left - point[moments_by_cluster.group])
+    variance = divide_or_undefined(n_clusters - 1, n_clusters - 2) * moments_by_cluster.sum_by_group(apart * apart)
+    usable = (n_clusters >= MIN_JACKKNIFE_CLUSTERS) & (total[:, 2] > 0) & (total[:, 2] < total[:, 0])
+    half = np.where(usable, student_t_quantile(n_clusters - 2, confidence) * np.sqrt(variance), np.nan)
+    return point - half, point + half

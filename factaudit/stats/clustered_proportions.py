@@ -1,0 +1,244 @@
+"""Proportions in clustered data, with Wilson intervals on the effective sample size.
+
+Units of one cluster (claims about one document) are not independent. A proportion's variance is linearised over
+clusters (Taylor series, as in survey statistics); it gives the *effective* number of units, on which Wilson's interval
+is computed with Student's t at clusters - 1 degrees of freedom (Wilson 1927; Korn & Graubard 1998; Franco, Little,
+Louis & Slud 2019).
+
+With few errors the variance between clusters is itself hardly known: 3 errors in 3 clusters look as if units were
+independent, and no error gives no variance at all. So the intra-cluster correlation that the variance implies is drawn
+towards `TYPICAL_ICC`, with the weight of `PRIOR_CLUSTERS` clusters that have errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from factaudit.stats.distinct_rows import count_distinct_rows, encode_distinct_integer_pairs
+from factaudit.stats.undefined_values import divide_or_undefined
+
+#: What the correlation of claims within a cluster is taken for, where errors are too few to tell.
+TYPICAL_ICC = 0.15
+#: Weighs as much as so many clusters with errors.
+PRIOR_CLUSTERS = 2.0
+
+#: Low and high ends, each of the shape of the figure; NaN where there is no interval.
+IntervalEnds = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass(frozen=True)
+class ClusterCounts:
+    """Counts of the units of G groups, cluster by cluster.
+
+    group: int64 (k,), 0..n_groups-1. times: int64 (k,), how many clusters the row stands for. counts: int64 (k, K), the
+    units of each of K codes. Equal clusters of a group may share one row, so that a million clusters are some thousand
+    rows.
+
+    >>> counts = ClusterCounts(np.array([0, 0]), np.array([1, 2]), np.array([[3, 1], [0, 2]]), n_groups=1)
+    >>> counts.sum_by_group(counts.counts).tolist()
+    [[3.0, 5.0]]
+    """
+
+    group: np.ndarray
+    times: np.ndarray
+    counts: np.ndarray
+    n_groups: int
+
+    @classmethod
+    def collapse_equal_clusters(
+        cls, group: np.ndarray, counts: np.ndarray, n_groups: int, times: np.ndarray | None = None
+    ) -> ClusterCounts:
+        """Merge the equal clusters of a group to one row; rows are sorted by group, then by counts from the last one
+        on.
+
+        times: int (k,), how many clusters each row stands for; None: one. The order follows from the counts alone, so
+        that sums over rows are the same to the last bit however the clusters came.
+        """
+        rows, found = count_distinct_rows(np.column_stack([group, counts[:, ::-1]]), times)
+        return cls(rows[:, 0], found, rows[:, :0:-1], n_groups)
+
+    def sum_by_group(self, values: np.ndarray) -> np.ndarray:
+        """Sums over the clusters of each group: (k,) or (k, ...) -> (G, ...)."""
+        flat = values.reshape(len(values), int(np.prod(values.shape[1:])))
+        sums = np.zeros((self.n_groups, flat.shape[1]))
+        for at, column in enumerate(flat.T):
+            sums[:, at] = np.bincount(self.group, column * self.times, self.n_groups)
+        return sums.reshape(self.n_groups, *values.shape[1:])
+
+
+def count_codes_by_cluster(
+    clusters: np.ndarray, groups: np.ndarray, n_groups: int, codes: np.ndarray, n_codes: int
+) -> ClusterCounts:
+    """Count codes in each cluster of each group.
+
+    clusters, groups, codes: int (n,); groups: -1 for a unit in no group; codes: 0..n_codes-1, -1 for a unit that does
+    not count.
+
+    >>> counts = count_codes_by_cluster(np.array([0, 0, 1]), np.zeros(3, dtype=int), 1, np.array([0, 1, 1]), 2)
+    >>> counts.counts.tolist(), counts.times.tolist()
+    ([[0, 1], [1, 1]], [1, 1])
+    """
+    return GroupClusterPairs.of(groups, clusters, n_groups).count_codes(codes, n_codes)
+
+
+@dataclass(frozen=True)
+class GroupClusterPairs:
+    """The k pairs of a group and a cluster that have units, for counting several codes of the same units.
+
+    group: int64 (k,), the group of each pair. pair: int64 (n,), the pair of each unit, -1 for none.
+
+    >>> pairs = GroupClusterPairs.of(np.array([0, 0, -1]), np.array([4, 4, 5]), n_groups=1)
+    >>> pairs.count_codes(np.array([1, 1, 0]), n_codes=2).counts.tolist()
+    [[0, 2]]
+    """
+
+    group: np.ndarray
+    pair: np.ndarray
+    n_groups: int
+
+    @classmethod
+    def of(cls, groups: np.ndarray, clusters: np.ndarray, n_groups: int) -> GroupClusterPairs:
+        """Find the pairs. groups: int (n,), -1 for none; clusters: int (n,), 0 or more."""
+        size = int(clusters.max(initial=-1)) + 1
+        inside = np.flatnonzero(groups >= 0)
+        found = np.full(len(groups), -1, dtype=np.int64)
+        pairs, found[inside] = encode_distinct_integer_pairs(groups[inside].astype(np.int64), clusters[inside], size)
+        return cls(pairs // max(size, 1), found, n_groups)
+
+    def count_codes(self, codes: np.ndarray, n_codes: int) -> ClusterCounts:
+        """Count codes 0..n_codes-1 in each pair, equal pairs of a group merged. codes: int (n,), -1: the unit does not
+        count.
+        """
+        inside = (self.pair >= 0) & (codes >= 0)
+        every = self.pair * n_codes + codes if inside.all() else (self.pair * n_codes + codes)[inside]
+        counts = np.bincount(every, minlength=len(self.group) * n_codes).reshape(len(self.group), n_codes)
+        sizes = counts.sum(1)
+        if len(sizes) and sizes.max() == 1:  # every claim is its own cluster: a kind is a code
+            group, code = np.divmod(np.flatnonzero(counts), n_codes)
+            times = np.bincount(self.group[group] * n_codes + code, minlength=self.n_groups * n_codes)
+            kinds = np.flatnonzero(times)
+            return ClusterCounts(
+                kinds // n_codes, times[kinds], np.eye(n_codes, dtype=np.int64)[kinds % n_codes], self.n_groups
+            )
+        return ClusterCounts.collapse_equal_clusters(self.group[sizes > 0], counts[sizes > 0], self.n_groups)
+
+
+@dataclass(frozen=True)
+class ClusteredProportions:
+    """J proportions of each of G groups, from `estimate_clustered_proportions`.
+
+    point (in [0, 1]), n (units), n_clusters, cluster_size (the mean over units of the number of units in their
+    cluster), variance (linearised): float64 (G, J), point and variance NaN where undefined. correlation: float64 (G, J,
+    J), of the proportions' errors over clusters.
+
+    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), np.array([[2, 5], [3, 5]]), n_groups=1)
+    >>> found = estimate_clustered_proportions(counts, counts.counts[:, :1], counts.counts[:, 1:])
+    >>> low, high = found.wilson_intervals(0.95)
+    >>> found.point.item(), round(low.item(), 3), round(high.item(), 3)
+    (0.5, 0.429, 0.571)
+    """
+
+    point: np.ndarray
+    n: np.ndarray
+    n_clusters: np.ndarray
+    cluster_size: np.ndarray
+    variance: np.ndarray
+    correlation: np.ndarray
+
+    @property
+    def effective_n(self) -> np.ndarray:
+        """float64 (G, J): of how many independent units the proportion would be as certain; NaN below two clusters."""
+        binomial = self.point * (1 - self.point) / np.maximum(self.n, 1)
+        deff = np.where(binomial > 0, divide_or_undefined(self.variance, binomial), 1.0)
+        others = self.cluster_size - 1
+        clustered = others > 1e-9
+        icc = np.clip(divide_or_undefined(deff - 1, np.where(clustered, others, 0)), -1, 1)
+        hits = self.n * self.point
+        known = np.minimum(np.minimum(hits, self.n - hits), self.n_clusters)
+        icc = np.maximum((known * icc + PRIOR_CLUSTERS * TYPICAL_ICC) / (known + PRIOR_CLUSTERS), 0)
+        deff = np.where(clustered, 1 + others * icc, np.maximum(deff, 1))
+        return np.where(self.n_clusters > 1, self.n / deff, np.nan)
+
+    def select_as_one_group(self, groups: Sequence[int], column: int) -> ClusteredProportions:
+        """One proportion of several groups as the proportions of one group, (1, S), taken for uncorrelated."""
+        figures = ("point", "n", "n_clusters", "cluster_size", "variance")
+        picked = {key: getattr(self, key)[list(groups), column][None] for key in figures}
+        return ClusteredProportions(**picked, correlation=np.eye(len(groups))[None])
+
+    def wilson_intervals(self, confidence: float) -> IntervalEnds:
+        """(G, J) each: Wilson's interval on the effective number of units, with Student's t."""
+        return wilson_interval(self.point, self.effective_n, self.n_clusters - 1, confidence)
+
+
+def estimate_clustered_proportions(
+    clusters: ClusterCounts, hits: np.ndarray, denominators: np.ndarray
+) -> ClusteredProportions:
+    """Estimate the proportions hits / denominators, each summed over its group's clusters, and their joint variance.
+
+    hits, denominators: (k, J), a row for each row of ``clusters``. NaN where a denominator is 0.
+
+    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.ones(2, dtype=int), np.array([[1, 4], [3, 4]]), n_groups=1)
+    >>> found = estimate_clustered_proportions(counts, counts.counts[:, :1], counts.counts[:, 1:])
+    >>> found.point.tolist(), found.n_clusters.tolist()
+    ([[0.5]], [[2.0]])
+    """
+    n, times = clusters.sum_by_group(denominators), clusters.times[:, None]
+    point = divide_or_undefined(clusters.sum_by_group(hits), n)
+    present = denominators > 0
+    n_clusters = clusters.sum_by_group(present)
+    residual = np.where(present, hits - np.nan_to_num(point)[clusters.group] * denominators, 0.0)
+    width = hits.shape[1]
+    products = np.empty((clusters.n_groups, width, width))
+    for a in range(width):
+        for b in range(a, width):
+            summed = np.bincount(clusters.group, residual[:, a] * residual[:, b] * times[:, 0], clusters.n_groups)
+            products[:, a, b] = products[:, b, a] = summed
+    squares = np.diagonal(products, axis1=1, axis2=2)
+    small = divide_or_undefined(n_clusters, n_clusters - 1)
+    scale = np.sqrt(squares[:, :, None] * squares[:, None, :])
+    correlation = np.clip(np.nan_to_num(divide_or_undefined(products, scale)), -1, 1)
+    correlation[:, np.arange(width), np.arange(width)] = 1.0  # of a share that did not vary, too
+    return ClusteredProportions(
+        point=point,
+        n=n,
+        n_clusters=n_clusters,
+        cluster_size=divide_or_undefined(clusters.sum_by_group(denominators.astype(np.float64) ** 2), n),
+        variance=small * divide_or_undefined(squares, n * n),
+        correlation=correlation,
+    )
+
+
+def wilson_interval(
+    point: np.ndarray, effective_n: np.ndarray, degrees_of_freedom: np.ndarray, confidence: float
+) -> IntervalEnds:
+    """Wilson's score interval of a proportion, with Student's t in the place of z; elementwise.
+
+    point: in [0, 1]; effective_n: number of independent units that the point is worth; degrees_of_freedom: of t. NaN
+    where there is no degree of freedom. The interval always holds the point, and has a width even where the point is 0
+    or 1 (Wilson 1927).
+
+    >>> low, high = wilson_interval(np.array(0.0), np.array(50), np.array(1000), 0.95)
+    >>> low.item(), round(high.item(), 4)
+    (0.0, 0.0715)
+    """
+    t = student_t_quantile(degrees_of_freedom, confidence)
+    part = divide_or_undefined(t * t, effective_n)
+    middle = (point + part / 2) / (1 + part)
+    half = np.sqrt(part * (point * (1 - point) + part / 4)) / (1 + part)
+    # On paper the ends are in [0, 1] and around the point; in floating point they may miss them by a bit.
+    return np.minimum(np.maximum(middle - half, 0), point), np.maximum(np.minimum(middle + half, 1), point)
+
+
+def student_t_quantile(degrees_of_freedom: np.ndarray, confidence: float) -> np.ndarray:
+    """The quantile of Student's t with ``confidence`` between its negative and itself; NaN without a degree of freedom.
+
+    >>> student_t_quantile(np.array([0, 10]), 0.95).round(3).tolist()
+    [nan, 2.228]
+    """
+    return np.where(
+        degrees_of_freedom > 0, scipy.special.stdtrit(np.maximum(degrees_of_freedom, 1), 0.5 + confidence / 2), np.nan
+    )

@@ -1,0 +1,120 @@
+"""MOVER: the interval of a sum of proportions, recovered from the intervals of its terms (Zou & Donner 2008).
+
+A sum's interval is as far from its point as the terms' intervals are from theirs, the distances added as variances
+are, with the terms' correlation. So it is asymmetric where theirs are, stays in range near 0 and 1, and has no zero
+width where theirs have some. The difference of two classifiers on the same units is best computed from the discordant
+units alone: `discordant_difference_interval`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from factaudit.stats.clustered_proportions import ClusteredProportions, IntervalEnds, student_t_quantile
+from factaudit.stats.undefined_values import divide_or_undefined
+
+
+def mover_weighted_sum(
+    point: np.ndarray, term_intervals: IntervalEnds, weights: np.ndarray, correlation: np.ndarray | None = None
+) -> tuple[np.ndarray, IntervalEnds]:
+    """The weighted sum over the last axis, and its interval: (...), ((...), (...)).
+
+    point, both ends of term_intervals: (..., J). weights: (J,) or (..., J). correlation: (..., J, J); None: the terms
+    are independent.
+
+    >>> total, (low, high) = mover_weighted_sum(
+    ...     np.array([0.8, 0.6]), (np.array([0.7, 0.5]), np.array([0.9, 0.7])), np.array([1, -1])
+    ... )
+    >>> round(total.item(), 3), round(low.item(), 3), round(high.item(), 3)
+    (0.2, 0.059, 0.341)
+    """
+    total = (weights * point).sum(-1)
+    below, above = weights * (point - term_intervals[0]), weights * (term_intervals[1] - point)
+    ends = []
+    for falling, rising, sign in ((below, above, -1), (above, below, 1)):
+        # A term with a negative weight moves the sum down by moving up.
+        distance = np.where(weights > 0, falling, rising)
+        if correlation is None:
+            squared = (distance * distance).sum(-1)
+        else:
+            squared = np.einsum("...j,...jk,...k->...", distance, correlation, distance)
+        ends.append(total + sign * np.sqrt(np.maximum(squared, 0)))
+    return total, (ends[0], ends[1])
+
+
+def mover_proportion_sum(
+    proportions: ClusteredProportions, weights: np.ndarray, confidence: float
+) -> tuple[np.ndarray, IntervalEnds]:
+    """The weighted sum of the J proportions of each group, and its interval: (G,), ((G,), (G,)).
+
+    >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+    >>> rows = np.array([[4, 5, 2, 5], [5, 5, 3, 5]])  # in each cluster TP of positives, TN of negatives
+    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), rows, n_groups=1)
+    >>> rates = estimate_clustered_proportions(counts, rows[:, ::2], rows[:, 1::2])
+    >>> bacc, (low, high) = mover_proportion_sum(rates, np.array([0.5, 0.5]), 0.95)
+    >>> round(bacc.item(), 3), round(low.item(), 3), round(high.item(), 3)
+    (0.7, 0.639, 0.753)
+    """
+    return mover_weighted_sum(
+        proportions.point, proportions.wilson_intervals(confidence), weights, proportions.correlation
+    )
+
+
+def least_proportion_interval(proportions: ClusteredProportions, confidence: float) -> IntervalEnds:
+    """A simultaneous interval of the least of the S proportions of each group: (G,) each.
+
+    The least proportion is under no low end unless it is under its own: the low end is the least of the S low ends. It
+    is over one of the S high ends only if some proportion is: the high end is the least of them. Of the error alpha
+    each high end gets alpha / (S + 1) and the low ends alpha S / (S + 1): where one proportion is clearly the least, it
+    alone can err (alpha in all); where all are equal, the low end hardly can.
+
+    >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+    >>> rows = np.array([[1, 2], [0, 3]])  # errors of two systems in each cluster of 10 claims a system
+    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), rows, n_groups=1)
+    >>> found = estimate_clustered_proportions(counts, rows, np.full((2, 2), 10))
+    >>> low, high = least_proportion_interval(found, 0.95)
+    >>> found.point.min().item(), round(low.item(), 3), round(high.item(), 3)
+    (0.05, 0.033, 0.077)
+    """
+    alpha, width = 1 - confidence, proportions.point.shape[1]
+    low = proportions.wilson_intervals(1 - 2 * alpha * width / (width + 1))[0].min(1)
+    high = proportions.wilson_intervals(1 - 2 * min(alpha / 2, 1.75 * alpha / (width + 1)))[1].min(1)
+    point = proportions.point.min(1)
+    return np.minimum(low, point), np.maximum(high, point)
+
+
+#: Discordant claims that were not seen, added to the variance of each share of them: with none seen, there may be some.
+UNSEEN_DISCORDANT = 0.75
+
+
+def discordant_difference_interval(
+    proportions: ClusteredProportions, weights: np.ndarray, confidence: float
+) -> tuple[np.ndarray, IntervalEnds]:
+    """A weighted sum of proportions of discordant units, and its interval: (G,), ((G,), (G,)).
+
+    Discordant units are those that a is right on and b wrong, and the reverse: the difference of two rates on the same
+    units is the difference of these two proportions. The variance is linearised, with `UNSEEN_DISCORDANT` more units in
+    each proportion (after Agresti & Min 2005; Bonett & Price 2012), and the interval takes Student's t. MOVER covers 98
+    to 99.5 % where few units are discordant, this 94 to 97 %.
+
+    >>> from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+    >>> rows = np.array([[2, 0], [0, 1]])  # a alone right, b alone right, in each cluster of 10
+    >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), rows, n_groups=1)
+    >>> found = estimate_clustered_proportions(counts, rows, np.full((2, 2), 10))
+    >>> difference, (low, high) = discordant_difference_interval(found, np.array([1.0, -1.0]), 0.95)
+    >>> round(difference.item(), 3), round(low.item(), 3), round(high.item(), 3)
+    (0.05, 0.001, 0.099)
+    """
+    total = (weights * proportions.point).sum(-1)
+    deviation = np.sqrt(proportions.variance)
+    variance = np.einsum(
+        "...j,...jk,...k->...",
+        weights * deviation,
+        proportions.correlation,
+        np.broadcast_to(weights * deviation, deviation.shape),
+    )
+    effective = proportions.effective_n
+    variance = variance + (weights**2 * UNSEEN_DISCORDANT * divide_or_undefined(1, effective * proportions.n)).sum(-1)
+    freedom = proportions.n_clusters.max(-1) - 1
+    half = student_t_quantile(freedom, confidence) * np.sqrt(variance)
+    return total, (total - half, total + half)

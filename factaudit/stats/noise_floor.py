@@ -1,0 +1,81 @@
+"""The noise floor of merged responses: how many a verifier's errors alone would make look merged.
+
+A verifier that calls a false cell supported with probability f makes a response look merged when it does so in any of
+the m cells that could: with probability 1 - (1 - f)^m. f is measured on cells that are known to be false.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from factaudit.stats.bootstrap_means import bootstrap_percentile_interval
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """false_positive_rate (f), floor (the expected share of merged responses by noise alone) and excess (the observed
+    share less the floor), in [0, 1]; intervals: the low and high end of each in this order, None where there is none.
+    """
+
+    false_positive_rate: float
+    floor: float
+    excess: float
+    intervals: tuple[tuple[float | None, float | None], ...]
+
+
+def estimate_noise_floor(
+    is_merged: np.ndarray,
+    n_open: np.ndarray,
+    false_cells: np.ndarray,
+    bootstrap: ClusterBootstrap | None = None,
+    false_positive_rate: float | None = None,
+) -> NoiseFloor | None:
+    """The noise floor of R responses, over those that are decided; None where none is, or f cannot be measured.
+
+    is_merged: float (R,), 1, 0, NaN where undecided. n_open: int (R,), m above. false_cells: int (2, R), the cells of
+    each response that are known to be false, and those of them that the verifier calls supported.
+    false_positive_rate: f, where it is known from elsewhere.
+
+    Intervals: responses are resampled, and f is drawn from its posterior (Jeffreys' prior, Beta(1/2, 1/2)), so that no
+    error among few cells does not mean that there is none. A given f is not drawn.
+
+    >>> found = estimate_noise_floor(np.array([1, 0, np.nan]), np.array([2, 0, 5]), np.array([[5, 5, 0], [1, 0, 0]]))
+    >>> found.false_positive_rate, round(found.floor, 3), round(found.excess, 3)
+    (0.1, 0.095, 0.405)
+    """
+    decided = ~np.isnan(is_merged)
+    n_false = false_cells[0].sum()
+    if not decided.any() or (false_positive_rate is None and not n_false):
+        return None
+    rate = float(false_cells[1].sum() / n_false) if false_positive_rate is None else false_positive_rate
+    merged, n_open = np.nan_to_num(is_merged), n_open.astype(np.float64)
+    floor = float((1 - (1 - rate) ** n_open[decided]).mean())
+    excess = float(merged[decided].mean() - floor)
+    size = len(merged)
+    if bootstrap is None or size < 2:
+        return NoiseFloor(rate, floor, excess, ((None, None),) * 3)
+    random = np.random.default_rng(bootstrap.seed)
+    replicates = np.full((3, bootstrap.replicates), np.nan)
+    for number in range(bootstrap.replicates):
+        weights = random.multinomial(size, np.full(size, 1 / size))
+        if false_positive_rate is None:
+            n, hits = false_cells @ weights
+            rate_drawn = random.beta(hits + 0.5, n - hits + 0.5)
+        else:
+            rate_drawn = false_positive_rate
+        weights = weights * decided
+        if weights.sum():
+            floor_drawn = float(weights @ (1 - (1 - rate_drawn) ** n_open) / weights.sum())
+            share = float(weights @ merged / weights.sum())
+            replicates[:, number] = rate_drawn, floor_drawn, share - floor_drawn
+    intervals = []
+    for point, drawn in zip((rate, floor, excess), replicates, strict=True):
+        low, high = bootstrap_percentile_interval(drawn, bootstrap)
+        # Jeffreys' posterior never has f at 0 or 1; its interval is taken to reach a rate that is there.
+        if low is not None and high is not None:
+            low, high = min(low, point), max(high, point)
+        intervals.append((low, high))
+    return NoiseFloor(rate, floor, excess, tuple(intervals))

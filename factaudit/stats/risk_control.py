@@ -1,0 +1,238 @@
+"""The claims that may pass without review: the largest set whose share of errors is kept, with a stated confidence.
+
+Claims are ordered by risk, and thresholds are tested from strict to loose: at each the hypothesis "more errors pass
+than promised" is tested at level 1 − confidence, and the last one rejected before the first that is not is the rule.
+The order is fixed beforehand, so the whole sequence errs no more often than one test (fixed-sequence testing;
+Angelopoulos et al. 2021, Learn then Test; Jung et al. 2024, Trust or Escalate). It begins where the test would reject
+even with one error among the labels: before, a single error would end it at once.
+
+The test is exact for labels drawn at random: hypergeometric for the claims at hand, binomial for what they were drawn
+from. Labels that stand for unequally many claims count as so many equal ones as would tell the share of errors as
+precisely, and so do labels of one document, where they are alike (Korn & Graubard 1998).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+#: Thresholds that are tried, at equal steps of the share that passes.
+N_THRESHOLDS = 100
+#: The sequence begins where so many errors among the labels would still be few enough.
+ERRORS_AT_START = 1
+#: Errors' worth of the mean weight of all labels in that of the errors.
+PRIOR_ERRORS = 2.0
+#: Further labels are said to be enough where the test then rejects with this probability, about.
+PLANNED_POWER_Z = 0.84
+_MAX_LABEL_FACTOR = 64
+
+
+@dataclass(frozen=True)
+class RiskCurve:
+    """T thresholds from strict to loose, and what the labels say of the claims that pass each.
+
+    threshold: float64 (T,), claims of at most this risk pass; n_claims: int (T,); n_labels, n_errors: float64 (T,), the
+    effective numbers of labels and of errors among them; n_missed, n_found: effective numbers of all labelled errors
+    that pass, and that do not; p: float64 (T,); start, last: the first threshold tested and the last one rejected, −1
+    where there is none.
+    """
+
+    threshold: np.ndarray
+    n_claims: np.ndarray
+    n_labels: np.ndarray
+    n_errors: np.ndarray
+    n_missed: np.ndarray
+    n_found: np.ndarray
+    p: np.ndarray
+    start: int
+    last: int
+
+
+def control_passing_errors(
+    risk: np.ndarray,
+    labelled_rows: np.ndarray,
+    error: np.ndarray,
+    confidence: float,
+    max_error: float | None,
+    min_recall: float | None = None,
+    claims_per_label: np.ndarray | None = None,
+    cluster: np.ndarray | None = None,
+    is_population: bool = False,
+) -> RiskCurve:
+    """The loosest threshold on risk at which few errors pass.
+
+    risk: float64 (N,), NaN for claims that never pass; labelled_rows: int (n,), drawn with known probabilities; error:
+    (n,), 1 or 0; max_error: promised share of errors among what passes; min_recall: promised share of all errors among
+    what does not; claims_per_label: float64 (n,), by default 1; cluster: int (n,), where labels of a cluster count for
+    less; is_population: the promise is about what the claims were drawn from, not about these N.
+
+    A hundred labels of 1,000 claims, errors only among the riskier half:
+
+    >>> risk = np.linspace(0, 1, 1000)
+    >>> rows = np.arange(0, 1000, 10)
+    >>> curve = control_passing_errors(risk, rows, (risk[rows] > 0.5).astype(float), 0.9, max_error=0.1)
+    >>> int(curve.n_claims[curve.last])
+    520
+    """
+    weight = np.ones(len(labelled_rows)) if claims_per_label is None else claims_per_label
+    known = np.sort(risk[~np.isnan(risk)])
+    steps = np.unique(np.ceil(np.linspace(0, len(known), N_THRESHOLDS + 1)[1:]).astype(np.int64))
+    threshold = np.unique(known[steps[steps > 0] - 1])
+    n_claims = np.searchsorted(known, threshold, side="right")
+    effect = np.ones(len(threshold))
+    place = np.searchsorted(threshold, risk[labelled_rows])
+    place[np.isnan(risk[labelled_rows])] = len(threshold)  # those never pass
+    if cluster is not None:
+        effect = _prefix_design_effects(place, len(threshold), cluster, error)
+    n_labels, n_errors = (found / effect for found in _count_effective_labels(place, len(threshold), weight, error))
+    wrong = error == 1
+    weighed = weight[wrong] / weight[wrong].max(initial=0.0) if wrong.any() else weight[wrong]
+    overall = effect[-1] if len(effect) else 1.0
+    n_missed = np.cumsum(np.bincount(place[wrong], weighed, len(threshold) + 1)[:-1]) / overall
+    n_found = weighed.sum() / overall - n_missed
+    of = None if is_population else n_claims
+    p = np.zeros(len(threshold))
+    can_reject = np.ones(len(threshold), dtype=bool)
+    if max_error is not None:
+        p = error_share_p_values(n_labels, n_errors, max_error, of)
+        spare = np.full(len(threshold), float(ERRORS_AT_START))
+        can_reject = error_share_p_values(n_labels, spare, max_error, of) <= 1 - confidence
+    if min_recall is not None:  # a labelled error passes with a probability of at most 1 - recall, or the promise fails
+        p = np.maximum(p, error_share_p_values(n_missed + n_found, n_missed, 1 - min_recall))
+    start, last = run_fixed_sequence(p, can_reject, 1 - confidence)
+    return RiskCurve(threshold, n_claims, n_labels, n_errors, n_missed, n_found, p, start, last)
+
+
+def run_fixed_sequence(p: np.ndarray, can_reject: np.ndarray, level: float) -> tuple[int, int]:
+    """The first hypothesis tested and the last one rejected before one is not; −1 where there is none.
+
+    can_reject: bool (T,), known without the labels' values; the first true one begins.
+
+    >>> run_fixed_sequence(np.array([0.5, 0.01, 0.02, 0.3, 0.01]), np.array([False, True, True, True, True]), 0.1)
+    (1, 2)
+    """
+    if not can_reject.any():
+        return -1, -1
+    start = int(can_reject.argmax())
+    n_rejected = int(np.append(p[start:] <= level, False).argmin())
+    return start, start + n_rejected - 1 if n_rejected else -1
+
+
+def error_share_p_values(
+    n_labels: np.ndarray, n_errors: np.ndarray, max_share: float | np.ndarray, n_claims: np.ndarray | None = None
+) -> np.ndarray:
+    """The probability of so few errors among the labels were the share of errors just above ``max_share``.
+
+    Of ``n_claims`` claims from which the labels were drawn (hypergeometric), or of infinitely many (binomial). Numbers
+    may be fractions. 1 without a label.
+
+    >>> error_share_p_values(np.array([45.0]), np.array([0.0]), 0.05).round(3).tolist()
+    [0.099]
+    """
+    if n_claims is None:
+        with np.errstate(invalid="ignore"):
+            p = scipy.special.betainc(np.maximum(n_labels - n_errors, 1e-9), n_errors + 1, 1 - max_share)
+        return np.where(n_errors >= n_labels, 1.0, p)
+    wrong = np.minimum(np.floor(max_share * n_claims + 1e-9) + 1, n_claims)
+    drawn, low = np.floor(n_labels + 1e-9), np.floor(n_errors + 1e-9)
+    between = np.clip(n_errors - low, 0, 1)
+    below, above = (scipy.stats.hypergeom.cdf(low + more, n_claims, wrong, drawn) for more in (0, 1))
+    return np.where(drawn > 0, (1 - between) * below + between * above, 1.0)
+
+
+def error_share_upper_limits(
+    n_labels: np.ndarray, n_errors: np.ndarray, confidence: float, n_claims: np.ndarray | None = None
+) -> np.ndarray:
+    """The largest share of errors that is not rejected at level 1 − confidence: float64 (T,); NaN without a label.
+
+    >>> error_share_upper_limits(np.array([45.0]), np.array([0.0]), 0.9).round(3).tolist()
+    [0.05]
+    """
+    low, high = np.zeros(len(n_labels)), np.ones(len(n_labels))
+    for _ in range(20):
+        middle = (low + high) / 2
+        p = error_share_p_values(n_labels, n_errors, middle, n_claims)
+        low, high = np.where(p > 1 - confidence, middle, low), np.where(p > 1 - confidence, high, middle)
+    return np.where(n_labels > 0, high, np.nan)
+
+
+def plan_labels_to_pass(curve: RiskCurve, n_labels: int, max_error: float, confidence: float) -> int | None:
+    """About how many labels in all would let some claims pass, to two digits; None where no number is likely to.
+
+    The share of errors at each threshold is taken as the labels so far have it, with a quarter of an error more.
+
+    >>> risk, rows = np.linspace(0, 1, 1000), np.arange(0, 1000, 40)
+    >>> error = (risk[rows] > 0.5).astype(float)
+    >>> plan_labels_to_pass(control_passing_errors(risk, rows, error, 0.9, max_error=0.1), 25, 0.1, 0.9)
+    100
+    """
+    share = (curve.n_errors + 0.25) / (curve.n_labels + 0.5)
+    for factor in np.unique(np.ceil(2 ** np.arange(0.5, np.log2(_MAX_LABEL_FACTOR), 0.5) * n_labels)) / n_labels:
+        n = curve.n_labels * factor
+        with np.errstate(invalid="ignore"):
+            errors = n * share + PLANNED_POWER_Z * np.sqrt(n * share * (1 - share))
+        if ((error_share_p_values(n, errors, max_error) <= 1 - confidence) & (share < max_error)).any():
+            return int(float(f"{factor * n_labels:.2g}"))
+    return None
+
+
+def are_labels_clustered(labelled_rows: np.ndarray, cluster: np.ndarray) -> bool:
+    """Whether labels lie in fewer clusters than a random draw of claims would hit: as where documents were drawn.
+
+    cluster: int (N,), of all claims.
+
+    >>> cluster = np.repeat(np.arange(100), 5)
+    >>> are_labels_clustered(np.arange(100), cluster), are_labels_clustered(np.arange(0, 500, 5), cluster)
+    (True, False)
+    """
+    size = np.bincount(cluster)
+    size = size[size > 0]
+    missed = np.asarray(scipy.stats.hypergeom.pmf(0, len(cluster), size, len(labelled_rows)))
+    hit = len(np.unique(cluster[labelled_rows]))
+    expected, variance = float((1 - missed).sum()), float((missed * (1 - missed)).sum())
+    return bool(hit < expected - 4 * np.sqrt(variance))
+
+
+def _count_effective_labels(
+    place: np.ndarray, n_thresholds: int, weight: np.ndarray, error: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and errors that pass each threshold, as so many labels of equal weights (Kish 1965).
+
+    A sum of rare errors has the variance of as many errors as there are, times their mean weight. That is the mean
+    weight of all labels that pass, or of the errors among them where that is greater.
+    """
+
+    def sum_passing(values: np.ndarray) -> np.ndarray:
+        return np.cumsum(np.bincount(place, values, n_thresholds + 1)[:-1])
+
+    labels, errors, squares = (sum_passing(values) for values in (weight, weight * error, weight**2))
+    mean = np.where(labels > 0, squares / np.where(labels > 0, labels, 1.0), 1.0)
+    of_errors = (PRIOR_ERRORS * mean + errors) / (PRIOR_ERRORS + sum_passing(error))
+    unit = np.maximum(mean, of_errors)
+    return labels / unit, errors / unit
+
+
+def _prefix_design_effects(place: np.ndarray, n_thresholds: int, cluster: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """How many labels of each threshold's claims are worth one: 1 + (m − 1)ρ, m the mean cluster by size (Kish 1965).
+
+    ρ is the correlation of two labels of one cluster among all labels, one standard error above its estimate: among the
+    claims that pass there are too few errors to tell.
+    """
+    code = np.unique(cluster, return_inverse=True)[1]
+    residual = error - error.mean() if len(error) else error
+    size, total = np.bincount(code), np.bincount(code, residual)
+    n_pairs = float((size * (size - 1)).sum()) / 2
+    variance = float(residual.var()) if len(error) else 0.0
+    if n_pairs == 0:
+        return np.ones(n_thresholds)
+    together = float((total**2 - np.bincount(code, residual**2)).sum()) / 2
+    alike = together / n_pairs / variance if variance > 0 else 0.0
+    alike = min(1.0, max(0.0, alike + 1 / np.sqrt(n_pairs)))
+    effect = np.ones(n_thresholds)
+    for at in range(n_thresholds):
+        mine = np.bincount(code[place <= at])
+        if mine.any():
+            effect[at] = 1 + ((mine**2).sum() / mine.sum() - 1) * alike
+    return effect

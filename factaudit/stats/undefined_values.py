@@ -1,0 +1,29 @@
+"""Undefined figures: NaN in arrays, None in what people and JSON read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+
+def none_if_undefined(value: Any) -> float | None:
+    """A figure as a Python float, None where it is NaN (undefined).
+
+    >>> none_if_undefined(np.float64(0.5)), none_if_undefined(np.nan)
+    (0.5, None)
+    """
+    value = float(value)
+    return None if np.isnan(value) else value
+
+
+def divide_or_undefined(numerator: ArrayLike, denominator: ArrayLike) -> np.ndarray:
+    """``numerator / denominator`` elementwise, NaN where the denominator is 0 or NaN.
+
+    >>> divide_or_undefined([1, 1], [2, 0]).tolist()
+    [0.5, nan]
+    """
+    below = np.asarray(denominator)
+    out = np.full(np.broadcast_shapes(np.shape(numerator), below.shape), np.nan)
+    return np.divide(numerator, below, out=out, where=(below != 0) & ~np.isnan(below))

@@ -1,0 +1,155 @@
+"""Single columns brought into their standard form; a value that has none becomes null, and its row is reported.
+
+Each takes the column as it was read, or None where the table lacks it.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from factaudit.tables.plain_values import make_plain_value
+from factaudit.tables.problems import TableProblemCollector
+
+#: Text with NaN for null. Named, because pandas 2 takes ``"str"`` for Python's type, and makes text of a null: "None".
+TEXT_DTYPE = pd.StringDtype(na_value=np.nan)
+_BOOLEAN_WORDS = {"True": 1, "False": 0, "true": 1, "false": 0}
+
+
+def parse_text_column(values: pd.Series, column: str, problems: TableProblemCollector) -> pd.Series:
+    """Text as it is; whole numbers (a doc_id of 15596) as their digits; anything else is a problem."""
+    if isinstance(values.dtype, pd.StringDtype):
+        return values.astype(TEXT_DTYPE)
+    objects = values.astype(object)
+    texts = objects.map(_format_whole_number_in_column, na_action="ignore")
+    good = texts.notna() | values.isna()
+    problems.add_where(~good, column, "expected text", objects)
+    return texts.where(texts.notna(), None).astype(TEXT_DTYPE)
+
+
+def infer_column_type(values: pd.Series) -> pd.Series:
+    """An extra column as it is; one of objects, as the type that all its values have."""
+    if values.dtype != object:
+        return values
+    return (
+        values.astype(TEXT_DTYPE)
+        if pd.api.types.infer_dtype(values, skipna=True) == "string"
+        else values.infer_objects()
+    )
+
+
+def is_dictionary_encoded(values: pd.Series) -> bool:
+    """Whether a column of text is dictionary-encoded, as long documents are (`factaudit.tables.documents`)."""
+    kind = values.dtype.pyarrow_dtype if isinstance(values.dtype, pd.ArrowDtype) else None
+    return kind is not None and pa.types.is_dictionary(kind) and is_arrow_text_type(kind)
+
+
+def is_arrow_text_type(arrow_type: pa.DataType) -> bool:
+    """Whether Arrow has a column as text, encoded or not."""
+    arrow_type = arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
+    return bool(pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type))
+
+
+def make_empty_text_column(index: pd.Index) -> pd.Series:
+    """A column of text that holds none."""
+    return pd.Series(None, index=index, dtype=TEXT_DTYPE)
+
+
+def _format_whole_number_in_column(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | Decimal | np.number):
+        return None
+    # A float has the digits of a whole number only up to 2**53: 15596.0 is what a missing value elsewhere in the
+    # column made of 15596.
+    number: Any = value
+    exact = isinstance(number, int | np.integer) or (abs(number) <= 2**53 and number == int(number))
+    return str(int(number)) if exact else None
+
+
+def parse_binary_column(
+    values: pd.Series | None, index: pd.Index, column: str, expected: str, problems: TableProblemCollector
+) -> pd.Series:
+    """1, 0 or null as Int8; CSV's "1", "1.0" and "True", booleans and 1.0 are understood, "yes" is not."""
+    if values is None:
+        return pd.Series(pd.NA, index=index, dtype="Int8")
+    if not pd.api.types.is_numeric_dtype(values.dtype):
+        values = values.astype(object).map(lambda v: _BOOLEAN_WORDS.get(v, v) if isinstance(v, str) else v)
+    found = parse_number_column(values)
+    good = values.isna() | found.isin([0, 1])
+    problems.add_where(~good, column, expected, values)
+    return found.where(good).astype("Int8")
+
+
+def parse_repeat_column(values: pd.Series | None, index: pd.Index, problems: TableProblemCollector) -> pd.Series:
+    """Whole numbers from 0 on as int64; 0 where there is none."""
+    if values is None:
+        return pd.Series(0, index=index, dtype="int64")
+    found = parse_number_column(values)
+    good = values.isna() | ((found >= 0) & (found < 2**31) & (found % 1 == 0))
+    problems.add_where(~good, "repeat", "expected a whole number from 0 on, or nothing", values)
+    return found.where(good).fillna(0).astype("int64")
+
+
+def parse_score_column(values: pd.Series | None, index: pd.Index, problems: TableProblemCollector) -> pd.Series:
+    """Numbers from 0 to 1 as float64, NaN where there is none."""
+    if values is None:
+        return pd.Series(np.nan, index=index, dtype="float64")
+    found = parse_number_column(values)
+    good = values.isna() | ((found >= 0) & (found <= 1))
+    problems.add_where(~good, "score", "expected a number from 0 to 1, or nothing", values)
+    return found.where(good)
+
+
+def parse_number_column(values: pd.Series) -> pd.Series:
+    """As float64, NaN for what is no number: times, which pandas would take for nanoseconds, among them."""
+    if pd.api.types.is_numeric_dtype(values.dtype):
+        return values.astype("float64")
+    return values.astype(object).map(_parse_number_in_column).astype("float64")
+
+
+def _parse_number_in_column(value: Any) -> float:
+    # Python reads every digit of a text, which not every version of pandas does.
+    if isinstance(value, str) and "_" in value:
+        return np.nan
+    try:
+        return float(value) if isinstance(value, str | int | float | Decimal | np.number) else np.nan
+    except (ValueError, OverflowError):
+        return np.nan
+
+
+def parse_chunk_scores_column(values: pd.Series | None, index: pd.Index, problems: TableProblemCollector) -> pd.Series:
+    """One list of numbers or nulls per row; CSV holds them as JSON."""
+    if values is None:
+        return pd.Series(None, index=index, dtype="object")
+    lists = values.astype(object).map(_parse_score_list_in_column, na_action="ignore")
+    expected = "expected a list of numbers from 0 to 1 ([0.2, null, 0.9]) or nothing"
+    problems.add_where(lists.isna() & values.notna(), "chunk_scores", expected, values)
+    return lists.where(lists.notna(), None)
+
+
+def _parse_score_list_in_column(value: Any) -> list[float | None] | None:
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    items: Any = make_plain_value(value)
+    if not isinstance(items, list):
+        return None
+    return items if all(item is None or _is_score_value(item) for item in items) else None
+
+
+def _is_score_value(value: Any) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1
+
+
+def make_arrow_text(values: pd.Series) -> pa.Array:
+    """A column of text as one Arrow array."""
+    array = pa.array(values, type=pa.large_string(), from_pandas=True)
+    return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

@@ -1,0 +1,123 @@
+"""Tables written to Parquet, JSONL and CSV.
+
+In Parquet and CSV an extra column of objects, or of values of several types, is written as JSON text.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from factaudit.files import replace_file_atomically
+from factaudit.tables.column_parsing import TEXT_DTYPE, is_dictionary_encoded
+from factaudit.tables.documents import split_document_column
+from factaudit.tables.plain_values import dump_json_line, is_missing_value, list_plain_rows
+from factaudit.tables.schema import parse_table_suffix
+from factaudit.text.spreadsheet_cells import escape_spreadsheet_cell
+
+_ALWAYS_WRITTEN_COLUMNS = ("claim_id", "dataset", "claim", "label", "evaluator", "score", "prediction", "status")
+
+
+def write_table(table: pd.DataFrame, path: str | Path) -> None:
+    """Write claims or verdicts (or any table) atomically; the format is that of the suffix.
+
+    Columns of the standard that hold nothing are left out of JSONL and CSV files, to keep them readable.
+    """
+    target = Path(path)
+    kind = parse_table_suffix(target)
+    table = table.set_axis(table.columns.map(str), axis=1)
+    with replace_file_atomically(target) as temporary:
+        if kind == ".parquet":
+            _write_parquet_table(_serialise_object_columns(table, serialise_lists=False), temporary)
+            return
+        full = table.drop(
+            columns=[
+                c for c in table.columns if c not in _ALWAYS_WRITTEN_COLUMNS and _is_uninformative_column(table[c])
+            ]
+        )
+        if kind.startswith(".csv"):
+            # A lone carriage return ends a row for most readers, and pandas quotes it only where it quotes everything.
+            texts = [column for column in full if not pd.api.types.is_numeric_dtype(full[column].dtype)]
+            returns = any(full[column].astype(TEXT_DTYPE).str.contains("\r", regex=False).any() for column in texts)
+            quoting: Literal[0, 2] = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
+            text = _escape_formula_cells(_serialise_object_columns(full, serialise_lists=True)).to_csv(
+                index=False, lineterminator="\n", quoting=quoting
+            )
+        else:
+            text = "".join(dump_json_line(row) + "\n" for row in list_plain_rows(full))
+        # No name and no time stamp in the gzip header: the same table gives the same bytes.
+        temporary.write_bytes(gzip.compress(text.encode(), mtime=0) if kind.endswith(".gz") else text.encode())
+
+
+def _write_parquet_table(table: pd.DataFrame, path: Path) -> None:
+    name = next((column for column in table.columns if is_dictionary_encoded(table[column])), None)
+    if name is None:
+        pq.write_table(pa.Table.from_pandas(table, preserve_index=False), path, compression="zstd")
+        return
+    # Readers find text, as in every other table, and each document once in a row group: they need no more in memory.
+    as_text = pa.Table.from_pandas(
+        table.iloc[:0].assign(**{name: pd.Series(dtype=TEXT_DTYPE)}), preserve_index=False
+    ).schema
+    at, shared = table.columns.get_loc(name), [column for column in table if column not in ("claim_id", "claim")]
+    # Without the documents, all of which PyArrow would copy.
+    frame = pa.Table.from_pandas(table.drop(columns=name), preserve_index=False)
+    kind = pa.dictionary(pa.int32(), pa.large_string())
+    with pq.ParquetWriter(
+        path,
+        frame.schema.insert(at, pa.field(name, kind)),
+        compression="zstd",
+        store_schema=False,
+        use_dictionary=shared,
+        dictionary_pagesize_limit=1 << 30,
+    ) as writer:
+        writer.add_key_value_metadata(as_text.metadata)
+        for start, texts in split_document_column(table[name]):
+            part = frame.slice(start, len(texts)).add_column(at, pa.field(name, kind), texts)
+            writer.write_table(part, row_group_size=len(texts))
+
+
+def _can_write_parquet_type(arrow_type: pa.DataType) -> bool:
+    """Whether Parquet has a form for values of the type: it has none for empty objects, as in ``[{}]``."""
+    if pa.types.is_struct(arrow_type) and arrow_type.num_fields == 0:
+        return False
+    return all(_can_write_parquet_type(arrow_type.field(at).type) for at in range(arrow_type.num_fields))
+
+
+def _is_uninformative_column(values: pd.Series) -> bool:
+    """Nothing but what a reader takes a missing column for."""
+    return bool((values == 0).all() if values.name == "repeat" else values.isna().all())
+
+
+def _escape_formula_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """No text, not even a column's name, that a spreadsheet would run as a formula."""
+    for column in table.columns:
+        if not pd.api.types.is_numeric_dtype(table[column].dtype):
+            table[column] = table[column].map(
+                lambda cell: escape_spreadsheet_cell(cell) if isinstance(cell, str) else cell
+            )
+    return table.set_axis([escape_spreadsheet_cell(name) for name in table.columns], axis=1)
+
+
+def _serialise_object_columns(table: pd.DataFrame, serialise_lists: bool) -> pd.DataFrame:
+    """The table with JSON text for the columns that the format can't hold: objects, mixed types and (CSV) lists."""
+    flat = table.copy(deep=False)
+    for column in flat.columns:
+        if flat[column].dtype != object or flat[column].isna().all():
+            continue
+        kinds = {type(value) for value in flat[column] if not is_missing_value(value)}
+        has_lists = bool(kinds & {list, np.ndarray})
+        if not kinds & {dict} and not (serialise_lists and has_lists):
+            try:
+                if _can_write_parquet_type(pa.array(flat[column], from_pandas=True).type):
+                    continue
+            except pa.ArrowException:
+                pass
+        flat[column] = flat[column].map(dump_json_line, na_action="ignore").astype(TEXT_DTYPE)
+    return flat

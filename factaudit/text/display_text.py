@@ -1,0 +1,65 @@
+"""Text of files, models and servers as it may be shown: no orders to the terminal, no keys."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+#: Control characters but tab and line feed, and the marks that turn the direction of what follows.
+_CONTROL_CHARACTERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def escape_control_characters(text: str) -> str:
+    """The text with the characters that a terminal obeys, or that reorder a line, as their escapes (``\\x1b``)."""
+    return _CONTROL_CHARACTERS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+#: Keys by their look, and where a name says that a key or password follows.
+_SECRET_PATTERNS = (
+    # Of hf only with a low line: names of models end in "-hf", and those of files go on.
+    re.compile(r"()\b(?:(?:sk|gsk|xai|pk)[-_]|hf_)[\w-]{16,}"),
+    re.compile(r"(\bBearer\s+)[^\s'\"]{8,}", re.IGNORECASE),
+    re.compile(r"([?&][\w-]*(?:key|token|secret|sig|password)=)[^&\s'\"#]+", re.IGNORECASE),
+    re.compile(r"(\b(?:api[-_]?key|access[-_]?token|password)['\"]?\s*[=:]\s*['\"]?)[^\s'\",}\])]+", re.IGNORECASE),
+    re.compile(r"(\w:/{1,2})[^/@\s]+(?=@)"),
+)
+_KEY_VARIABLE = re.compile(r"(?:_|^)(?:API_?KEY|TOKEN|SECRET|PASSWORD)$")
+
+
+def mask_secrets_in_text(text: str) -> str:
+    """The text with keys and passwords as ``***``: what looks like one, and what the environment has as one."""
+    for name, value in os.environ.items():
+        if len(value) >= 8 and _KEY_VARIABLE.search(name.upper()):
+            text = text.replace(value, "***")
+    for secret in _SECRET_PATTERNS:
+        text = secret.sub(r"\1***", text)
+    return text
+
+
+def format_count(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 claim``, ``1,200 claims``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def format_cache_dates(call_rows: Iterable[Mapping[str, Any]]) -> str:
+    """From when cached replies are, and of how many no server is known; "" where none is dated.
+
+    >>> format_cache_dates([{"cached_from": "2026-01-02", "cached_until": "2026-01-05", "unknown_server_calls": 2}])
+    'kept from 2026-01-02 to 2026-01-05; of 2 replies the server is not known, an earlier version did not keep it'
+    """
+    rows = [row for row in call_rows if row.get("cached_from")]
+    if not rows:
+        return ""
+    first, last = min(row["cached_from"] for row in rows), max(row["cached_until"] for row in rows)
+    text = f"kept on {first}" if first == last else f"kept from {first} to {last}"
+    if unknown := sum(row.get("unknown_server_calls") or 0 for row in rows):
+        replies = format_count(unknown, "reply", "replies")
+        text += f"; of {replies} the server is not known, an earlier version did not keep it"
+    return text
+
+
+def join_reasons(single_reasons: Iterable[str]) -> str | None:
+    """Several reasons as one text; None where there is none."""
+    return "; ".join(dict.fromkeys(filter(None, single_reasons))) or None

@@ -1,0 +1,189 @@
+"""How much of a claim's wording the document has: ROUGE-2 precision (Lin 2004) and R2-diff (VC §4).
+
+Many documents and the claims on them are read together, as arrays: a claim's bigrams are looked up among those of its
+document, and a chunk is a range of the document's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count as count_up
+
+import numpy as np
+
+from factaudit.text.chunks import count_words, find_chunk_spans
+from factaudit.text.rouge_tokens import RougeTokens, find_rouge_text_positions, normalise_rouge_text
+
+#: So many characters of documents and claims are read together, or one document with its claims.
+BLOCK_CHARACTERS = 1 << 20
+#: How many of a code's 64 bits are looked at first, and how many are not.
+_PREFIX_BITS, _SUFFIX_BITS = 20, np.uint64(44)
+
+
+def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.ndarray:
+    """The clipped share of each claim's bigrams that its document has.
+
+    Equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``, but each distinct document is read once.
+
+    claims, docs: n texts each, row by row. Returns float64 (n,), in [0, 1]; NaN where the claim has fewer than two
+    tokens or the document is None.
+    """
+    result = np.full(len(claims), np.nan)
+    for block in _group_rouge_claims_by_document(claims, docs):
+        found = _RougeBigramMatches(block, block.docs, claims)
+        result[block.rows] = found.compute_shares(found.count_hits(found.bigram))
+    return result
+
+
+def rouge2_chunk_differences(
+    claims: Sequence[str],
+    docs: Sequence[str | None],
+    sizes: Sequence[int],
+    count_tokens: Callable[[str], int] = count_words,
+) -> np.ndarray:
+    """ROUGE-2 precision against the whole document minus the greatest against one of its chunks (R2-diff, VC §4.2).
+
+    claims, docs: n texts each, row by row; the texts are read once for all sizes. sizes, count_tokens: of the chunks,
+    as in `factaudit.text.chunks.split_into_chunks`. Returns float64 (sizes, n), never negative; NaN where ROUGE-2
+    precision is.
+    """
+    result = np.full((len(sizes), len(claims)), np.nan)
+    for block in _group_rouge_claims_by_document(claims, docs):
+        cuts = [
+            [[start for start, _ in find_chunk_spans(doc, size, count_tokens)] for doc in block.docs] for size in sizes
+        ]
+        # What is nowhere cut has one chunk, the document: nothing to look up.
+        cut = [any(len(starts) > 1 for starts in of_sizes) for of_sizes in zip(*cuts, strict=True)]
+        found = _RougeBigramMatches(
+            block, [doc if some else "" for doc, some in zip(block.docs, cut, strict=True)], claims
+        )
+        whole = found.count_hits(found.bigram)
+        for at, starts in enumerate(cuts):
+            best = np.zeros_like(whole)
+            for bigram in found.split_by_chunk(starts):
+                np.maximum(best, found.count_hits(bigram), out=best)
+            result[at, block.rows] = found.compute_shares(whole - best)
+    return result
+
+
+@dataclass
+class _RougeDocumentBlock:
+    """Some documents and the rows of the claims on them, with which document (its number here) each is on."""
+
+    docs: list[str] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+    doc_numbers: list[int] = field(default_factory=list)
+
+
+def _group_rouge_claims_by_document(claims: Sequence[str], docs: Sequence[str | None]) -> Iterator[_RougeDocumentBlock]:
+    """Each distinct document once, with all its claims."""
+    if len(claims) != len(docs):
+        raise ValueError(f"expected one document per claim, found {len(claims)} claims and {len(docs)} documents")
+    rows_of: dict[str, list[int]] = {}
+    for row, doc in enumerate(docs):
+        if isinstance(doc, str):
+            rows_of.setdefault(doc, []).append(row)
+    block, size = _RougeDocumentBlock(), 0
+    for doc, rows in rows_of.items():
+        block.doc_numbers.extend([len(block.docs)] * len(rows))
+        block.docs.append(doc)
+        block.rows.extend(rows)
+        size += len(doc) + sum(len(claims[row]) for row in rows)
+        if size >= BLOCK_CHARACTERS:
+            yield block
+            block, size = _RougeDocumentBlock(), 0
+    if block.docs:
+        yield block
+
+
+class _RougeBigramMatches:
+    """Where a block's documents have bigrams of their claims.
+
+    The bigrams of each document's claims are numbered. Attributes: bigram, at: int64 (found,): the number of each that
+    a document has, as often as it has it, and the number of its first token.
+    """
+
+    def __init__(self, block: _RougeDocumentBlock, docs: Sequence[str], claims: Sequence[str]) -> None:
+        """docs: what is read of the block's documents."""
+        texts = [*map(normalise_rouge_text, docs), *(normalise_rouge_text(claims[row]) for row in block.rows)]
+        self._docs, self._tokens = docs, RougeTokens(texts)
+        ends = self._tokens.texts
+        self._n = np.maximum(np.diff(ends[len(docs) :]) - 1, 0)
+        # Of each token: the document that it is of, or that its claim is on; and whether the next is of the same text.
+        doc = np.repeat(np.array([*range(len(docs)), *block.doc_numbers]), np.diff(ends))
+        follows = np.ones(len(doc), dtype=bool)
+        follows[ends[1:][np.diff(ends) > 0] - 1] = False
+        first = np.flatnonzero(follows)
+        split = first.searchsorted(ends[len(docs)])
+        there, asked = first[:split], first[split:]
+        for seed in count_up():
+            code = _hash_rouge_bigrams(self._tokens.words, doc, seed)
+            # Stable, so that those of one claim stay side by side among equals.
+            order = asked[np.argsort(code[asked], kind="stable")]
+            new = np.diff(code[order], prepend=~code[order[:1]]) != 0
+            if (new[1:] | self._is_same_bigram(doc, order[1:], order[:-1])).all():
+                break
+        starts = np.flatnonzero(new)
+        self._size = len(starts)
+        # Of each bigram of each claim: its number, the claim, and how many times the claim has had it before.
+        self._asked = np.cumsum(new) - 1
+        self._claim = np.repeat(np.arange(len(block.rows)), np.diff(ends[len(docs) :]))[order - ends[len(docs)]]
+        run = new | (np.diff(self._claim, prepend=-1) != 0)
+        self._before = np.arange(len(order)) - np.flatnonzero(run)[np.cumsum(run) - 1]
+        # No claim has most of a document's bigrams, which a look at the first bits of their codes tells of nearly all.
+        codes = code[order[starts]]
+        maybe = np.zeros(1 << _PREFIX_BITS, dtype=bool)
+        maybe[codes >> _SUFFIX_BITS] = True
+        at = there[maybe[code[there] >> _SUFFIX_BITS]]
+        place = codes.searchsorted(code[at])
+        place[place == len(codes)] = 0
+        held = self._is_same_bigram(doc, at, order[starts[place]])
+        self.positions, self.bigram = at[held], place[held]
+
+    def _is_same_bigram(self, doc: np.ndarray, some: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """bool (n,): whether bigrams, by the number of their first token, are the same and of the same document."""
+        same = self._tokens.is_same_token
+        return same(some, others) & same(some + 1, others + 1) & (doc[some] == doc[others])
+
+    def count_hits(self, bigram: np.ndarray) -> np.ndarray:
+        """int64 (claims,): how many bigrams of each claim are among those; one that it has twice, twice at most."""
+        times = np.bincount(bigram, minlength=self._size)
+        return np.bincount(self._claim[self._before < times[self._asked]], minlength=len(self._n))
+
+    def compute_shares(self, hits: np.ndarray) -> np.ndarray:
+        """float64 (claims,): of each claim's bigrams; NaN where it has none."""
+        return np.divide(hits, self._n, out=np.full(len(hits), np.nan), where=self._n > 0)
+
+    def split_by_chunk(self, starts: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
+        """The bigrams that are found in each document's first chunk, in its second, and so on.
+
+        starts: where each document's chunks begin. A bigram across two chunks is in none.
+        """
+        chunks = [
+            self._tokens.find_first_tokens(text, find_rouge_text_positions(doc, starts[text]))
+            for text, doc in enumerate(self._docs)
+            if doc
+        ]
+        if not chunks:
+            return
+        numbers = np.concatenate([np.arange(len(each)) for each in chunks])
+        every = np.concatenate(chunks)
+        chunk = every.searchsorted(self.positions, side="right") - 1
+        inside = chunk == every.searchsorted(self.positions + 1, side="right") - 1
+        number, bigram = numbers[chunk[inside]], self.bigram[inside]
+        order = np.argsort(number, kind="stable")
+        yield from np.split(bigram[order], np.flatnonzero(np.diff(number[order])) + 1)
+
+
+def _hash_rouge_bigrams(words: np.ndarray, doc_numbers: np.ndarray, seed: int) -> np.ndarray:
+    """uint64 (tokens,): of the bigram that begins with each token, in its document; hardly two have the same."""
+    random = np.random.default_rng(seed).integers(1 << 63, size=4, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    code = words[0] * random[0]
+    code ^= code >> np.uint64(32)
+    code += words[1]
+    code *= random[1]
+    code ^= code >> np.uint64(32)
+    code[:-1] += code[1:] * random[2]
+    code += doc_numbers.astype(np.uint64) * random[3]
+    return code

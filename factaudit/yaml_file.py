@@ -1,0 +1,248 @@
+"""YAML that remembers its lines, so that every complaint about a file names the line to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from factaudit.errors import InputError, Problem, UsageError, first_error_line, suggest_known_name
+from factaudit.files import check_no_pipe, resolve_path
+
+YamlPlace = tuple[str | int, ...]
+#: More than any experiment needs, and little enough to go through in no time.
+_MAX_YAML_VALUES = 100_000
+_COUNT_UNDER_WAY = -1
+ModelType = TypeVar("ModelType", bound=BaseModel)
+
+
+class YamlFile:
+    """A parsed YAML file: ``data`` (plain values, `yaml.safe_load`'s) and the line of each key and item."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.lines: dict[YamlPlace, int] = {}
+        self._overridden: list[YamlPlace] = []
+        try:
+            check_no_pipe(self.path)
+            text = self.path.read_text(encoding="utf-8")
+            node = _compose_yaml_node(text)
+            if node is None:
+                raise self.error("the file is empty")
+            self._record_lines(node, (), set())
+            self.data: Any = parse_plain_yaml(text)
+        except FileNotFoundError:
+            raise self.error("no such file") from None
+        except OSError as error:
+            raise self.error(f"cannot be read ({error.strerror})") from None
+        except UnicodeDecodeError as error:
+            raise self.error(f"not UTF-8 text ({error.reason})") from None
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            line = mark.line + 1 if mark else None
+            raise InputError(str(path), [Problem(f"not YAML: {error.problem}", line, unit="line")]) from None
+        except (yaml.YAMLError, ValueError, RecursionError) as error:
+            # A control character; a date like 2024-13-01; brackets without end.
+            raise self.error(f"not YAML: {first_error_line(error)}") from None
+
+    def _record_lines(self, node: yaml.Node, place: YamlPlace, walked: set[int]) -> None:
+        self.lines.setdefault(place, node.start_mark.line + 1)
+        if id(node) in walked:  # an alias: it may hold itself, or more of its kind than there are lines
+            return
+        walked.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                name = str(key.value)
+                line = key.start_mark.line + 1
+                if name in seen:
+                    raise InputError(str(self.path), [Problem(f"the key {name!r} is there twice", line, unit="line")])
+                seen.add(name)
+                self.lines[(*place, name)] = line
+                self._record_lines(value, (*place, name), walked)
+        elif isinstance(node, yaml.SequenceNode):
+            for number, item in enumerate(node.value):
+                self._record_lines(item, (*place, number), walked)
+
+    def override(self, settings: Mapping[str, Any]) -> None:
+        """Set keys from outside: ``{"seed": 1, "factscore.k": 3, "evaluators.0.random.seed": 2}``.
+
+        Mappings that are missing on the way are made. Problems with a value are then said of ``--set``, not of a line.
+        The file's own paths are relative to its folder; ``data``, ``claims`` and ``verdicts`` given from outside, to
+        where the user stands. Raises `UsageError` where there is no place for a key.
+        """
+        for key, value in settings.items():
+            self._override_key(
+                key, _resolve_yaml_value_from_folder(value) if key in ("data", "claims", "verdicts") else value
+            )
+
+    def _override_key(self, key: str, value: Any) -> None:
+        place: YamlPlace = ()
+        inner = self.data
+        *way, last = key.split(".")
+        for part in way:
+            step = self._find_step(inner, part, key)
+            place = (*place, step)
+            if isinstance(inner, dict) and not isinstance(inner.get(step), dict | list):
+                inner[step] = {}
+            inner = inner[step]
+        step = self._find_step(inner, last, key)
+        inner[step] = value
+        self._overridden.append((*place, step))
+
+    def _find_step(self, inner: Any, part: str, key: str) -> str | int:
+        if isinstance(inner, list):
+            if not part.isdecimal() or int(part) >= len(inner):
+                raise UsageError(f"--set {key}: expected the number of an item, 0 to {len(inner) - 1}, found {part!r}")
+            return int(part)
+        if not isinstance(inner, dict):
+            raise UsageError(f"--set {key}: there is nothing to set {part!r} in")
+        return part
+
+    @staticmethod
+    def wrap_in_lists(block: Any, *keys: str) -> None:
+        """Put what stands alone under ``keys`` of ``block`` into a list of one: a path, or a ``{NAME: {options}}``."""
+        for key in keys if isinstance(block, dict) else ():
+            if isinstance(block.get(key), str | dict):
+                block[key] = [block[key]]
+
+    def problem(self, message: str, place: YamlPlace = ()) -> Problem:
+        """A problem at the line of ``place``, or of the nearest thing around it that the file has."""
+        for given in self._overridden:
+            if place[: len(given)] == given:
+                return Problem(f"--set {'.'.join(map(str, given))}: {message}")
+        while place and place not in self.lines:
+            place = place[:-1]
+        return Problem(message, self.lines.get(place), unit="line")
+
+    def error(self, message: str, place: YamlPlace = ()) -> InputError:
+        """An `InputError` of one problem."""
+        return InputError(str(self.path), [self.problem(message, place)])
+
+
+def _resolve_yaml_value_from_folder(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_resolve_yaml_value_from_folder(one) for one in value]
+    if not isinstance(value, str) or "${data}" in value:
+        return value
+    return str(resolve_path(Path(value).expanduser()))
+
+
+def parse_plain_yaml(text: str) -> Any:
+    """`yaml.safe_load` that refuses text whose aliases stand for very much: `yaml.YAMLError` says so."""
+    _compose_yaml_node(text)
+    return yaml.safe_load(text)
+
+
+def _compose_yaml_node(text: str) -> yaml.Node | None:
+    node = yaml.SafeLoader(text).get_single_node()
+    if node is not None:
+        _count_yaml_values(node, {})
+    return node
+
+
+def _count_yaml_values(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """How many values a node stands for, each alias counted as what it stands for."""
+    if id(node) in sizes:
+        if sizes[id(node)] == _COUNT_UNDER_WAY:
+            raise yaml.YAMLError("an alias stands inside of what it names")
+        return sizes[id(node)]
+    sizes[id(node)] = _COUNT_UNDER_WAY
+    inner: list[yaml.Node] = []
+    if isinstance(node, yaml.SequenceNode):
+        inner = node.value
+    elif isinstance(node, yaml.MappingNode):
+        inner = [each for pair in node.value for each in pair]
+    sizes[id(node)] = 1 + sum(_count_yaml_values(each, sizes) for each in inner)
+    if sizes[id(node)] > _MAX_YAML_VALUES:
+        raise yaml.YAMLError(f"it stands for more than {_MAX_YAML_VALUES:,} values (aliases repeat what they name)")
+    return sizes[id(node)]
+
+
+def parse_yaml_set_options(pairs: Iterable[str], option: str = "--set") -> dict[str, Any]:
+    """``["seed=1", "audits=[rates]"]`` as keys and YAML values. Raises `UsageError` that names the option."""
+    found = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"{option} {pair}: expected KEY=VALUE")
+        try:
+            found[key] = parse_plain_yaml(value) if value else ""
+        except (yaml.YAMLError, ValueError, RecursionError):
+            raise UsageError(f"{option} {pair}: the value is not YAML") from None
+    return found
+
+
+def check_yaml_settings(model: type[ModelType], data: Any, file: YamlFile | None = None) -> ModelType:
+    """Validate ``data`` as ``model``: all problems together, with the file's lines, and hints for misspelt keys.
+
+    Raises `InputError` (with a file) or `UsageError`.
+    """
+    if not isinstance(data, dict):
+        message = f"expected keys and values, found {type(data).__name__}"
+        raise file.error(message) if file else UsageError(message)
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        problems = list(dict.fromkeys(_list_yaml_validation_problems(model, data, error)))
+        if file is None:
+            raise UsageError("; ".join(message for message, _ in problems)) from None
+        raise InputError(str(file.path), [file.problem(message, place) for message, place in problems]) from None
+
+
+def _list_yaml_validation_problems(
+    model: type[BaseModel], data: Any, error: ValidationError
+) -> Iterator[tuple[str, YamlPlace]]:
+    found = error.errors()
+    places = [_find_yaml_place(item, data) for item in found]
+    for item, place in zip(found, places, strict=True):
+        # Where text or an object may stand and there is an object, only what is wrong with the object counts.
+        rivals = [other for other in places if other[: len(place)] == place]
+        if item["type"] == "string_type" and isinstance(item["input"], dict) and len(rivals) > 1:
+            continue
+        yield _format_yaml_problem(model, item, place), place
+
+
+def _find_yaml_place(found: Any, data: Any) -> YamlPlace:
+    """The keys of the file among a location's parts: pydantic also names the branch of a union that it tried."""
+    place: list[str | int] = []
+    for part in found["loc"]:
+        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int)):
+            place.append(part)
+            data = data[part]
+        elif found["type"] == "missing" and part == found["loc"][-1]:
+            place.append(part)
+    return tuple(place)
+
+
+def _format_yaml_problem(model: type[BaseModel], found: Any, place: YamlPlace) -> str:
+    name = ".".join(map(str, place))
+    if found["type"] == "extra_forbidden":
+        for part in found["loc"][:-1]:
+            field = model.model_fields.get(part)
+            if field is None:  # a branch of a union, by its name
+                model = next((one for one in _find_nested_yaml_models(model) if one.__name__ == part), model)
+            elif isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+                model = field.annotation
+        known = [field.alias or key for key, field in model.model_fields.items()]
+        return f"unknown key {name!r}{suggest_known_name(str(place[-1]), known)}"
+    if found["type"] == "missing":
+        return f"the key {name!r} is missing"
+    detail = found["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    shown = repr(found.get("input"))
+    where = f"{name}: " if name else ""
+    return f"{where}{detail}" + (f", found {shown[:60]}" if found["type"] != "value_error" else "")
+
+
+def _find_nested_yaml_models(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The models inside a model's fields, or inside an annotation (``list[str | Source]``)."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        for field in annotation.model_fields.values():
+            yield from _find_nested_yaml_models(field.annotation)
+        yield annotation
+    else:
+        for inner in get_args(annotation):
+            yield from _find_nested_yaml_models(inner)

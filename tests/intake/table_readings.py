@@ -1,0 +1,27 @@
+"""What was read from a file, in the terms in which right readings are written down."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from factaudit.intake.table_loading import LoadedTables
+
+
+def write_values(values: pd.Series) -> str:
+    return "".join("-" if pd.isna(value) else str(int(value)) for value in values)
+
+
+def describe_tables(tables: LoadedTables) -> dict[str, Any]:
+    """The claims, their labels, systems and people, and what each evaluator predicts."""
+    claims, verdicts, people = tables.claims, tables.verdicts, tables.annotations
+    assert claims is not None
+    found: dict[str, Any] = {"claims": len(claims), "labels": write_values(claims["label"])}
+    found |= {"claim": claims["claim"][0], "doc": claims["doc"][0]}
+    found["systems"] = sorted(claims["system"].dropna().unique())
+    found["people"] = 0 if people is None else people["annotator"].nunique()
+    found["evaluators"] = {}
+    for name, rows in [] if verdicts is None else verdicts.groupby("evaluator"):
+        found["evaluators"][name] = write_values(rows.set_index("claim_id")["prediction"].reindex(claims["claim_id"]))
+    return found

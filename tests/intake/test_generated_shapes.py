@@ -1,0 +1,43 @@
+"""Shapes that nobody had tried: read rightly, asked about with a reading that is right, or refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from generated_shapes import SHAPES, FileShape
+from table_readings import describe_tables
+
+from factaudit.errors import FactauditError
+from factaudit.input_tables import load_input_tables
+from factaudit.intake.open_questions import AmbiguousReadingError, PossibleColumnReading
+
+
+def has_right_reading(path: Path, shape: FileShape, mapping: object = None) -> bool:
+    found = describe_tables(load_input_tables([path], mapping))
+    return {key: found[key] for key in shape.describe()} == shape.describe()
+
+
+def list_right_readings(path: Path, shape: FileShape, readings: list[PossibleColumnReading]) -> Iterator[str]:
+    for one in readings:
+        try:
+            if has_right_reading(path, shape, one.mapping):
+                yield one.description
+        except FactauditError:  # a reading that does not fit the file, or asks once more
+            pass
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+def test_a_shape_is_read_asked_about_or_refused(shape: FileShape, tmp_path: Path) -> None:
+    path = tmp_path / shape.name
+    path.write_bytes(shape.content)
+    if shape.ends == "right":
+        assert has_right_reading(path, shape)
+    elif shape.ends == "asked":
+        with pytest.raises(AmbiguousReadingError) as asked:
+            load_input_tables([path])
+        assert [*list_right_readings(path, shape, asked.value.readings)], asked.value
+    else:
+        with pytest.raises(FactauditError, match=shape.ends):
+            load_input_tables([path])

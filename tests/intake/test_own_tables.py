@@ -1,0 +1,204 @@
+"""Tables that are valid in our own schema are read by it alone: everyday further columns change no figure."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import factaudit as fa
+from factaudit.intake.mapping_options import parse_column_mapping_options
+from factaudit.intake.table_loading import load_tables
+
+N = 48
+IDS = [f"c{i:02}" for i in range(N)]
+LABELS = [int(i % 3 > 0) for i in range(N)]
+PREDICTIONS = [int(i % 4 > 0) for i in range(N)]
+
+
+def repeat_values(*values: Any) -> list[Any]:
+    return [values[i % len(values)] for i in range(N)]
+
+
+#: Columns that people's tables have beside ours, with the values that they have there.
+EVERYDAY_COLUMNS: dict[str, list[Any]] = {
+    "batch": repeat_values(0, 1),
+    "turn": repeat_values(1, 2, 3),
+    "seed": repeat_values(0, 1, 2),
+    "rank": repeat_values(1, 2, 3, 4, 5),
+    "is_question": repeat_values(0, 1, 1),
+    "retrieved": repeat_values(True, False),
+    "relevant": repeat_values("yes", "no"),
+    "index": list(range(N)),
+    "id": list(range(N)),
+    "key": [f"k{i}" for i in range(N)],
+    "uid": [f"u{i}" for i in range(N)],
+    "order": list(range(N)),
+    "position": repeat_values(0, 1, 2, 3),
+    "step": repeat_values(1, 2, 3),
+    "epoch": repeat_values(0, 1),
+    "fold": repeat_values(0, 1, 2, 3, 4),
+    "temperature": repeat_values(0.0, 0.7),
+    "top_p": repeat_values(0.9, 1.0),
+    "cost": [0.001 * i for i in range(N)],
+    "latency": [0.1 + 0.01 * i for i in range(N)],
+    "latency_ms": [100 + i for i in range(N)],
+    "tokens": [50 + i for i in range(N)],
+    "length": [10 + i % 7 for i in range(N)],
+    "n_words": [10 + i % 7 for i in range(N)],
+    "timestamp": [1700000000 + i for i in range(N)],
+    "created_at": [f"2026-01-{1 + i % 28:02}" for i in range(N)],
+    "date": [f"2026-02-{1 + i % 28:02}" for i in range(N)],
+    "duration": [i / N for i in range(N)],
+    "language": repeat_values("en", "de"),
+    "lang": ["en"] * N,
+    "url": [f"https://example.org/{i}" for i in range(N)],
+    "source": repeat_values("web", "news"),
+    "author": repeat_values("Ann", "Ben"),
+    "title": [f"Title {i // 4}" for i in range(N)],
+    "question": ["Which river runs past the old town?"] * N,
+    "prompt": ["Answer the question in one sentence."] * N,
+    "category": repeat_values("a", "b", "c"),
+    "domain": repeat_values("law", "health"),
+    "difficulty": repeat_values("easy", "hard"),
+    "grade": repeat_values(1, 2, 3, 4, 5),
+    "rating": repeat_values(1, 2, 3, 4, 5),
+    "score": [i / N for i in range(N)],
+    "confidence": [1 - i / N for i in range(N)],
+    "prediction": repeat_values(0, 1),
+    "evaluator": repeat_values("x", "y"),
+    "metric": repeat_values("bleu", "rouge"),
+    "annotator": repeat_values("ann", "ben"),
+    "rater": repeat_values("ann", "ben"),
+    "annotator_1": repeat_values(0, 1),
+    "annotator_2": repeat_values(1, 0),
+    "judge_score": [i / N for i in range(N)],
+    "correct": repeat_values(0, 1),
+    "gold": repeat_values("yes", "no"),
+    "target": repeat_values("A", "B"),
+    "expected": repeat_values(1, 0),
+    "hallucination": repeat_values(0, 1),
+    "status": repeat_values("ok", "done"),
+    "raw": ["some reply"] * N,
+    "repeat": repeat_values(0, 1),
+    "comment": ["fine"] * N,
+    "note": [None] * N,
+    "model": repeat_values("m1", "m2"),
+    "context": ["Another context, a long one, of this claim."] * N,
+    "flag": repeat_values("s", "y"),
+}
+
+CLAIMS: dict[str, list[Any]] = {
+    "claim_id": IDS,
+    "dataset": ["d"] * N,
+    "system": repeat_values("s", "y"),
+    "doc": [f"Report {i // 2}: the river runs past the old town." for i in range(N)],
+    "claim": [f"The river {i} runs past a town." for i in range(N)],
+    "label": LABELS,
+}
+VERDICTS: dict[str, list[Any]] = {"claim_id": IDS, "evaluator": ["judge"] * N, "prediction": PREDICTIONS}
+
+
+def compute_figures(claims: Any, verdicts: Any) -> Any:
+    return fa.compare(claims, verdicts, audits=["rates", "quantification", "differences"], replicates=0).audits
+
+
+def write_tables(folder: Path, suffix: str, claims: pd.DataFrame, verdicts: pd.DataFrame) -> list[Path]:
+    paths = [folder / f"claims{suffix}", folder / f"verdicts{suffix}"]
+    for path, table in zip(paths, (claims, verdicts), strict=True):
+        if suffix == ".parquet":
+            table.to_parquet(path)
+        elif suffix == ".jsonl":
+            table.to_json(path, orient="records", lines=True)
+        else:
+            table.to_csv(path, index=False, sep="\t" if suffix == ".tsv" else ",")
+    return paths
+
+
+def test_there_are_at_least_sixty_everyday_columns() -> None:
+    assert len(EVERYDAY_COLUMNS) >= 60
+
+
+@pytest.mark.parametrize("column", [*EVERYDAY_COLUMNS, "all of them"])
+def test_a_further_column_changes_no_figure_of_frames(column: str, capsys: pytest.CaptureFixture[str]) -> None:
+    further = EVERYDAY_COLUMNS if column == "all of them" else {column: EVERYDAY_COLUMNS[column]}
+    claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
+    plain = compute_figures(claims, verdicts)
+    beside = {name: values for name, values in further.items() if name not in ("status", "raw", "repeat", "score")}
+    for made in (
+        (claims.assign(**further), verdicts),
+        (claims, verdicts.assign(**{name: v for name, v in beside.items() if name not in VERDICTS})),
+    ):
+        assert compute_figures(*made) == plain
+    assert compute_figures(pa.Table.from_pandas(claims.assign(**further)), pa.Table.from_pandas(verdicts)) == plain
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".tsv"])
+def test_further_columns_change_no_figure_of_files(suffix: str, tmp_path: Path) -> None:
+    claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
+    plain = compute_figures(claims, verdicts)
+    for column, values in EVERYDAY_COLUMNS.items():
+        said: list[str] = []
+        paths = write_tables(tmp_path, suffix, claims.assign(**{column: values}), verdicts)
+        loaded = load_tables(paths, report_line=said.append)
+        assert (column, said, loaded.annotations) == (column, [], None)
+        assert loaded.claims is not None
+        assert column in loaded.claims
+        assert loaded.claims["label"].tolist() == LABELS, column
+        assert loaded.verdicts is not None
+        assert loaded.verdicts["prediction"].tolist() == PREDICTIONS
+        assert compute_figures(loaded.claims, loaded.verdicts) == plain, column
+
+
+def test_words_for_labels_make_no_evaluator_of_a_further_column(capsys: pytest.CaptureFixture[str]) -> None:
+    claims = pd.DataFrame(CLAIMS | {"label": ["supported" if x else "refuted" for x in LABELS]} | EVERYDAY_COLUMNS)
+    plain = compute_figures(pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS))
+    claims = claims.drop(columns="annotator")
+    assert compute_figures(claims, pd.DataFrame(VERDICTS | {"status": ["ok"] * N})) == plain
+    said = capsys.readouterr().err
+    assert "supported = 1" in said
+    assert "ok = 1" not in said
+
+
+def test_an_option_makes_no_evaluator_of_a_further_column(tmp_path: Path) -> None:
+    verdicts = {"claim_id": IDS, "evaluator": ["judge"] * N, "score": [0.4 if x else 0.2 for x in PREDICTIONS]}
+    paths = write_tables(tmp_path, ".csv", pd.DataFrame(CLAIMS | EVERYDAY_COLUMNS), pd.DataFrame(verdicts))
+    loaded = load_tables(paths, parse_column_mapping_options(threshold=0.3))
+    assert loaded.claims is not None
+    assert loaded.claims["label"].tolist() == LABELS
+    assert loaded.claims["system"].tolist() == CLAIMS["system"]
+    assert loaded.verdicts is not None
+    assert loaded.verdicts["evaluator"].unique().tolist() == ["judge"]
+    assert loaded.verdicts["prediction"].tolist() == PREDICTIONS
+
+
+def test_rows_of_several_annotators_are_no_claims_each() -> None:
+    one = pd.DataFrame(CLAIMS).drop(columns=["claim_id"])
+    both = pd.concat([one.assign(annotator=name) for name in ("ann", "ben")], ignore_index=True)
+    loaded = load_tables([both])
+    assert loaded.claims is not None
+    assert len(loaded.claims) == N
+    assert loaded.annotations is not None
+    assert len(loaded.annotations) == 2 * N
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_further_columns_change_no_figure_of_the_command(suffix: str, tmp_path: Path, call: Any) -> None:
+    """All that an audit computes of each claim; only what is told by columns to group by may be more."""
+    claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
+    figures = []
+    for name, further in (("plain", {}), ("further", EVERYDAY_COLUMNS)):
+        folder = tmp_path / name
+        folder.mkdir()
+        paths = write_tables(folder, suffix, claims.assign(**further), verdicts)
+        code, out, err = call("audit", *paths, "--out", folder / "run", "--replicates", 0)
+        assert code == 0, err
+        assert "columns  " not in out, "a reading is told, where none was needed"
+        results = json.loads((folder / "run/results.json").read_text(encoding="utf-8"))
+        figures.append({audit: results["audits"][audit] for audit in ("rates", "quantification", "differences")})
+    assert figures[0] == figures[1]

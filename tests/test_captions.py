@@ -1,0 +1,74 @@
+"""What captions and table notes say, against the rows that are drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from factaudit.audit import list_computable_audits, load_all_audits
+from factaudit.report.report_figures import list_report_figures
+from factaudit.report.report_tables import build_report_table
+
+Row = dict[str, Any]
+
+
+def compose_captions(audit_name: str, *rows: Row) -> str:
+    audit = list_computable_audits()[audit_name]
+    found = list_report_figures(audit, rows, ["e"], {"confidence": 0.95, "replicates": 2000})
+    return " ".join(figure.caption for figure in found)
+
+
+def test_a_caption_counts_what_stands_behind_its_points() -> None:
+    about = {"dataset": "d", "level": "claim", "evaluator": "e", "n": 900, "n_systems": 6, "n_pairs": 15}
+    orders = {"error_rate": 0.2, "major_error_rate": 0.0, "kendall_tau": 0.5, "pearson_r": 0.5}
+    ranking = compose_captions("ranking", about | orders)
+    assert "n = 15 pairs (ordering error, reversed pairs), 6 systems (Kendall τ-b, Pearson r) behind" in ranking
+    lowest = compose_captions("headroom", about | {"group": "__all__", "labelled": 0.1, "predicted": 0.2})
+    assert "n = 6 systems behind each point" in lowest
+    part = {"task": "t", "evaluator": "e", "bin": 1, "n": 25, "n_pos": 20, "n_neg": 5, "tpr": 0.5, "tnr": 0.4}
+    assert "n = 20 (TPR), 5 (TNR) behind each point" in compose_captions("surface_bias", part)
+    assert "900" not in ranking + lowest
+
+
+def test_a_caption_says_where_dashed_lines_stand_and_names_what_is_undefined() -> None:
+    row = {"evaluator": "e", "n": 10, "n_attributable": 7, "n_unattributable": 3, "tpr": 0.8, "tnr": 0.6, "bacc": 0.7}
+    whole = compose_captions("rates", row | {"dataset": "d"})
+    assert "Dashed line: 50 % (BAcc)." in whole
+    assert "Undefined" not in whole
+    empty = {"dataset": "a", "tnr": None, "bacc": None}
+    named = compose_captions("rates", row | {"dataset": "d"}, row | empty)
+    assert "Undefined, so not drawn: TNR (a); BAcc (a)." in named
+    many = compose_captions("rates", row | {"dataset": "d"}, *(row | empty | {"dataset": str(i)} for i in range(9)))
+    assert "TNR (9 of 10 rows); BAcc (9 of 10 rows)." in many
+    assert "Dashed" not in compose_captions("consistency", {"dataset": "d", "class": "attributable", "iou": 0.5})
+
+
+@pytest.mark.parametrize(("greatest", "is_shown"), [(0.2 + 1e-16, False), (0.3, True)])
+def test_a_table_shows_bounds_only_where_they_leave_something_open(greatest: float, is_shown: bool) -> None:
+    row = {"task": "t", "rate": "tpr", "evaluator": "e", "n": 9, "slope": 0.2, "slope_min": 0.2 - 1e-16}
+    table = build_report_table([row | {"slope_max": greatest}], load_all_audits()["surface_trend"].columns, "")
+    assert any("In brackets" in note for note in table.notes) == is_shown
+    assert any(cell.notes for line in table.rows for cell in line) == is_shown
+
+
+def test_the_formula_of_adjusted_counts_gives_the_true_rate_read_literally() -> None:
+    fnr, tnr, true = 0.1, 0.7, 0.3
+    predicted = true * tnr + (1 - true) * fnr
+    assert (predicted - fnr) / (tnr - fnr) == pytest.approx(true)
+    formula = load_all_audits()["adjustment"].formula
+    assert "(predicted error rate − FNR) / (TNR − FNR)" in formula
+    assert "positive class" not in formula
+    assert "FNR is the share of attributable claims called errors and TNR the share of errors found" in formula
+
+
+def test_a_caption_names_the_evaluators_that_are_wholly_undefined() -> None:
+    row = {"level": "claim", "n_systems": 6, "n_pairs": 15, "error_rate": 0.1, "major_error_rate": 0.0}
+    rows = [
+        row | {"dataset": dataset, "evaluator": name, "kendall_tau": tau, "pearson_r": tau}
+        for dataset in "abcde"
+        for name, tau in (("e", 0.5), ("always-no", None))
+    ]
+    assert "Undefined, so not drawn: Kendall τ-b (always-no); Pearson r (always-no)." in compose_captions(
+        "ranking", *rows
+    )

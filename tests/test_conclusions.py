@@ -1,0 +1,187 @@
+"""Conclusions that reports once drew wrongly, each with the tests that hold it now; and tests that belong to no other
+file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from audit_tables import find, judged
+from test_statements import make_world
+
+from factaudit.audit import list_computable_audits
+from factaudit.audit.differences import compute_evaluator_differences
+from factaudit.audit.findings import collect_findings
+from factaudit.audit.headroom import compute_headroom
+from factaudit.audit.quantification import compute_quantification_bias
+from factaudit.audit.rates import RATE_NAMES, compute_evaluator_rates
+from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.report.report_figures import list_report_figures
+from factaudit.report.summary import compose_summary_paragraphs
+from factaudit.results import compare
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.tables import validate_claims, validate_verdicts
+
+TESTS = Path(__file__).parent
+HERE = "test_conclusions.py"
+#: What was said wrongly, and the tests that fail where it is said again.
+ONCE_WRONG = {
+    "means over calibrations that cancel": [f"{HERE}::test_a_perfect_correction_is_no_failure"],
+    "a figure that shows one system of six": ["test_figure_artists.py::test_every_row_of_a_dot_line_or_forest_plot"],
+    "the lead of estimates": [
+        "test_statements.py::test_openings_hold_for_claims_and_verdicts",
+        "test_statements.py::test_estimates_are_set_beside_the_truth_only_where_all_of_it_is_known",
+    ],
+    "bootstrap where nothing was resampled": ["test_figure_artists.py::test_lines_are_drawn_where_rows_have_intervals"],
+    "claims that are not behind a point": [
+        "test_captions.py::test_a_caption_counts_what_stands_behind_its_points",
+        "test_figure_artists.py::test_the_number_behind_the_points_is_that_of_the_rows_drawn",
+    ],
+    "bounds where nothing is unscored": ["test_captions.py::test_a_table_shows_bounds_only_where_they_leave"],
+    "intervals of constants": [f"{HERE}::test_what_cannot_vary_has_no_interval"],
+    "ends that the data exclude": [f"{HERE}::test_a_bias_reaches_no_farther_than_both_rates"],
+    "formulas that give 1 - the rate": ["test_captions.py::test_the_formula_of_adjusted_counts_gives_the_true_rate"],
+    "ties that a name decides": [f"{HERE}::test_systems_that_tie_are_all_named_and_names_decide_no_interval"],
+    "conclusions where nothing was computed": ["test_nothing_computed.py::test_no_sentence_of_a_run_without_intervals"],
+    "artefacts shown as data": ["test_verify_with_caution.py::test_nothing_derived_is_shown_as_observed"],
+    "true facts as a verifier's errors": ["test_noise_floor.py::test_a_label_is_read_on_the_page_of_the_person"],
+    "a perfect correction that fails": [f"{HERE}::test_a_perfect_correction_is_no_failure"],
+    "cells that are no printed figures": ["test_verify_with_caution.py::test_the_papers_tables_come_out"],
+    "no claim is labelled, above rates from labels": [f"{HERE}::test_a_run_says_whose_labels_its_estimates_rest_on"],
+    "two levels that are one": [f"{HERE}::test_responses_of_one_claim_are_estimated_once"],
+    "lost verdicts as wrong ones": ["test_rundiff.py::test_a_lost_verdict_is_no_wrong_one"],
+    "a milder finding as a new one": ["test_rundiff.py::test_a_finding_that_got_milder_is_one"],
+    "orders that chance makes": ["test_rundiff.py::test_an_order_of_systems_that_chance_makes"],
+    "a smaller bias that fails": ["test_rundiff.py::test_a_bias_that_shrinks_fails_no_condition_on_bias"],
+    "unscored claims counted twice": [f"{HERE}::test_unscored_claims_are_counted_once"],
+    "a leaderboard that refuses our own run": ["test_export.py::test_a_run_of_printed_rates_is_exported"],
+    "numbers of claims of another class": ["test_export.py::test_every_eval_ever_takes_what_is_defined"],
+    "numbers without rows": [
+        "test_statements.py::test_every_value_of_a_statement_is_that_of_its_rows",
+        "test_report_statements.py::test_conclusions_hold_for_claims_and_verdicts",
+    ],
+}
+
+
+@pytest.mark.parametrize("wrong", ONCE_WRONG)
+def test_each_wrong_conclusion_has_its_test(wrong: str) -> None:
+    for name in ONCE_WRONG[wrong]:
+        file, _, start = name.partition("::")
+        assert f"def {start}" in (TESTS / file).read_text(encoding="utf-8"), name
+
+
+def test_what_cannot_vary_has_no_interval() -> None:
+    rows = [{"label": i % 3 > 0, "a": 1, "b": 0, "e": i % 2, "doc_id": f"d{i // 4}"} for i in range(60)]
+    renamed = [{**row, "always-yes": row["a"], "always-no": row["b"], "label": int(row["label"])} for row in rows]
+    table = judged(renamed, "always-yes", "always-no", "e")
+    rates = compute_evaluator_rates(table, intervals=ClusterBootstrap(50))
+    for row in rates:
+        is_constant = row["evaluator"] != "e"
+        assert {row[f"{key}_low"] is None for key in RATE_NAMES} == {is_constant}
+        assert (
+            row["dataset"] == "__macro__" or ("it says the same of every claim" in (row["reason"] or "")) == is_constant
+        )
+        assert not is_constant or row["bacc"] == 0.5
+    differences = compute_evaluator_differences(table, intervals=ClusterBootstrap(50))
+    for row in differences:
+        both = {row["evaluator_a"], row["evaluator_b"]} == {"always-yes", "always-no"}
+        assert (row["difference_low"] is None) == both
+    claims, verdicts = make_world("whole")
+    verdicts = verdicts.assign(evaluator=verdicts["evaluator"].replace({"swift": "always-no"}))
+    verdicts.loc[verdicts["evaluator"] == "always-no", ["score", "prediction"]] = [0.0, 0]
+    found = compare(validate_claims(claims), validate_verdicts(verdicts), audits=["discrimination"], replicates=50)
+    constant = [row for row in found.audits["discrimination"] if row["evaluator"] == "always-no"]
+    assert constant
+    assert all(row["auc"] == 0.5 for row in constant)
+    assert {row[f"{key}_low"] for row in constant for key in ("auc", "tuned_tpr", "tuned_tnr", "tuned_bacc")} == {None}
+
+
+def test_a_bias_reaches_no_farther_than_both_rates() -> None:
+    """Three errors were seen: no rate of errors without any is compared with a prediction of 100 %."""
+    rows = [{"label": int(i > 2), "e": 0, "system": "s", "doc_id": f"d{i}"} for i in range(19)]
+    row = find(
+        compute_quantification_bias(judged(rows, "e"), intervals=ClusterBootstrap(50)), system="s", level="claim"
+    )
+    assert row["bias"] == pytest.approx(16 / 19)
+    assert row["bias_high"] <= row["predicted_error_rate_high"] - row["labelled_error_rate_low"] + 1e-12
+    assert row["bias_high"] < 1
+    assert row["bias_low"] < row["bias"] < row["bias_high"]
+
+
+def test_systems_that_tie_are_all_named_and_names_decide_no_interval() -> None:
+    random = np.random.default_rng(2)
+    rows = [
+        {"system": system, "label": int(i % 4 > 0), "e": int(i % 5 > 0), "doc_id": f"d{random.integers(30)}"}
+        for system in ("ant", "bee", "cat")
+        for i in range(40)
+    ]
+    intervals = ClusterBootstrap(50)
+    (row,) = compute_headroom(judged(rows, "e"), levels=["claim"], intervals=intervals)
+    assert row["predicted_system"] == row["labelled_system"] == "ant, bee, cat"
+    names = {"ant": "zebra", "bee": "yak", "cat": "wolf"}
+    other = [{**one, "system": names[one["system"]]} for one in rows]
+    (renamed,) = compute_headroom(judged(other, "e"), levels=["claim"], intervals=intervals)
+    assert (renamed["bias_low"], renamed["bias_high"]) == pytest.approx((row["bias_low"], row["bias_high"]))
+
+
+def test_a_perfect_correction_is_no_failure() -> None:
+    def bias(method: str, calibration: str, system: str, value: float) -> dict[str, Any]:
+        row = {"dataset": "d", "level": "claim", "evaluator": "e", "method": method, "calibration_system": calibration}
+        ends = {"bias_low": value - 0.02, "bias_high": value + 0.02, "n_clusters": 200}
+        return row | {"system": system, "n": 500, "bias": value} | ends
+
+    pairs = [("a", "b"), ("b", "a")]
+    perfect = [bias("none", *pair, 0.2) for pair in pairs] + [bias("adjusted_counts", *pair, 0.0) for pair in pairs]
+    found = [each for each in collect_findings({"adjusted_bias": perfect}) if each["id"] == "adjusted_bias"]
+    assert [each["severity"] for each in found if "do not count" in each["statement"].lower()] == []
+    nothing_wrong = [bias("none", *pair, 0.0) for pair in pairs] + [
+        bias("adjusted_counts", *pair, 0.0) for pair in pairs
+    ]
+    assert [each for each in collect_findings({"adjusted_bias": nothing_wrong}) if each["severity"] == "fail"] == []
+
+
+def few_labels(claims: pd.DataFrame) -> pd.DataFrame:
+    return claims.assign(label=claims["label"].where(np.arange(len(claims)) < 72))
+
+
+def test_responses_of_one_claim_are_estimated_once() -> None:
+    claims, verdicts = make_world("whole")
+    verdicts = validate_verdicts(verdicts)
+    single = claims.assign(response_id=claims["claim_id"])
+    claims = claims.assign(response_id=[f"r{i // 24}-{i % 6}" for i in range(len(claims))])
+    levels = {
+        name: {
+            row["level"] for row in estimate_rates(validate_claims(few_labels(table)), verdicts).audits()["estimates"]
+        }
+        for name, table in (("single", single), ("several", claims))
+    }
+    assert levels == {"single": {"claim"}, "several": {"claim", "response"}}
+    asked = estimate_rates(validate_claims(few_labels(single)), verdicts, levels=["response"]).audits()["estimates"]
+    assert {row["level"] for row in asked} == {"response"}
+
+
+def test_a_run_says_whose_labels_its_estimates_rest_on() -> None:
+    claims, verdicts = make_world("whole")
+    estimates = estimate_rates(validate_claims(few_labels(claims)), validate_verdicts(verdicts), levels=["claim"])
+    for labelled, said in (
+        (claims, "Estimates rest on 72 of the labels."),
+        (claims.assign(label=pd.array([pd.NA] * len(claims), dtype="Int8")), "estimates rest on 72 labels"),
+    ):
+        results = compare(validate_claims(labelled), validate_verdicts(verdicts), audits=["rates"], replicates=20)
+        results.audits.update(estimates.audits())
+        text = " ".join(compose_summary_paragraphs(results.to_dict()))
+        assert said in text
+        assert "compared with each other only" not in text
+
+
+def test_unscored_claims_are_counted_once() -> None:
+    about = {"dataset": "d", "evaluator": "e", "level": "claim", "n": 10, "n_labelled": 15}
+    rates = {"labelled_error_rate": 0.2, "predicted_error_rate": 0.3, "bias": 0.1}
+    rows = [about | rates | {"system": name, "n_unscored": n} for name, n in (("a", 2), ("b", 3), ("__all__", 5))]
+    audit = list_computable_audits()["quantification"]
+    captions = [one.caption for one in list_report_figures(audit, rows, ["e"], {"confidence": 0.95})]
+    assert captions
+    assert all("5 unscored in all." in caption for caption in captions)

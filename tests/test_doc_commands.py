@@ -1,0 +1,99 @@
+"""The commands that the pages show work, one after the other as they stand, and print what the pages show.
+
+A model is the scripted server of tests/llm_server.py. ``python tests/doc_pages.py --write`` writes shown output anew.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from doc_pages import NOT_RUN, NOT_RUN_PAGES, PAGES, ROOT, describe_difference, list_commands, run_page, shorten_output
+from test_docs_site import list_leaf_commands
+
+from factaudit.audit import load_builtin_audits
+from factaudit.cli import cli
+from factaudit.results import Results
+
+COMMANDS = {tuple(path.split()): command for path, command in list_leaf_commands(cli)}
+RUN_PAGES = [
+    page
+    for page in PAGES
+    if page.name not in NOT_RUN_PAGES
+    and any(not any(part in one.line for part in NOT_RUN) for one in list_commands(page))
+]
+
+
+def check_command_is_understood(line: str) -> None:
+    """Each option is there, and takes what is given to it."""
+    words = shlex.split(line, comments=True)[1:]
+    path = next((path for path in COMMANDS if tuple(words[: len(path)]) == path), None)
+    if path is None:
+        pytest.fail(f"no such command: {line}")
+    COMMANDS[path].make_context("factaudit", words[len(path) :])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_commands_of_a_page_are_understood(page):
+    for command in list_commands(page):
+        check_command_is_understood(command.line)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_commands_within_the_text_of_a_page_are_understood(page):
+    """``factaudit VERB`` alone names a verb; with more words it is a command as one would type it."""
+    text = re.sub(r"^```.*?^```|^### .*?$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for line in re.findall(r"`(factaudit [^`]+)`", text):
+        words = line.split()[1:]
+        if words[0].startswith("-"):
+            continue
+        assert any(tuple(words[: len(path)]) == path or (words[0],) == path[:1] for path in COMMANDS), line
+        if "--" in line and "..." not in line and "…" not in line:
+            check_command_is_understood(re.sub(r"\s+", " ", line))
+
+
+@pytest.mark.parametrize("page", RUN_PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_commands_of_a_page_work_as_they_stand_and_print_what_it_shows(page, tmp_path):
+    if page.name == "past-memory.md":
+        pytest.importorskip("duckdb", reason="needs the [duckdb] extra")
+    for command, code, told in run_page(page, tmp_path):
+        assert code == 0, f"{command.line}\n{told}"
+        difference = describe_difference(command, told)
+        assert not difference, f"{command.line}\n{difference}\nrun: python tests/doc_pages.py --write {page.name}"
+    check_tables_are_told_of(tmp_path)
+
+
+def check_tables_are_told_of(folder: Path) -> None:
+    """Every key of every table that was written is in docs/audits.md, or among the counts of docs/engines.md."""
+    audits = {audit.name: audit for audit in load_builtin_audits()}
+    engines = (ROOT / "docs/engines.md").read_text(encoding="utf-8").partition("## What a run writes besides")[2]
+    for path in folder.rglob("results.json"):
+        results = Results.load(path.parent)  # rows of products lie in tables of their own
+        for name in results.audits:
+            rows = results.rows(name)
+            keys = {key for row in rows for key in row}
+            ends = r"_(?:low|high|min|max)$"
+            untold = {re.sub(ends, "", key) for key in keys - set(audits[name].columns)} - set(audits[name].columns)
+            assert {key for key in untold if f"`{key}`" not in engines} == set(), f"{path}: {name}"
+
+
+def test_all_that_needs_no_network_is_run():
+    ran = {page.name for page in RUN_PAGES}
+    assert ran >= {"README.md", "estimates.md", "evaluators.md", "past-memory.md", "engines.md", "index.md", "faq.md"}
+    for part in NOT_RUN:
+        assert any(part in one.line for page in PAGES for one in list_commands(page)), f"{part}: nothing to leave out"
+
+
+def test_shown_output_is_read_and_compared(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```console\n$ factaudit a  # b\none\n[...]\nfour\n$ factaudit c\n```\n\n```\nfactaudit d\n```\n")
+    first, second, third = list_commands(page)
+    assert (first.line, first.output, first.lines) == ("factaudit a  # b", "one\n[...]\nfour", (2, 5))
+    assert (second.output, third.output) == ("", None)
+    assert shorten_output("one \ntwo\nthree\nfour\n", first.output) == first.output
+    assert describe_difference(first, "one\ntwo\nfour") == ""
+    assert "-four\n+five" in describe_difference(first, "one\ntwo\nfive")
+    assert "+all" in describe_difference(second, "all\n")
+    assert describe_difference(third, "anything") == ""

@@ -1,0 +1,330 @@
+"""What figures show, read from matplotlib's artists, against the rows and the captions: every row is drawn or named."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.text import Annotation
+from test_statements import audit_world, make_world
+
+from factaudit.audit import load_all_audits, make_audited_run
+from factaudit.audit.core.audit_declaration import Audit
+from factaudit.audit.core.plot_specs import (
+    CrossTablePlotSpec,
+    DotPlotSpec,
+    FlipPlotSpec,
+    ForestPlotSpec,
+    GridPlotSpec,
+    HeatMapPlotSpec,
+    LinePlotSpec,
+    PlotSpec,
+    ScatterPlotSpec,
+)
+from factaudit.audit.core.result_rows import is_redundant_macro_row
+from factaudit.report.report_figures import ReportFigure, list_report_figures
+
+Row = dict[str, Any]
+Results = dict[str, Any]
+#: Widths of lines, as `panel_layout` and `dot_plot` draw them: of intervals, of bounds, of references and floors.
+INTERVAL_WIDTH, BOUNDS_WIDTH, REFERENCE_WIDTH = 0.8, 3.0, 1.2
+
+
+@dataclass(frozen=True)
+class DrawnFigures:
+    """The figures of one plot, of rows of one level."""
+
+    audit: Audit
+    plot: Any
+    rows: list[Row]
+    floors: set[str]
+    figures: list[ReportFigure]
+    axes: list[Axes]
+
+    @property
+    def caption(self) -> str:
+        return " ".join(figure.caption for figure in self.figures)
+
+    def read_markers(self) -> list[tuple[float, float]]:
+        """The places of all markers."""
+        lines = [line for ax in self.axes for line in ax.lines if line.get_marker() not in (None, "None", "")]
+        return [(float(x), float(y)) for line in lines for x, y in line.get_xydata()]
+
+    def read_segments(self, width: float) -> list[np.ndarray]:
+        found = []
+        for ax in self.axes:
+            for artist in ax.collections:
+                if isinstance(artist, LineCollection) and math.isclose(artist.get_linewidths()[0], width):
+                    found += list(artist.get_segments())
+        return found
+
+    def scale(self, key: str) -> float:
+        return 100 if self.audit.columns[key].unit in ("percent", "points") else 1
+
+    def is_floor(self, row: Row) -> bool:
+        """Whether a row is of an evaluator that reads nothing: such are lines, where a plot has any others."""
+        return row.get("evaluator") in self.floors
+
+
+@pytest.fixture(scope="module", params=["whole", "unscored", "a constant", "one system", "nothing labelled", "floors"])
+def results(request: pytest.FixtureRequest) -> Results:
+    claims, verdicts = make_world("whole" if request.param == "floors" else request.param)
+    if request.param == "floors":
+        verdicts["evaluator"] = verdicts["evaluator"].replace({"swift": "always-no"})
+    return audit_world((claims, verdicts)).to_dict()
+
+
+def list_drawn_figures(results: Results, *kinds: type) -> Iterator[DrawnFigures]:
+    about = results["about"]
+    names = [row["name"] for row in about["evaluators"]]
+    floors = {row["name"] for row in about["evaluators"] if row["floor"]}
+    for audit in load_all_audits().values():
+        every = [row for row in results["audits"].get(audit.name, []) if not is_redundant_macro_row(row)]
+        every = every if audit.readable is None or not every else list(audit.readable(every)[0])
+        for plot in audit.plots:
+            if not isinstance(plot, kinds) or plot.on_request_only:
+                continue
+            for level in dict.fromkeys(row.get("level") for row in every):
+                rows = [row for row in every if row.get("level") == level]
+                figures = list_report_figures(replace(audit, plots=(plot,)), rows, names, about)
+                if not figures or "Drawn: the first" in figures[-1].caption:
+                    continue
+                axes = [ax for one in figures if one.draw for ax in one.draw(None).figure.axes]
+                yield DrawnFigures(audit, plot, rows, floors, figures, axes)
+
+
+def select_plotted_rows(drawn: DrawnFigures) -> list[Row]:
+    rows, plot = drawn.rows, drawn.plot
+    if isinstance(plot, DotPlotSpec) and plot.shares_pages:
+        rows = [row for row in rows if row[plot.groups[0]] != "__all__"]
+    if isinstance(plot, ScatterPlotSpec):
+        rows = [row for row in rows if row[plot.per] != "__all__"] or rows
+    return rows
+
+
+def list_plotted_keys(plot: Any) -> tuple[str, ...]:
+    if isinstance(plot, DotPlotSpec):
+        return (*(plot.keys if plot.panels is None else plot.keys[:1]), *filter(None, [plot.hollow_key]))
+    return plot.keys if isinstance(plot, FlipPlotSpec | LinePlotSpec) else (plot.key,)
+
+
+def count_rounded(values: Sequence[float]) -> Counter[float]:
+    return Counter(round(float(value), 4) for value in values)
+
+
+def test_every_row_of_a_dot_line_or_forest_plot_is_drawn_or_named_as_undefined(results: Results) -> None:
+    looked_at = 0
+    for drawn in list_drawn_figures(results, DotPlotSpec, FlipPlotSpec, LinePlotSpec, ForestPlotSpec):
+        rows, keys = select_plotted_rows(drawn), list_plotted_keys(drawn.plot)
+        is_upright = isinstance(drawn.plot, LinePlotSpec)
+        floors = [row for row in rows if drawn.is_floor(row) and not isinstance(drawn.plot, ForestPlotSpec)]
+        marked = [row for row in rows if row not in floors] or rows
+        expected = [row[key] * drawn.scale(key) for row in marked for key in keys if row.get(key) is not None]
+        found = count_rounded([point[is_upright] for point in drawn.read_markers()])
+        assert found == count_rounded(expected), (drawn.audit.name, drawn.plot.name, drawn.figures[0].stem)
+        looked_at += len(expected)
+        for key in (key for key in keys if any(row.get(key, 0) is None for row in marked)):
+            heading = re.escape(drawn.audit.columns[key].heading)
+            assert re.search(rf"Undefined, so not drawn: [^.]*{heading}", drawn.caption), (drawn.audit.name, key)
+        if not any(row.get(key, 0) is None for row in rows for key in keys):
+            assert "Undefined" not in drawn.caption or getattr(drawn.plot, "reference", None)
+    assert looked_at > 40
+
+
+def test_lines_are_drawn_where_rows_have_intervals_and_only_these_methods_are_told(results: Results) -> None:
+    for drawn in list_drawn_figures(results, DotPlotSpec, FlipPlotSpec, LinePlotSpec, ForestPlotSpec, ScatterPlotSpec):
+        segments, bars = drawn.read_segments(INTERVAL_WIDTH), drawn.read_segments(BOUNDS_WIDTH)
+        place = (drawn.audit.name, drawn.plot.name)
+        is_told = "Thin lines:" in drawn.caption
+        if getattr(drawn.plot, "hollow_key", None) is None:
+            assert is_told == bool(segments), (*place, drawn.caption)
+        assert ("Pale bars:" in drawn.caption) == bool(bars), (*place, drawn.caption)
+        if isinstance(drawn.plot, ScatterPlotSpec | ForestPlotSpec | LinePlotSpec) or not is_told:
+            continue
+        lined = [row for row in select_plotted_rows(drawn) if not drawn.is_floor(row)]
+        keys = list_plotted_keys(drawn.plot)
+        ends = [
+            [row[f"{key}_low"] * drawn.scale(key), row[f"{key}_high"] * drawn.scale(key)]
+            for row in lined
+            for key in keys
+            if row.get(f"{key}_low") is not None and row.get(key) is not None
+        ]
+        assert count_rounded([x for one in segments for x in one[:, 0]]) == count_rounded(
+            [end for pair in ends for end in pair]
+        ), place
+
+
+def test_estimates_have_a_line_for_the_rate_by_all_labels() -> None:
+    """The world has all labels, of which the estimates used some."""
+    results = audit_world(make_world("whole")).to_dict()
+    audit = load_all_audits()["estimates"]
+    run = make_audited_run(results["audits"], results["about"])
+    rows = audit.add_references(run, audit.readable(results["audits"]["estimates"])[0])
+    truth = [100 * row["labelled_error_rate"] for row in rows if row["method"] == "labels"]
+    assert len(truth) > 1
+    figures = list_report_figures(audit, rows, [], results["about"])
+    lines = [
+        ends[0][0]
+        for one in figures
+        for ax in one.draw(None).figure.axes
+        for drawn in ax.collections
+        if drawn.get_linewidths()[0] == 1.2
+        for ends in drawn.get_segments()
+    ]
+    assert count_rounded(lines) == count_rounded(truth)
+    without = list_report_figures(audit, results["audits"]["estimates"], [], results["about"])
+    assert not any(
+        drawn.get_linewidths()[0] == 1.2 for ax in without[0].draw(None).figure.axes for drawn in ax.collections
+    )
+
+
+def test_ranks_are_shown_where_labels_order_two_systems() -> None:
+    audit = load_all_audits()["estimate_ranks"]
+    keys = ("dataset", "level", "system", "rank_low", "rank_high")
+    ordered = [dict(zip(keys, ("d", "claim", *of), strict=True)) for of in (("a", 1, 2), ("b", 1, 3), ("c", 3, 3))]
+    open_ = [row | {"dataset": "e", "rank_low": 1} for row in ordered]
+    assert audit.readable is not None
+    shown, note = audit.readable([*ordered, *open_])
+    assert shown == ordered
+    assert note == "The labels rank no system of e above another."
+    assert audit.readable(ordered) == (ordered, "")
+
+
+def test_scatter_plots_have_a_point_for_each_row_that_has_both_figures(results: Results) -> None:
+    for drawn in list_drawn_figures(results, ScatterPlotSpec):
+        plot = drawn.plot
+        rows = [row for row in select_plotted_rows(drawn) if not drawn.is_floor(row)]
+        points = Counter(
+            (round(row[plot.x] * drawn.scale(plot.x), 4), round(row[plot.y] * drawn.scale(plot.y), 4))
+            for row in rows
+            if row[plot.x] is not None and row[plot.y] is not None
+        )
+        assert Counter((round(x, 4), round(y, 4)) for x, y in drawn.read_markers()) == points, drawn.audit.name
+
+
+def test_names_of_groups_and_series_stand_in_the_figure(results: Results) -> None:
+    for drawn in list_drawn_figures(results, DotPlotSpec):
+        plot = drawn.plot
+        figures = list(dict.fromkeys(ax.figure for ax in drawn.axes))
+        legend = {text.get_text() for one in figures for part in one.legends for text in part.get_texts()}
+        for row in select_plotted_rows(drawn):
+            if any(row.get(key) is not None for key in list_plotted_keys(plot)):
+                name = str(row[plot.series])
+                assert any(text.startswith(drawn.audit.columns[plot.series].values.get(name, name)) for text in legend)
+        ticks = " ".join(text.get_text() for ax in drawn.axes for text in ax.get_yticklabels())
+        for key in plot.groups or ("dataset",):
+            for row in select_plotted_rows(drawn):
+                value = row.get(key)
+                shown = (
+                    drawn.audit.columns[key].values.get(str(value), str(value)) if key in drawn.audit.columns else ""
+                )
+                assert re.sub(r"\s", "", shown) in re.sub(r"\s", "", ticks), (drawn.audit.name, key, value)
+
+
+def test_the_number_behind_the_points_is_that_of_the_rows_drawn(results: Results) -> None:
+    for drawn in list_drawn_figures(results, DotPlotSpec, FlipPlotSpec, LinePlotSpec, ForestPlotSpec):
+        allowed = set()
+        keys = [*list_plotted_keys(drawn.plot), *filter(None, [getattr(drawn.plot, "reference", None)])]
+        for row in select_plotted_rows(drawn):
+            for key in keys:
+                counter = drawn.audit.columns[key].counted_in
+                if row.get(key) is not None and row.get(counter) is not None:
+                    allowed.add(f"{row[counter]:,}")
+        for caption in (figure.caption for figure in drawn.figures):
+            found = re.search(r"n = ([^.;]*) behind each point", caption)
+            told = re.findall(r"(?<![\w-])[\d,]*\d(?![\w-])", found[1]) if found else []
+            assert set(told) <= allowed, (drawn.audit.name, caption)
+
+
+# -------------------------------------------------------------------------------------------------- maps of colours
+
+#: A map's title and subtitle, and of each cell its line, its column, its text and its colour's share (None: hatched).
+MapCell = tuple[str, str, int, int, str, float | None]
+
+
+def read_map_cells(axes: Sequence[Axes]) -> Counter[MapCell]:
+    found: Counter[MapCell] = Counter()
+    for ax in axes:
+        (mesh,) = [one for one in ax.collections if isinstance(one, QuadMesh)]
+        shares = np.ma.masked_invalid(np.ma.asarray(mesh.get_array()))
+        (subtitle,) = [text.get_text() for text in ax.texts if isinstance(text, Annotation)]
+        names = [re.sub(r"\s", "", text) for text in (ax.get_title(), subtitle)]
+        for text in ax.texts:
+            if not isinstance(text, Annotation):
+                column, line = (math.floor(at) for at in text.get_position())
+                share = None if shares.mask is not np.False_ and shares.mask[line, column] else shares[line, column]
+                found[(*names, line, column, text.get_text(), share if share is None else round(float(share), 6))] += 1
+    return found
+
+
+def read_tick_names(axes: Sequence[Axes], axis: str) -> list[str]:
+    labels = [getattr(ax, f"get_{axis}ticklabels")() for ax in axes]
+    named = [[re.sub(r"\s", "", text.get_text()) for text in texts if text.get_text()] for texts in labels]
+    return next(texts for texts in named if texts)
+
+
+def test_a_heat_map_has_a_cell_for_each_pair_with_its_figure_and_its_colour(results: Results) -> None:
+    order = [row["name"] for row in results["about"]["evaluators"]]
+    for drawn in list_drawn_figures(results, HeatMapPlotSpec):
+        plot = drawn.plot
+        rows = [row for row in drawn.rows if not {row[key] for key in plot.pair} & drawn.floors]
+        assert rows or not drawn.rows
+        names = [name for name in order if any(name in (row[plot.pair[0]], row[plot.pair[1]]) for row in rows)]
+        expected: Counter[MapCell] = Counter()
+        for row in rows:
+            column, line = sorted(names.index(row[key]) for key in plot.pair)
+            value = row[plot.value]
+            total = {"__macro__": "mean over datasets"}.get(row["dataset"], row["dataset"]).replace(" ", "")
+            text, share = ("–", None) if value is None else (f"{value:.2f}", round(value, 6))
+            expected[total, f"{plot.prefix}{row[plot.by]}".replace(" ", ""), line - 1, column, text, share] += 1
+        assert read_map_cells(drawn.axes) == expected, drawn.audit.name
+        assert read_tick_names(drawn.axes, "y") == names[1:]
+        assert read_tick_names(drawn.axes[::-1], "x") == names[:-1]
+
+
+def test_a_table_of_counts_counts_the_rows_of_its_evaluator(results: Results) -> None:
+    for drawn in list_drawn_figures(results, CrossTablePlotSpec):
+        plot = drawn.plot
+        expected: Counter[MapCell] = Counter()
+        for evaluator in {row["evaluator"] for row in drawn.rows} - drawn.floors:
+            pairs = [(row[plot.rows], row[plot.columns]) for row in drawn.rows if row["evaluator"] == evaluator]
+            counts = Counter(pair for pair in pairs if None not in pair)
+            for i, line in enumerate(plot.values):
+                for j, column in enumerate(plot.values):
+                    n, total = counts[line, column], sum(counts.values())
+                    title = evaluator, f"{total}{plot.noun}"
+                    expected[(*title, i, j, str(n), round(n / total, 6) if total else None)] += 1
+        assert read_map_cells(drawn.axes) == expected, drawn.audit.name
+        assert not any(row[plot.rows] == ">" for row in drawn.rows), "the caption says that the line is empty"
+
+
+def test_a_grid_has_a_cell_for_each_row() -> None:
+    audit = load_all_audits()["reproduction_agreement"]
+    rows = [
+        {"table": table, "evaluator": name, "n": 4, "n_agree": n, "share": None if n is None else n / 4, "cells": text}
+        for table, name, n, text in (("3", "a", 4, "4/4"), ("3", "b", 1, "1/4"), ("12", "b", None, "none"))
+    ]
+    (figure,) = list_report_figures(audit, rows, ["a", "b"], {})
+    assert figure.draw is not None
+    axes = figure.draw(None).figure.axes
+    assert read_map_cells(axes) == Counter(
+        {("", "", 0, 0, "4/4", 1.0): 1, ("", "", 0, 1, "1/4", 0.25): 1, ("", "", 1, 1, "none", None): 1}
+    )
+    assert (read_tick_names(axes, "y"), read_tick_names(axes, "x")) == (["table3", "table12"], ["a", "b"])
+
+
+def test_each_kind_of_plot_that_audits_declare_is_read_here() -> None:
+    source = Path(__file__).read_text(encoding="utf-8")
+    kinds = {type(plot).__name__ for audit in load_all_audits().values() for plot in audit.plots}
+    tested = set(re.findall(r"\w+PlotSpec", " ".join(re.findall(r"list_drawn_figures\(results, ([^)]*)\)", source))))
+    assert kinds - tested == {GridPlotSpec.__name__}, "a grid has a test of its own"
+    assert {one.__name__ for one in PlotSpec.__subclasses__()} == kinds

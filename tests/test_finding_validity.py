@@ -1,0 +1,81 @@
+"""Every check that tests something says when nothing is wrong, and is simulated; a few runs of it here."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from factaudit.audit import load_builtin_audits
+from factaudit.audit.core.audit_declaration import Check
+
+sys.path.insert(0, str(Path(__file__).parent / "validity"))
+from finding_families import FAMILIES, NULL_WORLDS
+from findings import (
+    RESULTS,
+    count_warnings,
+    limit_of_false_alarms,
+    list_family_checks,
+    list_simulated_checks,
+    list_world_checks,
+)
+
+#: Checks that test nothing: they count unscored claims, documents, labelled errors or empty responses, or compare two
+#: scores of the same responses.
+COUNTING_CHECKS = {"unscored", "clusters", "calibration", "empty_outputs", "candidate_sensitivity"}
+#: A check is simulated in so many worlds or more in which nothing is wrong.
+FEWEST_NULL_WORLDS = 4
+#: Checks of which `findings.json` lacks worlds as yet: `tests/validity/findings.py 200` draws them.
+CHECKS_SIMULATED_IN_PART = {"merged_facts", "power"}
+#: So many runs of a world are drawn here; `tests/validity/findings.py` draws 200.
+RUNS = 6
+CHECKS: dict[str, Check] = {check.id: check for audit in load_builtin_audits() for check in audit.checks}
+
+
+def test_each_check_says_what_it_tests_and_is_simulated():
+    assert {name for name, check in CHECKS.items() if not check.null} == COUNTING_CHECKS
+    assert sorted(list_simulated_checks()) == sorted(CHECKS.keys() - COUNTING_CHECKS)
+    assert all(check.controls and check.figure for check in CHECKS.values() if check.null)
+    for family in FAMILIES.values():
+        of_power = {check for world in family.effects for check in world.made_for}
+        assert of_power == set(list_family_checks(family)), "an effect for each check"
+
+
+def test_no_check_was_above_five_in_a_hundred_in_the_simulated_worlds():
+    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
+    simulated = {(row["family"], row["kind"], row["world"], row["check"]) for row in rows}
+    expected = {
+        (name, kind, world.name, check)
+        for name, family in FAMILIES.items()
+        for kind, worlds in (("null", family.null_worlds), ("power", family.effects))
+        for world in worlds
+        for check in list_world_checks(family, world)
+    }
+    assert simulated <= expected, "worlds are drawn otherwise now: simulate again by tests/validity/findings.py"
+    tested = CHECKS.keys() - COUNTING_CHECKS - CHECKS_SIMULATED_IN_PART
+    worlds = Counter(row["check"] for row in rows if row["kind"] == "null")
+    assert {check: worlds[check] for check in tested if worlds[check] < FEWEST_NULL_WORLDS} == {}
+    assert {row["check"] for row in rows if row["kind"] == "power"} >= tested
+    for row in rows:
+        if row["kind"] == "null":
+            assert row["runs"] >= 200
+            assert row["warned"] / row["runs"] <= limit_of_false_alarms(row["runs"]), row
+
+
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name != "biographies"])
+def test_checks_stay_silent_where_nothing_is_wrong(name):
+    """Of 6 runs and up to 12 checks of a family at 5 % none warns more than twice (a chance of 1 in 450 each)."""
+    found = count_warnings(FAMILIES[name], NULL_WORLDS[1], RUNS)
+    for check in list_world_checks(FAMILIES[name], NULL_WORLDS[1]):
+        assert found[check] <= 2, (check, found)
+
+
+@pytest.mark.parametrize(
+    ("family", "check"), [("systems", "gap"), ("systems", "order"), ("twins", "pairs"), ("chunks", "chunking")]
+)
+def test_checks_warn_where_something_is_wrong(family, check):
+    (world,) = [one for one in FAMILIES[family].effects if check in one.made_for]
+    assert count_warnings(FAMILIES[family], world, 3)[check] >= 2

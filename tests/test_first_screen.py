@@ -1,0 +1,287 @@
+"""The first screen: what it says of many kinds of runs, and what it must not say."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from factaudit import compare
+from factaudit.audit.first_screen import MAX_EVALUATORS, FirstScreen, compose_first_screen
+from factaudit.cli.first_screen_text import SCREEN_WIDTH, format_first_screen
+from factaudit.errors import UsageError
+from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.results import Results
+
+SYSTEMS = ("ada", "bea", "cid", "dan", "eva", "fay")
+
+
+def make_tables(rates, n=600, error_share=0.3, systems=SYSTEMS, datasets=("d",), seed=0, labelled=True):
+    """Claims, and verdicts of evaluators with these (TPR, TNR)."""
+    random = np.random.default_rng(seed)
+    labels = (random.random(n) >= error_share).astype(int)
+    claims = pd.DataFrame(
+        {
+            "claim_id": [f"c{i:05}" for i in range(n)],
+            "dataset": [datasets[i % len(datasets)] for i in range(n)],
+            "doc": [f"document {i // 3}" for i in range(n)],
+            "claim": [f"claim {i}" for i in range(n)],
+            "label": labels if labelled else None,
+        }
+    )
+    if systems:
+        claims["system"] = [systems[i % len(systems)] for i in range(n)]
+    verdicts = []
+    for name, (tpr, tnr) in rates.items():
+        hit = random.random(n)
+        said = np.where(labels == 1, hit < tpr, hit >= tnr).astype(int)
+        verdicts.append(
+            pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": name, "prediction": said, "status": "ok"})
+        )
+    return claims, pd.concat(verdicts, ignore_index=True)
+
+
+def screen_of(results: Results) -> FirstScreen:
+    return compose_first_screen(results.to_dict())
+
+
+def advice_of(screen: FirstScreen, word: str) -> list[str]:
+    return [str(one.sentence) for one in screen.advice if one.word == word]
+
+
+def column_of(screen: FirstScreen, head: str) -> list[str]:
+    (at,) = [i for i, lines in enumerate(screen.columns) if head in " ".join(lines)]
+    return [row[at] for row in screen.rows]
+
+
+def test_a_clear_best_one_and_one_to_avoid():
+    results = compare(*make_tables({"good": (0.95, 0.6), "always": (0.05, 0.99)}), replicates=200)
+    screen = screen_of(results)
+    assert advice_of(screen, "Use") == ["good: it is significantly more accurate than always."]
+    (avoid,) = advice_of(screen, "Avoid")
+    tpr = next(row["tpr"] for row in results.audits["rates"] if row["evaluator"] == "always")
+    assert avoid == f"always: it flags {round(100 * (1 - tpr))} of 100 correct claims."
+    tnr = next(row["tnr"] for row in results.audits["rates"] if row["evaluator"] == "good")
+    assert advice_of(screen, "Not for")[0] == (
+        f"flagging single errors: it misses {round(100 * (1 - tnr))} of 100 errors."
+    )
+    assert column_of(screen, "misses")[0] == f"{100 * (1 - tnr):.0f}"
+
+
+def test_equals_are_both_recommended_and_none_where_all_guess():
+    equal = screen_of(compare(*make_tables({"a": (0.9, 0.9), "b": (0.9, 0.9)}), replicates=200))
+    (use,) = advice_of(equal, "Use")
+    assert use in (
+        "a or b: the difference is not significant.",
+        "b or a: the difference is not significant.",
+    )
+    assert any("flagging single errors" in text for text in advice_of(equal, "Good for"))
+    guessing = screen_of(compare(*make_tables({"a": (0.5, 0.5), "b": (0.5, 0.5)}), replicates=200))
+    assert not advice_of(guessing, "Use")
+    assert advice_of(guessing, "Do not use") == ["any of them: none is shown to be better than guessing."]
+
+
+def test_one_that_is_of_use_is_named_where_a_noisy_one_stands_above_it():
+    claims, verdicts = make_tables({"useful": (0.75, 0.7), "noisy": (1.0, 0.9)})
+    verdicts = verdicts[(verdicts["evaluator"] == "useful") | (verdicts.index % 75 == 0)]
+    screen = screen_of(compare(claims, verdicts, replicates=200))
+    assert [row[0] for row in screen.rows] == ["noisy", "useful"]
+    assert advice_of(screen, "Do not use") == []
+    assert advice_of(screen, "Use") == ["useful: it alone is shown to be better than guessing."]
+
+
+def test_one_evaluator_and_no_systems():
+    screen = screen_of(compare(*make_tables({"only": (0.9, 0.9)}, systems=()), replicates=200))
+    assert advice_of(screen, "Use") == ["only, the only evaluator here: it is better than guessing."]
+    heads = " ".join(" ".join(lines) for lines in screen.columns)
+    assert "reversed" not in heads
+    assert "rates off" not in heads
+
+
+def test_without_intervals_no_difference_is_claimed():
+    screen = screen_of(compare(*make_tables({"a": (0.95, 0.9), "b": (0.2, 0.2)}), replicates=0))
+    assert not {"Use", "Avoid", "Not for", "Good for", "Do not use"} & {one.word for one in screen.advice}
+    (best,) = advice_of(screen, "Best")
+    assert best.startswith("a has the highest balanced accuracy; no interval was computed")
+    assert "CI" not in " ".join(" ".join(lines) for lines in screen.columns)
+
+
+def test_without_labels_it_says_what_to_label():
+    screen = screen_of(compare(*make_tables({"a": (0.9, 0.9), "b": (0.9, 0.9)}, labelled=False), replicates=200))
+    assert "none labelled" in screen.size
+    assert [one.word for one in screen.advice] == ["Label"]
+    assert screen.rows == []
+
+
+def test_few_errors_are_counted_not_shared():
+    claims, verdicts = make_tables({"a": (0.95, 0.7)}, n=300, error_share=0.05)
+    errors = int((claims["label"] == 0).sum())
+    assert 5 < errors < 30
+    screen = screen_of(compare(claims, verdicts, replicates=200))
+    missed = int(verdicts["prediction"][(claims["label"] == 0).to_numpy()].sum())
+    assert column_of(screen, f"{errors} errors") == [str(missed)]
+    assert f"only {errors} labelled errors." in advice_of(screen, "Beware")
+
+
+def test_with_a_handful_of_labels_it_says_to_label_and_names_no_best_one():
+    claims, verdicts = make_tables({"a": (0.9, 0.9), "b": (0.9, 0.9)})
+    claims["label"] = claims["label"].astype("Int64")
+    kept = [claims.index[claims["label"] == value][0] for value in (0, 1)]
+    claims.loc[~claims.index.isin(kept), "label"] = pd.NA
+    screen = screen_of(compare(claims, verdicts, audits=["rates"], replicates=50))
+    assert screen.size.endswith("2 labelled: one is an error.")
+    assert [one.word for one in screen.advice] == ["Label"]
+    (label,) = advice_of(screen, "Label")
+    assert label.endswith("rest on 1 labelled error and 1 labelled correct claim.")
+    heads = " ".join(" ".join(lines) for lines in screen.columns)
+    assert "misses, of 1 error " in heads
+    assert "1 errors" not in heads
+
+
+def test_equals_without_intervals_have_no_best_one():
+    claims, verdicts = make_tables({"a": (0.9, 0.8)})
+    both = pd.concat([verdicts, verdicts.assign(evaluator="b")])
+    screen = screen_of(compare(claims, both, audits=["rates"], replicates=0))
+    assert not advice_of(screen, "Best")
+    assert any("No evaluator alone" in text for text in advice_of(screen, "Beware"))
+
+
+def test_floors_have_no_line_beside_evaluators_and_a_single_other_is_named():
+    claims, verdicts = make_tables({"good": (0.95, 0.9), "poor": (0.7, 0.6), "always-yes": (1.0, 0.0)})
+    screen = screen_of(compare(claims, verdicts, audits=["rates", "differences"], replicates=100))
+    assert [row[0] for row in screen.rows] == ["good", "poor"]
+    assert advice_of(screen, "Use") == ["good: it is significantly more accurate than poor."]
+
+
+def test_a_run_of_estimates_shows_the_rates_to_report():
+    claims, verdicts = make_tables({"a": (0.9, 0.85)}, n=1200, systems=("ada", "bea"))
+    few = claims.assign(label=claims["label"].astype("Int64").where(claims.index % 5 == 0))
+    verdicts["score"] = verdicts["prediction"] * 0.8 + 0.1
+    results = compare(claims, verdicts, audits=["quantification"], replicates=50)
+    results.audits.update(estimate_rates(few, verdicts, levels=["claim"]).audits())
+    screen = screen_of(results)
+    assert [" ".join(lines).strip() for lines in screen.columns] == [
+        "system",
+        "error rate, % (95 % CI)",
+        "as predicted",
+        "by all labels",
+    ]
+    rows = [row for row in results.audits["quantification"] if row["system"] in ("ada", "bea")]
+    by_system = {row["system"]: row for row in rows}
+    assert {row[0]: row[3] for row in screen.rows} == {
+        system: f"{100 * row['labelled_error_rate']:.1f}" for system, row in by_system.items()
+    }
+    (use,) = advice_of(screen, "Use")
+    assert "240 labels give intervals" in use
+
+
+def test_what_is_unscored_is_said():
+    claims, verdicts = make_tables({"a": (0.95, 0.9)})
+    verdicts["prediction"] = verdicts["prediction"].astype("Int64")
+    verdicts.loc[:120, "prediction"] = None
+    verdicts.loc[:120, "status"] = "error"
+    screen = screen_of(compare(claims, verdicts, replicates=200))
+    assert "121 claims of a are unscored or guessed." in advice_of(screen, "Beware")
+    assert column_of(screen, "balanced")[0].startswith("between ")
+
+
+def test_a_mean_bias_over_few_scored_claims_is_told_by_its_bounds():
+    """It would be the rate of the 21 scored claims minus that of 600 labels."""
+    claims, verdicts = make_tables({"whole": (0.9, 0.9), "sparse": (0.9, 0.9)})
+    verdicts = verdicts[(verdicts["evaluator"] == "whole") | (verdicts.index % 29 == 0)].reset_index(drop=True)
+    results = compare(claims, verdicts, audits=["rates", "quantification"], replicates=0)
+    rows = [
+        row for row in results.rows("quantification", evaluator="sparse", level="claim") if row["system"] != "__all__"
+    ]
+    ends = [[abs(row[f"bias_{end}"]) for end in ("min", "max")] for row in rows]
+    assert all(row["bias_min"] < 0 < row["bias_max"] for row in rows), "0 is possible for every system"
+    screen = screen_of(results)
+    cells = dict(zip(column_of(screen, "evaluator"), column_of(screen, "rates off by"), strict=True))
+    assert cells["sparse"] == f"0.0 to {100 * np.mean([max(each) for each in ends]):.1f} points"
+    assert re.fullmatch(r"\d+\.\d points", cells["whole"])
+    # Of 100 correct ones, says the heading; of so few the count, and of how many.
+    alarms = dict(zip(column_of(screen, "evaluator"), column_of(screen, "of 100 correct"), strict=True))
+    assert re.fullmatch(r"\d+ of \d+", alarms["sparse"])
+    assert re.fullmatch(r"\d+", alarms["whole"])
+
+
+def test_reversed_pairs_forbid_a_ranking():
+    """An evaluator that likes the system with most errors."""
+    claims, verdicts = make_tables({"a": (0.95, 0.95)}, n=1200, systems=("bad", "fine"))
+    random = np.random.default_rng(1)
+    bad = (claims["system"] == "bad").to_numpy()
+    claims["label"] = np.where(random.random(1200) < np.where(bad, 0.5, 0.1), 0, 1)
+    hit = random.random(1200)
+    verdicts["prediction"] = np.where(bad, hit > 0.15, (hit > 0.5) & (claims["label"] == 1)).astype(int)
+    screen = screen_of(compare(claims, verdicts, audits=["rates", "quantification", "ranking"], replicates=200))
+    assert column_of(screen, "reversed") == ["1 of 1"]
+
+
+def test_what_an_evaluator_was_trained_on_is_a_warning():
+    tables = make_tables({"a": (0.9, 0.9), "b": (0.9, 0.8)}, datasets=("RAGTruth-QA", "RAGTruth-Summary"))
+    screen = screen_of(compare(*tables, replicates=200, trained_on={"b": ["ragtruth"]}))
+    assert "trained on this data: b." in advice_of(screen, "Beware")
+    assert not any("trained" in text for text in advice_of(screen_of(compare(*tables, replicates=0)), "Beware"))
+    with pytest.raises(UsageError, match="trained_on: no evaluator 'c'"):
+        compare(*tables, trained_on={"c": ["x"]})
+
+
+def test_many_evaluators_are_cut_and_counted():
+    tables = make_tables({f"judge_{i:02}": (0.9 - 0.02 * i, 0.8) for i in range(12)})
+    screen = screen_of(compare(*tables, audits=["rates", "differences"], replicates=100))
+    assert len(screen.rows) == MAX_EVALUATORS
+    assert {row[0] for row in (*screen.rows, *screen.more_rows)} == {f"judge_{i:02}" for i in range(12)}
+    assert screen.rows[0][0] == "judge_00"
+    assert len(screen.more_rows) == 4
+
+
+def test_the_terminal_has_twenty_lines_of_eighty_characters(demo_results):
+    lines = list(format_first_screen(demo_results))
+    assert len(lines) <= 20
+    assert all(len(line) <= SCREEN_WIDTH for line in lines)
+    text = "\n".join(lines)
+    for word in ("Use ", "Avoid ", "Not for ", "Instead ", "Beware "):
+        assert f"\n{word}" in text
+
+
+def test_a_long_name_is_cut_in_its_middle():
+    name = "llm:SmolLM2-135M-Instruct.Q4_1:short-and-more-of-a-name-than-fits"
+    results = compare(*make_tables({name: (0.9, 0.9)}), replicates=100)
+    lines = list(format_first_screen(results))
+    row = next(line for line in lines if "…" in line)
+    assert row.startswith("llm:")
+    assert all(len(line) <= SCREEN_WIDTH or name in line for line in lines)
+
+
+def test_a_notebook_shows_the_first_screen_and_escapes_names():
+    results = compare(*make_tables({"<script>alert(1)</script>": (0.9, 0.9)}), replicates=100)
+    page = results._repr_html_()
+    assert "<table" in page
+    assert "<script>" not in page
+    assert len(page) < 20_000
+    assert len(repr(results)) < 400
+
+
+@pytest.fixture(scope="module")
+def demo_results(tmp_path_factory) -> Results:
+    from importlib.resources import as_file, files
+
+    from factaudit.experiment import run
+
+    with as_file(files("factaudit.start").joinpath("demo")) as folder:
+        return run(folder / "ragtruth.yaml", tmp_path_factory.mktemp("demo") / "run", settings={"replicates": 200})
+
+
+def test_the_report_opens_with_it_in_at_most_120_words(demo_results):
+    screen = screen_of(demo_results)
+    words = [*screen.size.split(), *(word for one in screen.advice for word in (one.word, *str(one.sentence).split()))]
+    assert len(words) <= 120
+    assert json.loads(json.dumps([str(one.sentence) for one in screen.advice]))
+
+
+def test_without_labels_nothing_is_found_of_labels():
+    results = compare(*make_tables({"a": (0.9, 0.9)}, labelled=False), replicates=100)
+    assert [finding["id"] for finding in results.finding_rows] == []

@@ -1,0 +1,210 @@
+"""Known formats are recognised by what files hold, in every verb, without `convert`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factaudit.cli import main
+from factaudit.datasets import FORMATS, convert
+from factaudit.datasets.format_detection import detect_dataset_format
+from factaudit.errors import InputError, UsageError
+from factaudit.input_tables import load_input_tables
+from factaudit.tables import read_claims, read_verdicts
+
+LOGS = Path(__file__).parent / "logs"
+LOG_FORMATS = {
+    "deepeval.json": "deepeval",
+    "inspect.eval": "inspect",
+    "inspect.json": "inspect",
+    "lm_eval_samples_mini_support.jsonl": "lm-eval",
+    "openai_evals_graded.jsonl": "openai-evals",
+    "openai_evals_match.jsonl": "openai-evals",
+    "phoenix.csv": "phoenix",
+    "phoenix.jsonl": "phoenix",
+    "promptfoo.json": "promptfoo",
+    "ragas.csv": "ragas",
+    "ragas.jsonl": "ragas",
+    "trulens.jsonl": "trulens",
+}
+#: Tables that people have, which are of no known format.
+EVERYDAY_TABLES: dict[str, str] = {
+    "own.csv": "dataset,claim,doc,label\na,b,c,1\n",
+    "wide.csv": "case_id,model,human_label,judge_label\n1,m,1,0\n",
+    "scores.csv": "question,answer,context,ground_truth,faithfulness\nq,a,c,g,1\n",
+    "pairs.json": '[{"claim": "x", "label": 1, "scores": {"a": 0.5}}]',
+    "split.json": '{"columns": ["claim", "label"], "data": [["x", 1]]}',
+    "verdicts.jsonl": '{"claim_id": "1", "evaluator": "e", "score": 0.4}\n',
+    "empty.jsonl": "",
+    "broken.json": "{",
+    "notes.txt": "testCases metricsData",
+}
+
+
+def run_command(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main([str(one) for one in arguments])
+    return int(stop.value.code or 0)
+
+
+@pytest.mark.parametrize(("file", "name"), LOG_FORMATS.items())
+def test_a_log_is_recognised_whatever_it_is_called(file: str, name: str, tmp_path: Path) -> None:
+    copy = tmp_path / f"mine{Path(file).suffix}"
+    shutil.copy(LOGS / file, copy)
+    assert detect_dataset_format(copy) == name
+    loaded, converted = load_input_tables([copy]), convert(name, [copy])
+    assert loaded.claims is not None
+    assert loaded.verdicts is not None
+    assert converted.verdicts is not None
+    assert loaded.claims.equals(converted.claims)
+    assert loaded.verdicts.equals(converted.verdicts)
+
+
+@pytest.mark.parametrize("name", EVERYDAY_TABLES)
+def test_an_everyday_table_is_of_no_known_format(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.write_text(EVERYDAY_TABLES[name])
+    assert detect_dataset_format(path) is None
+
+
+def test_a_file_that_looks_like_two_formats_is_asked_about(tmp_path: Path) -> None:
+    path = tmp_path / "both.json"
+    deepeval = json.loads((LOGS / "deepeval.json").read_text())
+    path.write_text(json.dumps(deepeval | json.loads((LOGS / "promptfoo.json").read_text())))
+    with pytest.raises(InputError, match=r"looks like deepeval and like promptfoo: .*factaudit convert promptfoo"):
+        detect_dataset_format(path)
+
+
+def test_verbs_take_a_log_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log.eval"
+    shutil.copy(LOGS / "inspect.eval", log)
+    assert run_command("inspect", log) == 0
+    assert "format    inspect" in capsys.readouterr().out
+    assert run_command("inspect", "--strict", log) == 0
+    assert "3 valid claims" in capsys.readouterr().out
+    assert run_command("audit", log, "--out", tmp_path / "audited") == 0
+    assert read_claims(tmp_path / "audited" / "claims.parquet")["label"].tolist() == [1, 0, 1]
+    assert run_command("judge", log, "--evaluator", "rouge2", "--out", tmp_path / "verdicts.csv") == 0
+    assert len(read_verdicts(tmp_path / "verdicts.csv")) == 3
+    assert run_command("init", log, "--out", tmp_path / "mine.yaml") == 0
+    assert run_command("run", tmp_path / "mine.yaml", "--out", tmp_path / "run") == 0
+    assert {"grounded", "overlap"} == {*read_verdicts(tmp_path / "run" / "verdicts.parquet")["evaluator"]}
+
+
+def test_a_nested_field_is_mapped_by_its_path(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = json.loads((LOGS / "inspect.json").read_text())
+    for sample in log["samples"]:
+        sample["metadata"]["review"] = {"verdict": "supported"}
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps(log))
+    assert run_command("inspect", path, "--map", "label=metadata.review.verdict") == 0
+    assert "metadata.review.verdict is label" in capsys.readouterr().out
+    assert run_command("audit", path, "--map", "label=metadata.review.verdit", "--out", tmp_path / "out") == 2
+    assert "did you mean 'metadata.review.verdict'?" in capsys.readouterr().err
+
+
+def test_a_log_and_verdicts_of_ours_are_read_together(tmp_path: Path) -> None:
+    claims = convert("phoenix", [LOGS / "phoenix.jsonl"]).claims
+    rows = [{"claim_id": one, "evaluator": "mine", "score": 0.9} for one in claims["claim_id"]]
+    path = tmp_path / "mine.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    loaded = load_input_tables([LOGS / "phoenix.jsonl", path])
+    assert loaded.verdicts is not None
+    assert loaded.verdicts["evaluator"].unique().tolist() == ["overlap", "hallucination", "mine"]
+
+
+def test_a_mapping_that_says_more_has_the_log_read_as_a_table() -> None:
+    lines: list[str] = []
+    mapping = {"columns": {"claim": "response", "label": "faithfulness"}, "label_threshold": 0.9}
+    loaded = load_input_tables([LOGS / "ragas.jsonl"], mapping, lines.append)
+    assert loaded.claims is not None
+    assert loaded.claims["label"].tolist() == [1, 0, 0]
+    assert lines[0] == "format    ragas by its keys, but read as a table: the mapping says how"
+
+
+def test_annotated_responses_are_for_the_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fact = {"text": "Ada was born.", "label": "S"}
+    sentence = {"text": "Ada was born.", "is-relevant": True, "human-atomic-facts": [fact]}
+    row: dict[str, Any] = {"input": "Tell me", "output": "Ada was born.", "topic": "Ada", "annotations": [sentence]}
+    path = tmp_path / "people.jsonl"
+    path.write_text(json.dumps(row | {"annotations": None}) + "\n" + json.dumps(row) + "\n")
+    assert run_command("inspect", path) == 0
+    assert f"factaudit score {path} --facts human" in capsys.readouterr().out
+    assert run_command("audit", path, "--out", tmp_path / "out") == 1
+    assert f"factaudit score {path} --facts human" in capsys.readouterr().err
+
+
+def test_a_format_without_a_mark_has_a_reason() -> None:
+    """LLM-AggreFact has our own columns; y_true and y_score are everybody's."""
+    assert {name for name, entry in FORMATS.items() if not entry.marks} == {"aggrefact", "score-csv"}
+
+
+def write_annotated_claims(path: Path, with_names: bool = True) -> Path:
+    said = [["yes", "yes", "no"], ["no", "no", "no"], ["yes", "yes", "yes"]]
+    rows = [
+        {"sentence": f"Claim {at}.", "source": f"Document {at}.", "metrics": {"judge": at % 2}}
+        | {
+            "annotations": [
+                {"by": {"name": "abc"[n]} if with_names else {}, "label": word} for n, word in enumerate(words)
+            ]
+        }
+        for at, words in enumerate(said)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("with_names", [True, False])
+def test_labels_in_lists_are_mapped_by_their_path(with_names: bool, tmp_path: Path) -> None:
+    path = write_annotated_claims(tmp_path / "rows.jsonl", with_names)
+    columns = {"claim": "sentence", "doc": "source", "label": "annotations[].label"}
+    columns |= {"annotator": "annotations[].by.name"} if with_names else {}
+    loaded = load_input_tables([path], {"auto": True, "columns": columns})
+    assert loaded.claims is not None
+    assert loaded.claims.sort_values("claim")["label"].tolist() == [1, 0, 1]  # by majority
+    assert loaded.annotations is not None
+    assert len(loaded.annotations) == 9
+    assert set(loaded.annotations["annotator"]) == ({"a", "b", "c"} if with_names else {"1", "2", "3"})
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("annotations[].labl", r"no path 'annotations\[\].labl' in it \(did you mean 'annotations\[\].label'\?\)"),
+        ("annotation[].label", r"no list 'annotation' in it \(did you mean 'annotations'\?\)"),
+    ],
+)
+def test_a_wrong_path_into_a_list_is_an_error(path: str, said: str, tmp_path: Path) -> None:
+    source = write_annotated_claims(tmp_path / "rows.jsonl")
+    with pytest.raises(InputError, match=said):
+        load_input_tables([source], {"auto": True, "columns": {"claim": "sentence", "label": path}})
+
+
+def test_lists_of_people_and_of_judges_are_read_together(tmp_path: Path) -> None:
+    source = write_annotated_claims(tmp_path / "rows.jsonl")
+    rows = [json.loads(line) for line in source.read_text().splitlines()]
+    for row in rows:
+        del row["metrics"]
+        row["scores"] = [{"metric": "geval", "value": 0.9}, {"metric": "nli", "value": 0.2}]
+    rows[1]["scores"].pop()
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    options = ["label=annotations[].label", "annotator=annotations[].by.name"]
+    options += ["score=scores[].value", "evaluator=scores[].metric", "claim=sentence", "doc=source"]
+    arguments = [part for option in options for part in ("--map", option)]
+    assert run_command("audit", source, *arguments, "--out", tmp_path / "out") == 0
+    verdicts = read_verdicts(tmp_path / "out" / "verdicts.parquet")
+    assert verdicts.groupby("evaluator")["score"].apply(list).to_dict() == {
+        "geval": [0.9] * 3,
+        "nli": [0.2, pytest.approx(float("nan"), nan_ok=True), 0.2],
+    }
+    assert sorted(read_claims(tmp_path / "out" / "claims.parquet")["label"]) == [0, 1, 1]
+
+
+def test_a_text_is_not_taken_from_a_list(tmp_path: Path) -> None:
+    source = write_annotated_claims(tmp_path / "rows.jsonl")
+    with pytest.raises(UsageError, match="a list gives label, score, prediction, annotator, evaluator"):
+        load_input_tables([source], {"auto": True, "columns": {"claim": "annotations[].label"}})

@@ -1,0 +1,515 @@
+"""Published data by name: the register, files found or fetched, and every way in which fetching fails."""
+
+from __future__ import annotations
+
+import csv
+import errno
+import hashlib
+import http.server
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from published_server import send_bytes
+
+from factaudit import convert
+from factaudit.cli.app import main
+from factaudit.datasets import FORMATS
+from factaudit.datasets.formats import LOG_OPTIONS
+from factaudit.errors import FactauditError, InputError, UsageError
+from factaudit.experiment import run
+from factaudit.files import TEMPORARY_PREFIX
+from factaudit.publications import docs, fetching, register
+from factaudit.publications.fetching import (
+    fetch_missing_published_files,
+    find_published_file_difference,
+    locate_published_reference,
+    publication_folder,
+)
+from factaudit.publications.register import find_published_files, list_publications, list_published_files, read_citation
+
+pytestmark = pytest.mark.usefixtures("no_pause")
+#: One small published file, for what goes wrong.
+REFERENCE = "published:tofueval/factual_consistency/mediasum_factual_eval_dev.csv"
+
+
+@pytest.fixture
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Servers that fail are asked again at once."""
+    monkeypatch.setattr(fetching, "_PAUSE", 0)
+
+
+# ------------------------------------------------------------------------------------------------------ the register
+
+
+def test_the_register_is_whole():
+    files = list_published_files()
+    assert len(files) == len({file.stored_path for file in files})
+    assert {file.publication.name for file in files} == set(list_publications())
+    for file in files:
+        assert (file.sha256 and len(file.sha256) == 64 and file.bytes) or (file.git_blob and len(file.git_blob) == 40)
+        assert len(file.publication.commit) == 40
+        assert set(file.formats) <= set(FORMATS)
+    for publication in list_publications().values():
+        assert publication.licence
+        assert read_citation(publication).startswith("@")
+
+
+def test_the_register_says_what_the_sources_say(shared):
+    with (shared / "SOURCES.csv").open(encoding="utf-8") as stream:
+        rows = {f"{row['repository']}/{row['commit']}/{row['path']}": row for row in csv.DictReader(stream)}
+    ours = {str(file.stored_path): file for file in list_published_files()}
+    assert set(ours) == set(rows)
+    for place, file in ours.items():
+        row = rows[place]
+        assert (file.sha256 or "", str(file.bytes or "")) == (row["sha256"], row["bytes"])
+        if row["here"]:
+            assert find_published_file_difference(shared / row["here"], file) is None
+        if not file.sha256:
+            assert file.git_blob == row["git_blob"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        ("published:tofuevl", "did you mean 'tofueval'?"),
+        ("published:tofueval/factual_consistency/mediasum_dev.csv", "did you mean 'factual_consistency/mediasum"),
+        ("published:", "no publication is called ''"),
+        ("published:tofueval/../../secret", "has no file or folder '../../secret'"),
+    ],
+)
+def test_an_unknown_reference_names_the_nearest(reference, message):
+    with pytest.raises(UsageError) as error:
+        find_published_files(reference)
+    assert message in str(error.value)
+
+
+def test_a_git_blob_checks_what_has_no_sha256(tmp_path):
+    file = next(file for file in list_published_files() if not file.sha256)
+    path = tmp_path / "file"
+    path.write_bytes(b"hello\n")
+    wanted = register.PublishedFile(file.publication, "p", None, None, "ce013625030ba8dba906f756967f9e9ca394464a", ())
+    assert find_published_file_difference(path, wanted) is None
+    path.write_bytes(b"hallo\n")
+    assert "hash" in str(find_published_file_difference(path, wanted))
+
+
+# -------------------------------------------------------------------------------------------------- found or fetched
+
+
+def test_what_is_missing_is_fetched_once_checked_and_kept(published, folder, capsys):
+    said: list[str] = []
+    path = locate_published_reference(REFERENCE)
+    assert path.is_relative_to(folder)
+    assert not path.exists()
+    fetch_missing_published_files([path], said.append)
+    (file,) = find_published_files(REFERENCE)
+    assert hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
+    assert len(said) == 1
+    assert all(word in said[0] for word in ("tofueval", "1 file", "0.4 MB", "licence", published.address))
+    fetch_missing_published_files([path], said.append)
+    assert len(said) == 1
+    assert sum(published.asked.values()) == 1
+
+
+def test_a_format_without_a_source_is_all_that_is_published_in_it(published, folder, tmp_path):
+    with pytest.raises(FactauditError, match="answered 404"):
+        convert("tofueval")  # the two test files are not served here
+    assert convert("tofueval", [REFERENCE]).claims["system"].nunique() == 6
+
+
+def test_a_folder_of_the_users_is_used_in_place(shared, tmp_path, folder, monkeypatch):
+    monkeypatch.setenv("FACTAUDIT_DATA_URL", "http://127.0.0.1:9")
+    (file,) = find_published_files(REFERENCE)
+    clone = tmp_path / "clones" / "tofueval"
+    (clone / file.path).parent.mkdir(parents=True)
+    (clone / file.path).write_bytes((shared / "tofueval" / Path(file.path).name).read_bytes())
+    assert locate_published_reference(REFERENCE, clone) == clone / file.path
+    assert locate_published_reference(REFERENCE, clone.parent) == clone / file.path
+    monkeypatch.setenv("FACTAUDIT_DATA", str(clone.parent))
+    assert locate_published_reference(REFERENCE) == clone / file.path
+    assert len(convert("tofueval", [REFERENCE]).claims)
+
+
+def test_a_file_of_another_name_is_told_by_its_hash(shared, tmp_path, folder, monkeypatch):
+    monkeypatch.setenv("FACTAUDIT_DATA_URL", "http://127.0.0.1:9")
+    own = tmp_path / "own"
+    own.mkdir()
+    (file,) = find_published_files(REFERENCE)
+    content = (shared / "tofueval" / Path(file.path).name).read_bytes()
+    (own / "same size.csv").write_bytes(content[:-1] + b"!")
+    (own / "mine.csv").write_bytes(content)
+    path = locate_published_reference(REFERENCE, own)
+    assert path.is_relative_to(folder)
+    assert path.read_bytes() == content
+
+
+def test_several_at_once_fetch_the_same_file(published, folder):
+    path = locate_published_reference(REFERENCE)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: fetch_missing_published_files([path]), range(4)))
+    assert find_published_file_difference(path, find_published_files(REFERENCE)[0]) is None
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+# ----------------------------------------------------------------------------------------------------- what goes wrong
+
+
+def refuse(status: int) -> Callable[[str, http.server.BaseHTTPRequestHandler], None]:
+    return lambda path, request: request.send_error(status)
+
+
+def cut_off(path: str, request: http.server.BaseHTTPRequestHandler) -> None:
+    send_bytes(request, b"half", 400_000)
+
+
+def send_wrong_bytes(path: str, request: http.server.BaseHTTPRequestHandler) -> None:
+    send_bytes(request, b"x" * 387_891)
+
+
+@pytest.mark.parametrize(
+    ("answer", "n_requests", "message"),
+    [
+        (refuse(404), 1, "answered 404"),
+        (refuse(500), 3, "answered 500"),
+        (cut_off, 3, "broke off"),
+        (send_wrong_bytes, 3, "not what was published: hash"),
+        (lambda path, request: send_bytes(request, b"<html>"), 3, "6 bytes, expected 387,891"),
+    ],
+)
+def test_what_cannot_be_fetched_is_said_in_a_sentence_and_leaves_nothing(serve, folder, answer, n_requests, message):
+    server = serve(answer)
+    path = locate_published_reference(REFERENCE)
+    with pytest.raises(FactauditError) as error:
+        fetch_missing_published_files([path])
+    assert message in str(error.value)
+    assert server.address in str(error.value)
+    assert "\n" not in str(error.value)
+    assert sum(server.asked.values()) == n_requests
+    assert [one for one in folder.rglob("*") if one.is_file()] == []
+
+
+def test_a_server_that_fails_twice_is_asked_again(shared, serve, folder):
+    def answer(path: str, request: http.server.BaseHTTPRequestHandler) -> None:
+        if server.asked[path] < 3:
+            request.send_error(500)
+        else:
+            send_bytes(request, (shared / "tofueval" / "mediasum_factual_eval_dev.csv").read_bytes())
+
+    server = serve(answer)
+    path = locate_published_reference(REFERENCE)
+    fetch_missing_published_files([path])
+    assert path.is_file()
+
+
+def test_a_redirect_to_another_host_is_followed_and_checked(shared, serve, folder, published):
+    target = published.address
+
+    def answer(path: str, request: http.server.BaseHTTPRequestHandler) -> None:
+        request.send_response(302)
+        request.send_header("Location", target.replace("127.0.0.1", "localhost") + path)
+        request.end_headers()
+
+    serve(answer)
+    path = locate_published_reference(REFERENCE)
+    fetch_missing_published_files([path])
+    assert find_published_file_difference(path, find_published_files(REFERENCE)[0]) is None
+
+
+def test_a_slow_server_is_waited_for_and_a_silent_one_is_not(shared, serve, folder, monkeypatch):
+    content = (shared / "tofueval" / "mediasum_factual_eval_dev.csv").read_bytes()
+    silent = True
+
+    def answer(path: str, request: http.server.BaseHTTPRequestHandler) -> None:
+        request.send_response(200)
+        request.send_header("Content-Length", str(len(content)))
+        request.end_headers()
+        if silent:
+            time.sleep(1)
+            return
+        for start in range(0, len(content), 100_000):
+            time.sleep(0.1)
+            request.wfile.write(content[start : start + 100_000])
+
+    monkeypatch.setattr(fetching, "_MAX_SILENCE", 0.3)
+    server = serve(answer)
+    path = locate_published_reference(REFERENCE)
+    with pytest.raises(FactauditError, match="could not be reached or broke off"):
+        fetch_missing_published_files([path])
+    assert sum(server.asked.values()) == 3
+    assert [one for one in folder.rglob("*") if one.is_file()] == []
+    silent = False
+    fetch_missing_published_files([path])
+    assert path.read_bytes() == content
+
+
+def test_a_damaged_file_in_the_cache_is_fetched_again(published, folder):
+    path = locate_published_reference(REFERENCE)
+    fetch_missing_published_files([path])
+    path.write_bytes(path.read_bytes()[:1000])
+    fetch_missing_published_files([locate_published_reference(REFERENCE)])
+    assert find_published_file_difference(path, find_published_files(REFERENCE)[0]) is None
+    assert sum(published.asked.values()) == 2
+
+
+def test_a_folder_that_the_variable_names_is_searched_by_hash(shared, tmp_path, monkeypatch):
+    monkeypatch.setenv("FACTAUDIT_DATA_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("FACTAUDIT_DATA", str(tmp_path))
+    (tmp_path / "mine.csv").write_bytes((shared / "tofueval" / "mediasum_factual_eval_dev.csv").read_bytes())
+    path = locate_published_reference(REFERENCE)
+    fetch_missing_published_files([path])
+    assert find_published_file_difference(path, find_published_files(REFERENCE)[0]) is None
+
+
+def test_a_file_of_unknown_size_in_a_clone_is_checked_by_its_hash(tmp_path, folder, monkeypatch):
+    (file,) = find_published_files("published:ragtruth/dataset/response.jsonl")
+    assert file.bytes is None
+    (tmp_path / "RAGTruth" / "dataset").mkdir(parents=True)
+    (tmp_path / "RAGTruth" / file.path).write_text("another version")
+    path = locate_published_reference("published:ragtruth/dataset/response.jsonl", tmp_path)
+    assert path.is_relative_to(folder)
+
+
+def test_a_file_of_the_same_size_with_other_content_is_not_taken(published, tmp_path, folder):
+    (file,) = find_published_files(REFERENCE)
+    clone = tmp_path / "tofueval" / file.path
+    clone.parent.mkdir(parents=True)
+    path = locate_published_reference(REFERENCE)
+    for other in (clone, path):
+        other.parent.mkdir(parents=True, exist_ok=True)
+        other.write_bytes(b"x" * file.bytes)
+    assert locate_published_reference(REFERENCE, tmp_path) == path
+    fetch_missing_published_files([path])
+    assert find_published_file_difference(path, file) is None
+
+
+def test_a_read_only_cache_that_has_the_files_is_read(published, folder):
+    path = locate_published_reference(REFERENCE)
+    fetch_missing_published_files([path])
+    for one in [path.parent, folder]:
+        one.chmod(0o555)
+    before = sorted(folder.rglob("*"))
+    fetch_missing_published_files([locate_published_reference(REFERENCE)])
+    assert len(convert("tofueval", [REFERENCE]).claims) > 1000
+    assert sorted(folder.rglob("*")) == before
+    for one in [folder, path.parent]:
+        one.chmod(0o755)
+
+
+def test_a_cache_that_cannot_be_written_is_said_and_nothing_is_asked_for(published, monkeypatch):
+    monkeypatch.setenv("FACTAUDIT_DATA", "/proc/nobody/published")  # read-only for everybody, root included
+    with pytest.raises(FactauditError, match="cannot be written"):
+        fetch_missing_published_files([locate_published_reference(REFERENCE)])
+    assert not published.asked
+
+
+def test_two_processes_at_once_and_what_a_killed_one_left(published, folder):
+    path = locate_published_reference(REFERENCE)
+    path.parent.mkdir(parents=True)
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    (path.parent / f"{TEMPORARY_PREFIX}{dead.pid}-0123456789abcdef.csv").write_bytes(b"half")
+    script = (
+        "from factaudit.publications.fetching import fetch_missing_published_files, locate_published_reference\n"
+        f"fetch_missing_published_files([locate_published_reference({REFERENCE!r})])"
+    )
+    processes = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(2)]
+    assert [process.wait(60) for process in processes] == [0, 0]
+    assert find_published_file_difference(path, find_published_files(REFERENCE)[0]) is None
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
+def test_without_a_network_the_address_is_named(folder, monkeypatch):
+    monkeypatch.setenv("FACTAUDIT_DATA_URL", "http://127.0.0.1:9")
+    with pytest.raises(FactauditError, match=r"http://127\.0\.0\.1:9/amazon-science/.*could not be reached"):
+        fetch_missing_published_files([locate_published_reference(REFERENCE)])
+
+
+def test_a_full_disk_leaves_nothing(published, folder, monkeypatch):
+    import pooch
+
+    def fill(self: object, url: str, output: str, downloader: object) -> None:
+        Path(output).write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pooch.HTTPDownloader, "__call__", fill)
+    with pytest.raises(FactauditError, match=r"cannot be written .No space left on device."):
+        fetch_missing_published_files([locate_published_reference(REFERENCE)])
+    assert [one for one in folder.rglob("*") if one.is_file()] == []
+
+
+def test_a_folder_that_cannot_be_made_is_said(published, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("FACTAUDIT_DATA", str(tmp_path / "file"))
+    with pytest.raises(FactauditError, match="cannot be written"):
+        fetch_missing_published_files([locate_published_reference(REFERENCE)])
+
+
+def test_offline_names_each_file_its_place_its_address_and_its_hash(published, folder, tmp_path, capsys):
+    out = tmp_path / "claims.parquet"
+    with pytest.raises(SystemExit) as exit_code:
+        main(["convert", "tofueval", REFERENCE, "--out", str(out), "--offline"])
+    assert exit_code.value.code == 1
+    assert not fetching.is_offline()  # the next command of this process may fetch
+    message = capsys.readouterr().err
+    (file,) = find_published_files(REFERENCE)
+    for text in (str(publication_folder() / file.stored_path), published.address, str(file.sha256), "offline"):
+        assert text in message
+    assert not published.asked
+
+
+def test_much_is_fetched_on_a_terminal_only_when_it_says_yes(published, folder, monkeypatch):
+    monkeypatch.setattr(fetching, "MAX_UNASKED_BYTES", 1000)
+    asked: list[str] = []
+    token = fetching.confirm_download.set(lambda question: bool(asked.append(question)))
+    try:
+        with pytest.raises(UsageError, match="nothing was fetched"):
+            fetch_missing_published_files([locate_published_reference(REFERENCE)])
+    finally:
+        fetching.confirm_download.reset(token)
+    assert asked == ["Fetch 0 MB?"]
+    assert not published.asked
+    fetch_missing_published_files([locate_published_reference(REFERENCE)])
+    assert published.asked
+
+
+# --------------------------------------------------------------------------------------------------------- experiments
+
+
+def test_a_misspelt_publication_is_a_problem_of_its_line(folder, tmp_path, capsys):
+    path = tmp_path / "e.yaml"
+    path.write_text("claims:\n  - format: tofueval\n    source: [published:tofueva]\n", encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        run(path, tmp_path / "run")
+    assert "line 3" in str(error.value)
+    assert "did you mean 'tofueval'?" in str(error.value)
+
+
+def test_the_list_says_what_there_is_and_what_is_here(published, folder, capsys):
+    fetch_missing_published_files([locate_published_reference(REFERENCE)])
+    main_exit(["list", "data"])
+    text = capsys.readouterr().out
+    assert "4 files, 1.1 MB; 1 here" in text
+    assert "convert score-csv published:aggrefact-long --option dataset=NAME --out" in text
+    assert "hf auth login" in text
+    assert str(folder) in text
+    main_exit(["cache", "--prune", "--published"])
+    assert "1 published files deleted" in capsys.readouterr().out
+    assert [one for one in folder.rglob("*") if one.is_file()] == []
+
+
+def main_exit(arguments: list[str]) -> None:
+    with pytest.raises(SystemExit) as exit_code:
+        main(arguments)
+    assert exit_code.value.code == 0
+
+
+# ------------------------------------------------------------------------------------------ RAGTruth's detector scores
+
+
+@pytest.fixture
+def ragtruth_files(shared: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """The published predictions, and a response.jsonl whose test split has the responses in their places."""
+    derived = [json.loads(line) for line in (shared / "ragtruth/responses_test_scores.jsonl").open(encoding="utf-8")]
+    predictions = shared / "ragtruth" / "unified_predictions_qa_summary.parquet"
+    places = sorted(pd.read_parquet(predictions)["row_index"].unique())
+    rows = [{"id": f"other{n}", "source_id": "x", "model": "m", "response": "r", "labels": []} for n in range(2700)]
+    for place, row in zip(places, derived, strict=True):
+        labels = [{"start": 0, "end": 1}] * row["hallucinated"]
+        rows[place] = {"id": row["response_id"], "source_id": str(row["source_id"]), "model": row["system"]}
+        rows[place] |= {"response": "text", "labels": labels}
+    train = {"id": "t", "source_id": "15596", "model": "m", "response": "r", "labels": [], "split": "train"}
+    lines = [train, *({**row, "split": "test"} for row in rows)]
+    path = tmp_path / "response.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return predictions, path
+
+
+def test_the_published_predictions_are_the_derived_file_to_the_last_digit(shared, ragtruth_files):
+    predictions, responses = ragtruth_files
+    names = {
+        "approach_1_modernbert": "modernbert_a",
+        "baseline_nli": "nli_baseline",
+        "track_a_deberta": "deberta",
+        "track_b_modernbert": "modernbert_b",
+    }
+    published = convert("ragtruth-scores", [predictions], text=[str(responses)])
+    derived = convert("ragtruth-scores", [shared / "ragtruth" / "responses_test_scores.jsonl"])
+    columns = ["claim_id", "dataset", "system", "response_id", "doc_id", "label"]
+    pd.testing.assert_frame_equal(published.claims[columns], derived.claims[columns])
+    ours = published.verdicts.assign(evaluator=published.verdicts["evaluator"].map(names))
+    keys = ["claim_id", "evaluator"]
+    pd.testing.assert_frame_equal(
+        ours.sort_values(keys, ignore_index=True)[[*keys, "score"]],
+        derived.verdicts.sort_values(keys, ignore_index=True)[[*keys, "score"]],
+        check_exact=True,
+    )
+
+
+def test_predictions_without_the_responses_say_what_is_missing(ragtruth_files):
+    with pytest.raises(InputError, match='text="published:ragtruth"'):
+        convert("ragtruth-scores", [ragtruth_files[0]])
+
+
+def test_predictions_beside_other_responses_are_refused(ragtruth_files, tmp_path):
+    predictions, responses = ragtruth_files
+    lines = responses.read_text(encoding="utf-8").splitlines(keepends=True)
+    responses.write_text("".join([lines[0], lines[2], lines[1], *lines[3:]]), encoding="utf-8")
+    responses.write_text("".join([lines[0], *lines[7:13], *lines[1:7], *lines[13:]]), encoding="utf-8")
+    with pytest.raises(InputError, match="expected the source of test response 0"):
+        convert("ragtruth-scores", [predictions], text=[str(responses)])
+
+
+def test_an_empty_list_of_sources_fetches_nothing(published, folder):
+    with pytest.raises(UsageError, match="expected at least one file or folder"):
+        convert("tofueval", [])
+    assert not published.asked
+
+
+# --------------------------------------------------------------------------------------------------------------- docs
+
+
+def test_the_page_of_published_data_is_what_the_register_says(root):
+    page = docs.render_published_data_page()
+    assert (root / "docs/data.md").read_text(encoding="utf-8") == page, (
+        "run: python -m factaudit.publications.docs docs/data.md"
+    )
+    read = {name for file in list_published_files() for name in file.formats} | {"aggrefact"}
+    logs = {name for name, one in FORMATS.items() if set(LOG_OPTIONS) <= set(one.options)}
+    assert set(FORMATS) == read | set(docs._OTHER_FORMATS) | logs
+
+
+@pytest.mark.parametrize(
+    ("format_name", "options"),
+    [
+        *((name, {}) for name in ("tofueval", "lfqa", "wice", "merging-facts", "alce-citations", "aggrefact-scores")),
+        ("score-csv", {"dataset": "long"}),
+    ],
+)
+def test_a_format_reads_the_files_under_their_published_names(
+    format_name, options, published, folder, shared, tmp_path
+):
+    """Those that are here; the register's other files of the format have the same names but for split or system."""
+    with (shared / "SOURCES.csv").open(encoding="utf-8") as stream:
+        here = {f"published:{row['name']}/{row['path']}" for row in csv.DictReader(stream) if row["here"]}
+    references = [one for one in register.list_published_format_references(format_name) if one in here]
+    converted = convert(format_name, references, **options)
+    assert len(converted.claims) > 300
+    if format_name == "lfqa":
+        assert converted.claims["doc"].notna().all()
+    # A clone of the repository, or its folder, gives the same.
+    clone = tmp_path / "clone"
+    shutil.copytree(locate_published_reference(references[0].partition("/")[0]), clone)
+    assert len(convert(format_name, [clone], **options).claims) == len(converted.claims)
+
+
+def test_evidence_without_answers_is_refused(shared):
+    with pytest.raises(InputError, match="expected answers"):
+        convert("lfqa", [shared / "lfqa" / "docs" / "docs-webgpt.json"])

@@ -1,0 +1,165 @@
+"""What Python users call: frames with columns of theirs, results as frames, errors that name arguments."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import inspect
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import factaudit
+from factaudit.errors import FactauditError, UsageError
+from factaudit.python_errors import speak_python
+from factaudit.results import Results
+
+N = 60
+OPTION = r"(?<![\w-])--[a-z]"
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    draw = np.random.default_rng(0)
+    columns: dict[str, Any] = {"human": draw.integers(0, 2, N), "gpt": draw.random(N), "claude": draw.integers(0, 2, N)}
+    columns |= {"llama": draw.random(N), "model": np.where(np.arange(N) % 2, "a", "b")}
+    return pd.DataFrame(columns | {"answer": [f"It rains {i} days." for i in range(N)]})
+
+
+@pytest.fixture(scope="module")
+def results() -> Results:
+    draw = np.random.default_rng(1)
+    table = pd.DataFrame({"human": draw.integers(0, 2, N), "gpt": draw.random(N), "model": np.tile(["a", "b"], N // 2)})
+    audits = ["rates", "quantification", "differences"]
+    return factaudit.compare(table, label="human", evaluators=["gpt"], system="model", audits=audits, replicates=20)
+
+
+def test_columns_are_named_as_pandas_users_name_them(frame):
+    """The evaluators are those that are named, though another column looks like one."""
+    named = {"label": "human", "evaluators": ["gpt", "claude"], "system": "model", "claim": "answer"}
+    found = factaudit.compare(frame, **named, audits=["rates", "quantification"], replicates=0)
+    assert found.evaluators == ["gpt", "claude"]
+    assert set(found["quantification"]["system"].dropna()) == {"a", "b", "__all__"}
+    right = ((frame["gpt"] > 0.5) == frame["human"])[frame["human"] == 1].mean()
+    assert found.rows("rates", evaluator="gpt")[0]["tpr"] == pytest.approx(right)
+
+
+def test_evaluators_of_a_table_of_verdicts_are_chosen_by_name():
+    claims = factaudit.read_claims("data/minibench/claims.jsonl.gz").head(40)
+    verdicts = factaudit.judge(claims, ["rouge2", "unigram"])
+    found = factaudit.compare(claims, verdicts, evaluators=["unigram"], audits=["rates"], replicates=0)
+    assert found.evaluators == ["unigram"]
+    with pytest.raises(UsageError, match=r"evaluators: no verdict of 'unigrm' \(did you mean 'unigram'"):
+        factaudit.compare(claims, verdicts, evaluators=["unigrm"])
+
+
+def test_a_frame_of_another_library_is_read(frame):
+    class ArrowTable:
+        def to_pandas(self) -> pd.DataFrame:
+            return frame
+
+    given = {"label": "human", "evaluators": ["gpt"], "audits": ["rates"], "replicates": 0}
+    assert factaudit.compare(ArrowTable(), **given).audits == factaudit.compare(frame, **given).audits
+
+
+@pytest.mark.parametrize(
+    ("named", "told"),
+    [
+        ({"label": "humn"}, r"label='humn': no such column \(did you mean 'human'"),
+        ({"label": "human", "evaluators": ["gtp"]}, r"evaluators='gtp': no such column \(did you mean 'gpt'"),
+    ],
+)
+def test_what_is_wrong_is_said_by_the_arguments(frame, named, told):
+    with pytest.raises(FactauditError, match=told):
+        factaudit.compare(frame, **named)
+
+
+def test_what_is_missing_is_said_by_the_arguments(frame, capsys):
+    with pytest.raises(FactauditError) as raised:
+        factaudit.compare(frame[["human"]], label="human")
+    assert not re.search(OPTION, str(raised.value))
+    factaudit.compare(frame, label="human", evaluators=["gpt"], audits=["rates"], replicates=0)
+    told = capsys.readouterr().err
+    assert 'dataset="COLUMN"' in told
+    assert not re.search(OPTION, told)
+
+
+def list_option_messages() -> list[str]:
+    """The texts of the library that name an option, but for those of the command line; docstrings are none."""
+    found = []
+    package = Path(factaudit.__file__).parent
+    for path in package.rglob("*.py"):
+        inside = path.relative_to(package).as_posix()
+        if inside.startswith(("cli/", "start/", "intake/mapping_options", "intake/open_questions", "python_errors")):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        bodies = [
+            node.body[0] for node in ast.walk(tree) if isinstance(getattr(node, "body", None), list) and node.body
+        ]
+        docs = {id(body.value) for body in bodies if isinstance(body, ast.Expr)}
+        texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+        found += [node.value for node in texts if id(node) not in docs and re.search(OPTION, node.value)]
+    commands = ("factaudit ", "--", "python ", "pip ", " --", "samples of lm-evaluation-harness")
+    return [text for text in found if not text.startswith(commands) and "`" not in text]
+
+
+def test_every_option_in_a_message_has_words_in_python():
+    texts = list_option_messages()
+    assert len(texts) > 12
+    assert [text for text in texts if re.search(OPTION, speak_python(text))] == []
+    assert speak_python("no column (`factaudit inspect a.csv --page x`): say --map claim=COLUMN") == (
+        'no column (`factaudit inspect a.csv --page x`): say claim="COLUMN"'
+    )
+
+
+def test_an_audit_is_a_tidy_frame_and_its_rows_are_a_wide_one(results):
+    wide, tidy = results["rates"], results.rates
+    assert list(tidy.columns) == ["dataset", "evaluator", "figure", "value", "low", "high"]
+    mean = tidy[(tidy["dataset"] == "__macro__") & (tidy["figure"] == "bacc")]
+    row = wide[wide["dataset"] == "__macro__"].iloc[0]
+    assert mean[["value", "low", "high"]].iloc[0].tolist() == [row["bacc"], row["bacc_low"], row["bacc_high"]]
+    assert tidy[tidy["figure"] == "n"]["low"].isna().all()
+    assert tidy["value"].dtype == float
+    assert len(results.differences) == 0
+    with pytest.raises(KeyError, match="did you mean 'rates'"):
+        results["rats"]
+    with pytest.raises(AttributeError, match="did you mean 'rates'"):
+        _ = results.rats
+
+
+def test_results_are_completed_copied_and_shown_in_a_line(results):
+    assert {"rates", "quantification", "findings", "save"} <= set(dir(results))
+    assert results._ipython_key_completions_() == ["rates", "quantification", "differences"]
+    for again in (copy.copy(results), pickle.loads(pickle.dumps(results))):
+        assert again == results
+    assert len(repr(results).splitlines()) == 1
+    assert len(results._repr_html_()) < 20_000
+
+
+def test_findings_are_a_frame(results):
+    assert results.findings["statement"].tolist() == [row["statement"] for row in results.finding_rows]
+    assert set(results.findings["severity"]) <= {"fail", "warn", "ok"}
+    nothing = Results("s", {}, {})
+    assert {"severity", "statement"} <= set(nothing.findings.columns)
+    assert len(nothing.findings) == 0
+
+
+def test_no_argument_of_the_api_is_of_any_type():
+    """But for the options of `convert`, which differ by format."""
+    functions = {name: getattr(factaudit, name) for name in factaudit.__all__}
+    functions = {name: one for name, one in functions.items() if inspect.isfunction(one) and name != "convert"}
+    methods = {f"Results.{name}": one for name, one in vars(Results).items() if inspect.isfunction(one)}
+    found = [
+        f"{name}({one.name})"
+        for name, function in (functions | methods).items()
+        if not name.startswith("Results._")
+        for one in inspect.signature(function).parameters.values()
+        if re.search(r"\bAny\b", str(one.annotation))
+    ]
+    assert len(functions) > 8
+    assert found == []

@@ -1,0 +1,272 @@
+"""What whole reports say: numbers read again from rows, conclusions recomputed from claims and verdicts by pandas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import combinations
+from math import erf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from test_statements import WORLDS, audit_world, check_statements, list_texts, make_world
+
+from factaudit.audit.core.statements import Statement, StatementValue
+from factaudit.experiment import run
+from factaudit.results import compare
+from factaudit.tables import validate_claims, validate_verdicts
+
+ROOT = Path(__file__).parents[1]
+REPORTS = {
+    "quickstart": ROOT / "experiments" / "quickstart.yaml",
+    "dfactscore_quickstart": ROOT / "experiments" / "dfactscore_quickstart.yaml",
+    "verify_with_caution": ROOT / "experiments" / "verify_with_caution.yaml",
+    "demo": ROOT / "factaudit" / "start" / "demo" / "ragtruth.yaml",
+}
+Results = dict[str, Any]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REPORTS)
+def test_every_number_of_a_shipped_report_is_a_value_of_its_rows(name: str, tmp_path: Path) -> None:
+    results = run(REPORTS[name], tmp_path, settings={"replicates": 100}).to_dict()
+    assert len(check_statements(results)) > 10
+
+
+@pytest.mark.slow
+def test_every_number_of_a_wide_report_is_a_value_of_its_rows(tmp_path: Path) -> None:
+    """50 systems and 20 evaluators: lists are cut, and say how many they leave out."""
+    random = np.random.default_rng(5)
+    n, systems, evaluators = 1500, 50, 20
+    label = (random.random(n) < 0.5 + 0.008 * (np.arange(n) % systems)).astype(int)
+    claims = pd.DataFrame({"claim_id": [f"c{i}" for i in range(n)], "dataset": "d", "claim": "a claim", "label": label})
+    claims["system"] = [f"s{i % systems}" for i in range(n)]
+    verdicts = pd.concat(
+        claims[["claim_id"]].assign(
+            evaluator=f"e{at}", prediction=np.where(random.random(n) < 0.55 + 0.02 * at, label, 1 - label), status="ok"
+        )
+        for at in range(evaluators)
+    )
+    audits = ["rates", "differences", "quantification", "headroom", "ranking", "consistency"]
+    results = compare(validate_claims(claims), validate_verdicts(verdicts), audits=audits, replicates=20).to_dict()
+    assert len(check_statements(results)) > 60
+    assert any(re.search(r" and \d+ more", text) for text in list_texts(results, tmp_path))
+
+
+def test_a_report_of_counts_alone_says_nothing_that_its_rows_have_not() -> None:
+    claims, verdicts = make_world("whole")
+    for lacks in (["doc_id", "response_id"], ["system"], ["system", "doc_id", "response_id"]):
+        check_statements(audit_world((claims.drop(columns=lacks), verdicts), with_estimates=False).to_dict())
+
+
+# ------------------------------------------------------------------------------------------- conclusions by pandas
+
+
+RATES = ("tpr", "tnr", "bacc")
+
+
+def one_sided_p(a: pd.Series[float], b: pd.Series[float]) -> float:
+    """Of "a has no lower mean than b": a pooled z test of two proportions."""
+    pooled = (a.sum() + b.sum()) / (len(a) + len(b))
+    error = (pooled * (1 - pooled) * (1 / len(a) + 1 / len(b))) ** 0.5
+    return 0.5 if not error else (1 + erf(float(b.mean() - a.mean()) / error / 2**0.5)) / 2
+
+
+def read_values(statement: Statement) -> dict[str, StatementValue]:
+    return {value.field: value for value in statement.cited}
+
+
+class World:
+    """Claims beside verdicts, and figures of them that share no code with the package."""
+
+    def __init__(self, claims: pd.DataFrame, verdicts: pd.DataFrame, audits: dict[str, Any]) -> None:
+        self.audits = audits  # what only the package's statistics have: intervals of estimates, tuned thresholds
+        self.claims = claims.assign(label=claims["label"].astype(float))
+        self.joined = claims.merge(verdicts, on="claim_id")
+        self.joined["label"] = self.joined["label"].astype(float)
+        self.joined["said"] = self.joined["prediction"].astype(float)
+
+    def select(self, row: dict[str, Any]) -> pd.DataFrame:
+        """The judged claims that a row is about."""
+        found = self.joined
+        for key in ("dataset", "system", "evaluator"):
+            if row.get(key) not in (None, "__all__", "__macro__"):
+                found = found[found[key] == row[key]]
+        return found
+
+    def rate(self, row: dict[str, Any], label: int) -> float:
+        """TPR of label 1, TNR of label 0: over all claims of a row, or the mean over data sets."""
+        mine = self.select(row).dropna(subset=["label", "said"])
+        hits = mine[mine["label"] == label].assign(hit=lambda table: table["said"] == label)
+        return float(hits.groupby("dataset")["hit"].mean().mean())
+
+    def error_rates(self, row: dict[str, Any]) -> tuple[float, float]:
+        """The labelled and the predicted error rate."""
+        mine = self.select(row)
+        return 1 - float(mine["label"].mean()), 1 - float(mine["said"].mean())
+
+    def system_rates(self, row: dict[str, Any], level: str) -> pd.DataFrame:
+        mine = self.select({"dataset": row["dataset"], "evaluator": row["evaluator"]})
+        if level == "response":
+            mine = mine.groupby(["system", "response_id"], as_index=False)[["label", "said"]].min()
+        return 1 - mine.groupby("system")[["label", "said"]].mean()
+
+    def bound_rate(self, row: dict[str, Any], label: int, filling: int) -> float:
+        """TPR or TNR where whatever has no prediction would have been predicted as ``filling``."""
+        mine = self.select(row)
+        hits = mine[mine["label"] == label].assign(hit=lambda table: table["said"].fillna(filling) == label)
+        return float(hits.groupby("dataset")["hit"].mean().mean())
+
+    def bound_figure(self, row: dict[str, Any], key: str) -> float | None:
+        """``tpr_min``, ``bacc_max``; ``least_bias`` and ``greatest_bias`` in absolute value."""
+        figure, _, end = key.rpartition("_")
+        if end in ("min", "max") and figure in ("tpr", "tnr", "bacc"):
+            rates = [self.bound_rate(row, label, label if end == "max" else 1 - label) for label in (1, 0)]
+            return {"tpr": rates[0], "tnr": rates[1], "bacc": sum(rates) / 2}[figure]
+        mine = self.select(row)
+        ends = [float(mine["label"].mean() - mine["said"].fillna(filling).mean()) for filling in (0, 1)]
+        greatest = max(map(abs, ends))
+        return {"greatest_bias": greatest, "least_bias": 0.0 if min(ends) < 0 < max(ends) else min(map(abs, ends))}[key]
+
+    def estimate_figure(self, row: dict[str, Any], key: str) -> float | None:
+        """A figure of the summary of estimates, or how far a rate is from that of all labels."""
+        claims = self.claims[self.claims["dataset"] == row["dataset"]]
+        few = claims[claims["claim_id"].str[1:].astype(int) * 7 % 10 < 4]
+        if key == "distance":
+            of = [table[table["system"] == row["system"]]["label"] for table in (claims, few)]
+            true, drawn = (1 - float(labels.mean()) for labels in of)
+            main = self.audits["estimate_summary"][0]["main"]
+            raw = 1 - float(self.select(row | {"evaluator": main})["said"].mean())
+            return {"raw": raw, "labels": drawn}.get(row["method"], row["rate"]) - true
+        known = {"n": len(claims), "n_labels": len(few), "n_systems": claims["system"].nunique()}
+        widths = []
+        for method in ("hierarchical", "labels"):
+            mine = [one for one in self.audits["estimates"] if one["method"] == method]
+            mine = [one for one in mine if one["dataset"] == row["dataset"]]
+            widths.append(float(np.mean([one["rate_high"] - one["rate_low"] for one in mine])))
+        known |= {"width": widths[0], "width_labels": widths[1]}
+        return (known | {"n_alone": round(len(few) * (widths[1] / widths[0]) ** 2)}).get(key)
+
+    def corrected_bias(self, row: dict[str, Any]) -> float | None:
+        """The bias that a tuned threshold leaves of a system."""
+        if row["calibration_system"].startswith("__"):
+            return None
+        same = ("dataset", "level", "evaluator", "method", "calibration_system")
+        found = [one for one in self.audits["adjustment"] if all(one[key] == row[key] for key in same)]
+        threshold = 0.5 if row["method"] == "none" else found[0]["threshold"]
+        if threshold is None:
+            return None
+        mine = self.select(row).dropna(subset=["said"])
+        flagged = mine["said"] == 0 if row["method"] == "none" else mine["score"] <= threshold
+        return float(flagged.mean() - (1 - mine["label"].mean()))
+
+    def soft_accuracy(self, row: dict[str, Any], is_constant: bool) -> float:
+        """Over the pairs of all data sets 1 − |p labelled − p predicted|, of one-sided pooled z tests."""
+        rows = [one for one in self.audits["ranking"] if one["level"] == "claim"]
+        found = []
+        for dataset in {one["dataset"] for one in rows if one["evaluator"] == row["evaluator"]}:
+            mine = self.select({"dataset": dataset, "evaluator": row["evaluator"]})
+            parts = [part for _, part in mine.groupby("system")]
+            for a, b in combinations(parts, 2):
+                p = [one_sided_p(a[column].dropna(), b[column].dropna()) for column in ("label", "said")]
+                found.append(1 - abs(p[0] - (0.5 if is_constant else p[1])))
+        return float(np.mean(found))
+
+    def figure(self, row: dict[str, Any], key: str) -> float | None:
+        """A figure of a row, computed again; None for one that only the package's own statistics have."""
+        if row.get("level") == "response" or row.get("cited_by"):
+            return None
+        if key == "distance" or "main" in row:
+            return self.estimate_figure(row, key)
+        if key in ("least_bias", "greatest_bias", *(f"{one}_{end}" for one in RATES for end in ("min", "max"))):
+            return self.bound_figure(row, key)
+        if "calibration_system" in row and key == "bias":
+            return self.corrected_bias(row)
+        if key in ("soft", "soft_constant"):
+            return self.soft_accuracy(row, key == "soft_constant")
+        if key == "n" and row.get("tpr", 0) is None:
+            return float(self.select(row)["said"].notna().sum())
+        rates = {"tpr": lambda: self.rate(row, 1), "tnr": lambda: self.rate(row, 0)}
+        rates["bacc"] = lambda: (self.rate(row, 1) + self.rate(row, 0)) / 2
+        rates["gap"] = lambda: self.rate(row, 1) - self.rate(row, 0)
+        if "evaluator" in row and key in rates and "rate" not in row:
+            return rates[key]()
+        if "labelled_error_rate" in row and "predicted_error_rate" in row and "method" not in row:
+            labelled, predicted = self.error_rates(row)
+            known = {"labelled_error_rate": labelled, "predicted_error_rate": predicted, "bias": predicted - labelled}
+            return known.get(key)
+        if "labelled_system" in row and key in ("labelled", "predicted"):
+            if row["group"] != "__all__":
+                return None
+            return float(self.system_rates(row, row["level"])["label" if key == "labelled" else "said"].min())
+        if key == "iou":
+            wide = self.select({"dataset": row["dataset"]}).pivot(index="claim_id", columns="evaluator", values="said")
+            pair = wide[[row["evaluator_a"], row["evaluator_b"]]].dropna() == float(row["class"] == "attributable")
+            return float(pair.all(axis=1).sum() / pair.any(axis=1).sum())
+        if key == "n_pairs" and "dataset" in row and "evaluator" in row:
+            systems = len(self.system_rates(row, "claim").dropna())
+            return systems * (systems - 1) / 2
+        if key in ("n", "n_lost", "n_lacking", "predicted_errors", "labelled_errors", "calibration_errors"):
+            return COUNTS[key](self, row)
+        return None
+
+
+def count_errors_of_scored(world: World, row: dict[str, Any], column: str) -> float:
+    mine = world.select({"evaluator": row["evaluator"]}).dropna(subset=["label", "said"])
+    return float(1 - mine[column].mean())
+
+
+COUNTS: dict[str, Callable[[World, dict[str, Any]], float | None]] = {
+    "n": lambda world, row: None,
+    "n_lost": lambda world, row: float(world.select(row).dropna(subset=["label"])["said"].isna().sum()),
+    "n_lacking": lambda world, row: float(
+        world.select({"evaluator": row["evaluator"]}).dropna(subset=["label"])["said"].isna().sum()
+    ),
+    "predicted_errors": lambda world, row: count_errors_of_scored(world, row, "said"),
+    "labelled_errors": lambda world, row: count_errors_of_scored(world, row, "label"),
+    "calibration_errors": lambda world, row: float(
+        world.select({key: row[key] for key in ("dataset", "evaluator")} | {"system": row["calibration_system"]})
+        .query("label == 0")["claim_id"]
+        .nunique()
+    ),
+}
+
+
+def recompute_text(value: StatementValue, figures: list[float]) -> str:
+    share = 100 * float(np.mean(figures))
+    return {
+        "percent": f"{share:.1f} %",
+        "interval": f"{share:.1f} %",
+        "points": f"{100 * np.mean(np.abs(figures)):.1f}",
+        "signed": "0.0" if abs(share) < 0.05 else f"{share:+.1f}".replace("-", "−"),
+        "rest": f"{100 - share:.0f} of 100",
+        "number": f"{sum(figures):,.0f}",
+    }.get(value.reading, value.text)
+
+
+def test_conclusions_hold_for_claims_and_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every template that these worlds make: each figure in it that claims and verdicts give is computed by pandas."""
+    recomputed, templates, whole = 0, set(), set()
+    for name in WORLDS:
+        for seed in (3, 8):
+            tables = make_world(name, seed=seed)
+            results = audit_world(tables).to_dict()
+            world = World(*tables, results["audits"])
+            for statement in check_statements(results):
+                whole.add(statement.template)
+                for value in statement.cited:
+                    if not value.rows or not all(isinstance(row, dict) for row in value.rows):
+                        continue
+                    figures = [world.figure(row, value.key) for row in value.rows]
+                    if any(figure is None or np.isnan(figure) for figure in figures):
+                        continue
+                    text = recompute_text(value, [figure for figure in figures if figure is not None])
+                    assert value.text.startswith(text), (name, statement, value.field, value.text, text)
+                    recomputed += 1
+                    templates.add(statement.template)
+    with capsys.disabled():
+        print(f"\n{recomputed:,} figures of {len(templates)} of {len(whole)} templates recomputed by pandas")
+    assert len(templates) >= 40

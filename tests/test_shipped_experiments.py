@@ -1,0 +1,62 @@
+"""Every shipped experiment runs by its name alone; the server on loopback stands for the network."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+
+import pytest
+
+from factaudit.publications import fetching, register
+
+ROOT = Path(__file__).parents[1]
+EXPERIMENTS = sorted(path.stem for path in (ROOT / "experiments").glob("*.yaml"))
+#: Those that rest on published files that do not ship.
+PUBLISHED = {"aggrefact_scores", "dfactscore_published", "factscore_labeled", "long_documents"}
+#: Those that need a model.
+MODEL = {"compare_evaluators"}
+
+
+def test_every_experiment_says_what_it_shows_and_a_model_that_it_needs_first():
+    assert len(EXPERIMENTS) == 10
+    for name in EXPERIMENTS:
+        text = (ROOT / "experiments" / f"{name}.yaml").read_text(encoding="utf-8")
+        first = text.partition("\n")[0]
+        assert first.startswith("# ")
+        assert ("Needs a language model" in first and f"factaudit run experiments/{name}.yaml" in first) == (
+            name in MODEL
+        )
+        assert "data=FOLDER" not in text
+        assert "${data}" not in text
+        assert ("published:" in re.sub("(?m)^#.*", "", text)) == (name in PUBLISHED)
+        assert ("fetches" in text.partition("title:")[0]) >= (name in PUBLISHED)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.local] if name in MODEL else []) for name in EXPERIMENTS]
+)
+@pytest.mark.slow
+def test_an_experiment_runs_by_its_name_alone(name, shared, published, folder, tmp_path, monkeypatch, call):
+    # Of a publication the server has the files that the reference data have.
+    with (shared / "SOURCES.csv").open(encoding="utf-8") as stream:
+        here = {f"{row['repository']}/{row['commit']}/{row['path']}" for row in csv.DictReader(stream) if row["here"]}
+    served = tuple(file for file in register.list_published_files() if str(file.stored_path) in here)
+    for module in (register, fetching):
+        monkeypatch.setattr(module, "list_published_files", lambda: served)
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call("run", ROOT / "experiments" / f"{name}.yaml")
+    assert code == 0, err
+    run = tmp_path / "runs" / name
+    report = (run / "report.html").read_text(encoding="utf-8")
+    if name in PUBLISHED:
+        assert "fetching" in out
+        assert (run / "references.bib").read_text(encoding="utf-8").startswith("@")
+        assert "Published data behind these figures" in report
+    else:
+        assert not published.asked
+
+
+def test_the_table_of_experiments_has_them_all():
+    table = (ROOT / "experiments" / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| \[(\w+)\]\(\1\.yaml\)", table, re.MULTILINE)) == EXPERIMENTS

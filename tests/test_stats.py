@@ -1,0 +1,73 @@
+"""`factaudit.stats` stands alone: what it imports, what it exports, and that its examples run."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pytest
+from statistics_page import render_statistics_page
+
+import factaudit.stats
+from factaudit.errors import UsageError
+from factaudit.stats.clustered_means import clustered_mean, clustered_mean_difference
+from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+from factaudit.stats.homogeneity_test import rao_scott_homogeneity_test
+
+FOLDER = Path(factaudit.stats.__file__).parent
+FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
+
+
+def public_definitions(file: str) -> list[ast.FunctionDef | ast.ClassDef]:
+    tree = ast.parse((FOLDER / f"{file}.py").read_text(encoding="utf-8"))
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    return [node for node in found if not node.name.startswith("_")]
+
+
+def test_every_public_name_comes_from_the_front_door():
+    assert {file: sorted(names.split()) for file, names in factaudit.stats._NAMES.items()} == {
+        file: sorted(node.name for node in public_definitions(file)) for file in FILES
+    }, "factaudit/stats/__init__.py lists the public names of each file"
+    for name in factaudit.stats.__all__:
+        assert getattr(factaudit.stats, name).__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'wilson'"):
+        _ = factaudit.stats.wilson
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_examples_run_and_every_function_has_one(file):
+    assert doctest.testmod(import_module(f"factaudit.stats.{file}")).failed == 0
+    functions = [node for node in public_definitions(file) if isinstance(node, ast.FunctionDef)]
+    assert [node.name for node in functions if ">>>" not in (ast.get_docstring(node) or "")] == []
+
+
+def test_no_variance_of_a_difference_is_no_test_of_it():
+    hits = np.array([[8, 6], [9, 7]])  # two systems that err alike in every cluster
+    counts = ClusterCounts(np.zeros(2, dtype=int), np.array([15, 15]), hits, n_groups=1)
+    assert rao_scott_homogeneity_test(estimate_clustered_proportions(counts, hits, np.full((2, 2), 10)), 0) is None
+
+
+def test_a_mean_difference_is_that_of_pairs_where_units_are_the_same():
+    random = np.random.default_rng(3)
+    cluster, a, b = np.repeat(np.arange(12), 4), random.normal(size=48), random.normal(size=48)
+    paired, apart = clustered_mean(a - b, cluster), clustered_mean_difference(a, cluster, b, cluster)
+    assert (paired.point, paired.low, paired.high) == pytest.approx((apart.point, apart.low, apart.high))
+    # Equal clusters of independent units: the interval is that of the cluster means.
+    means = (a - b).reshape(12, 4).mean(1)
+    assert paired.high - paired.low == pytest.approx(2 * 2.200985 * means.std(ddof=1) / 12**0.5)
+    # Units of one cluster only, or none: there is nothing to leave out.
+    alone = clustered_mean_difference(a, cluster, b[:4], cluster[:4])
+    assert np.isnan([alone.low, alone.high]).all()
+    assert alone.n_clusters == 1
+    assert np.isnan(clustered_mean(np.array([np.nan]), np.array([0])).point)
+    with pytest.raises(UsageError, match="a cluster for each value"):
+        clustered_mean_difference(a, cluster[:3], b, cluster)
+
+
+def test_the_page_is_what_the_docstrings_say(root: Path):
+    assert (root / "docs/statistics.md").read_text(encoding="utf-8") == render_statistics_page(), (
+        "run: python tests/statistics_page.py docs/statistics.md"
+    )

@@ -1,0 +1,311 @@
+"""The verb ``triage`` and what it works by: a promise of few errors among what passes, and whom it is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import Call
+from estimate_data import World, annotated, tables, without_labels
+
+from factaudit.errors import InputError, UsageError
+from factaudit.estimate.label_sample import draw_label_sample, read_sample
+from factaudit.estimate.rate_estimation import join_claims_for_estimation
+from factaudit.estimate.triage import TriageResults, triage_claims
+from factaudit.evaluators.base import Claim, Verdict
+from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
+from factaudit.evaluators.registry import make_evaluator
+from factaudit.evaluators.triage_rule import TriageRule, read_triage_rule
+from factaudit.stats.risk_control import control_passing_errors, error_share_p_values
+from factaudit.tables import read_claims, write_table
+
+GOOD = World(rates=(-2.0, -1.5), size=300, skill=(5.0, 3.0))
+USELESS = World(rates=(-1.0, -1.0), size=300, skill=(0.0,))
+
+
+def draw_annotations(claims: pd.DataFrame, n: int, seed: int = 0) -> pd.DataFrame:
+    ids = claims["claim_id"].sample(n, random_state=seed)
+    return annotated(claims, ids).astype({"label": "Int8"})
+
+
+def triage(world: World, n_labels: int = 200, seed: int = 0, **more: object) -> tuple[TriageResults, pd.DataFrame]:
+    """What is found by labels drawn at random, and the claims with all their labels."""
+    claims, verdicts = tables(world, seed)
+    annotations = draw_annotations(claims, n_labels, seed)
+    return triage_claims(without_labels(claims), verdicts, annotations=annotations, **more), claims
+
+
+def share_of_errors(claims: pd.DataFrame, ids: pd.Series) -> float:
+    return float(1 - claims.set_index("claim_id")["label"][ids].mean())
+
+
+def test_what_passes_has_few_errors_and_the_queue_begins_with_the_riskiest():
+    results, claims = triage(GOOD, max_error=0.05)
+    queue = results.queue
+    passing = queue.loc[queue["passes"] == 1, "claim_id"]
+    (promise,) = results.promises
+    assert promise["n_passing"] == len(passing) > 0.5 * len(claims)
+    assert share_of_errors(claims, passing) <= 0.05
+    assert "at most 5 % of what passes are errors (confidence 90 %, of these claims)" in promise["statement"]
+    review = queue[queue["decision"] == "review"]
+    assert review["risk"].is_monotonic_decreasing
+    assert review.index.max() < queue.index[queue["decision"] != "review"].min()
+    assert share_of_errors(claims, review["claim_id"]) > 4 * share_of_errors(claims, claims["claim_id"]) / 2
+    assert set(queue.loc[queue["decision"] == "labelled", "claim_id"]) == set(queue.dropna(subset="label")["claim_id"])
+
+
+def test_scores_that_tell_nothing_pass_nothing_and_more_labels_are_said_not_to_help():
+    results, _ = triage(USELESS, max_error=0.05)
+    (promise,) = results.promises
+    assert (promise["n_passing"], promise["threshold"], promise["labels_needed"]) == (0, None, None)
+    assert "More labels are not likely to help" in promise["statement"]
+    assert (results.queue["passes"] == 0).all()
+
+
+def test_too_few_labels_say_how_many_would_do():
+    results, _ = triage(GOOD, n_labels=30, max_error=0.05)
+    (promise,) = results.promises
+    assert promise["n_passing"] == 0
+    assert 45 <= promise["labels_needed"] <= 200
+    assert f"About {promise['labels_needed']:,} labels" in promise["statement"]
+
+
+def test_nine_of_ten_errors_are_reviewed():
+    results, claims = triage(GOOD, max_error=None, min_recall=0.9)
+    reviewed = results.queue.loc[results.queue["passes"] == 0, "claim_id"]
+    errors = claims.loc[claims["label"] == 0, "claim_id"]
+    assert 0 < len(reviewed) < 0.8 * len(claims)
+    assert errors.isin(reviewed).mean() >= 0.9
+
+
+def test_a_promise_of_new_claims_passes_less_and_says_so():
+    of_these, _ = triage(GOOD, max_error=0.05)
+    of_new, _ = triage(GOOD, max_error=0.05, target="population")
+    assert 0 < of_new.promises[0]["n_passing"] < of_these.promises[0]["n_passing"]
+    assert "of further claims of this kind" in of_new.promises[0]["statement"]
+
+
+def test_each_system_has_a_promise_of_its_own():
+    results, claims = triage(GOOD, max_error=0.1, by="system")
+    assert [row["system"] for row in results.promises] == ["s00", "s01"]
+    assert set(results.rule.thresholds) == {"s00", "s01"}
+    for row in results.promises:
+        mine = results.queue[(results.queue["system"] == row["system"]) & (results.queue["passes"] == 1)]
+        assert len(mine) == row["n_passing"]
+    assert results.promises[0]["n"] + results.promises[1]["n"] == len(claims)
+
+
+def test_an_unscored_claim_never_passes_and_is_reviewed_first():
+    claims, verdicts = tables(GOOD)
+    verdicts.loc[verdicts["claim_id"].isin(["c000003", "c000007"]), ["score", "prediction"]] = [np.nan, pd.NA]
+    verdicts.loc[verdicts["claim_id"].isin(["c000003", "c000007"]), "status"] = "refused"
+    labels = draw_annotations(claims[~claims["claim_id"].isin(["c000003", "c000007"])], 200)
+    results = triage_claims(without_labels(claims), verdicts, annotations=labels, max_error=0.1)
+    assert results.queue.head(2)["claim_id"].tolist() == ["c000003", "c000007"]
+    assert results.queue.head(2)["passes"].tolist() == [0, 0]
+
+
+def test_labels_of_a_sample_count_by_what_they_stand_for(tmp_path: Path):
+    claims, verdicts = tables(GOOD)
+    judged = join_claims_for_estimation(without_labels(claims), verdicts)
+    sample = draw_label_sample(judged, ["e0", "e1"], 200, phases=1)
+    annotations = annotated(claims, sample.rows["claim_id"]).astype({"label": "Int8"})
+    by_plan = triage_claims(without_labels(claims), verdicts, annotations=annotations, sample=sample, max_error=0.1)
+    as_random = triage_claims(without_labels(claims), verdicts, annotations=annotations, max_error=0.1)
+    passing = by_plan.queue.loc[by_plan.queue["passes"] == 1, "claim_id"]
+    assert share_of_errors(claims, passing) <= 0.1
+    # More labels lie where scores are low, so that the labels' own share of errors is too high where all pass.
+    rates = [found.curve[-1]["error_share"] for found in (by_plan, as_random)]
+    truth = share_of_errors(claims, claims["claim_id"])
+    assert abs(rates[0] - truth) < abs(rates[1] - truth)
+    assert len(passing) > 0
+    # A draw with equal chances loses none of its labels, that for rates some.
+    at_random = draw_label_sample(judged, ["e0", "e1"], 200, is_at_random=True)
+    assert at_random.rows["system"].value_counts().tolist() == [100, 100]
+    annotations = annotated(claims, at_random.rows["claim_id"]).astype({"label": "Int8"})
+    found = triage_claims(without_labels(claims), verdicts, annotations=annotations, sample=at_random, max_error=0.1)
+    assert found.curve[-1]["n_labels"] == pytest.approx(200)
+    assert by_plan.curve[-1]["n_labels"] < 180
+    assert found.promises[0]["n_passing"] >= len(passing)
+
+
+def test_order_of_rows_changes_nothing():
+    claims, verdicts = tables(GOOD)
+    labels = draw_annotations(claims, 200)
+    first = triage_claims(without_labels(claims), verdicts, annotations=labels)
+    mixed = claims.sample(frac=1, random_state=1).reset_index(drop=True)
+    other = verdicts.sample(frac=1, random_state=2).reset_index(drop=True)
+    second = triage_claims(without_labels(mixed), other, annotations=labels.iloc[::-1].reset_index(drop=True))
+    assert first.queue["claim_id"].tolist() == second.queue["claim_id"].tolist()
+    assert first.promises[0]["n_passing"] == second.promises[0]["n_passing"]
+
+
+def test_the_rule_of_a_file_is_applied_to_other_verdicts(tmp_path: Path):
+    results, _ = triage(GOOD, max_error=0.05, target="population")
+    results.rule.write(tmp_path / "rule.json")
+    rule = read_triage_rule(tmp_path / "rule.json")
+    assert rule == results.rule
+    claims, verdicts = tables(GOOD, seed=5)
+    found = rule.select_passing_claims(verdicts)
+    passing = found.loc[found["passes"] == 1, "claim_id"]
+    assert len(passing) > 0.3 * len(claims)
+    assert share_of_errors(claims, passing) <= 0.05
+    with pytest.raises(UsageError, match="the rule needs verdicts of 'e1'"):
+        rule.select_passing_claims(verdicts[verdicts["evaluator"] == "e0"])
+
+
+def test_a_rule_with_a_threshold_for_each_system_asks_for_the_claims():
+    rule = TriageRule({"e0": 1.0}, {"s00": 0.5, "s01": None}, column="system")
+    claims, verdicts = tables(GOOD)
+    with pytest.raises(UsageError, match="a threshold for each system"):
+        rule.select_passing_claims(verdicts)
+    passes = rule.select_passing_claims(verdicts, claims).merge(claims, on="claim_id").groupby("system")["passes"].sum()
+    assert passes["s00"] > 0 == passes["s01"]
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", "no", '{"schema": "factaudit.triage_rule/1", "weights": {}}'])
+def test_another_file_is_no_rule(tmp_path: Path, text: str):
+    (tmp_path / "rule.json").write_text(text)
+    with pytest.raises(InputError, match=r"no rule of this version.*factaudit triage"):
+        read_triage_rule(tmp_path / "rule.json")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"max_error": None}, "expected --max-error, --min-recall, or both"),
+        ({"max_error": 0.0}, "expected a max error between 0 and 1, found 0"),
+        ({"confidence": 0.3}, "expected a confidence from 0.5 to 1, found 0.3"),
+        ({"evaluators": ["e7"]}, "e7"),
+        ({"by": "color"}, "expected by all, dataset, system"),
+    ],
+)
+def test_what_cannot_be_promised_is_refused(more: dict[str, object], message: str):
+    with pytest.raises(UsageError, match=message):
+        triage(GOOD, **more)
+
+
+def test_no_label_is_an_error_that_says_what_to_do():
+    claims, verdicts = tables(GOOD)
+    with pytest.raises(UsageError, match="`factaudit sample` draws the claims to label"):
+        triage_claims(without_labels(claims), verdicts)
+
+
+def test_labels_of_one_system_promise_nothing_of_the_other():
+    claims, verdicts = tables(GOOD)
+    labels = draw_annotations(claims[claims["system"] == "s00"], 150)
+    with pytest.raises(UsageError, match="not drawn at random over systems"):
+        triage_claims(without_labels(claims), verdicts, annotations=labels)
+
+
+def test_whole_documents_count_for_less_than_as_many_claims():
+    world = World(rates=(-1.5,), size=1200, skill=(2.0,), documents=120, cluster=2.0)
+    claims, verdicts = tables(world)
+    some = claims[claims["doc_id"].isin([f"d{at}" for at in range(25)])]
+    of_documents = annotated(claims, some["claim_id"]).astype({"label": "Int8"})
+    found = triage_claims(without_labels(claims), verdicts, annotations=of_documents, max_error=0.2)
+    assert found.curve[-1]["n_labels"] < 0.5 * len(of_documents)
+    at_random = triage_claims(
+        without_labels(claims), verdicts, annotations=draw_annotations(claims, len(of_documents)), max_error=0.2
+    )
+    assert at_random.curve[-1]["n_labels"] == pytest.approx(len(of_documents))
+
+
+def test_where_all_claims_have_labels_nothing_is_left_to_chance():
+    p = error_share_p_values(np.array([100.0, 100.0]), np.array([5.0, 6.0]), 0.05, np.array([100, 100]))
+    assert p.tolist() == [0.0, 1.0]
+    risk = np.linspace(0, 1, 100)
+    error = (np.arange(100) >= 90).astype(float)
+    curve = control_passing_errors(risk, np.arange(100), error, 0.9, 0.05)
+    assert curve.n_claims[curve.last] == 94  # 4 errors of 94; 5 of 95 are more than 5 %
+
+
+def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call):
+    monkeypatch.chdir(tmp_path)
+    claims, verdicts = tables(GOOD)
+    write_table(without_labels(claims), "claims.parquet")
+    write_table(verdicts, "verdicts.parquet")
+    drawn = ("--budget", "200", "--one-phase", "--out", "sample.parquet")
+    code, _, err = call("sample", "claims.parquet", "verdicts.parquet", *drawn)
+    assert code == 0, err
+    write_table(annotated(claims, read_sample("sample.parquet").rows["claim_id"]), "labels.csv")
+    arguments = ["claims.parquet", "verdicts.parquet", "--labels", "labels.csv", "--sample", "sample.parquet"]
+    code, out, err = call("triage", *arguments, "--max-error", "0.1", "--out", "t")
+    assert code == 0, err
+    assert "pass without review: at most 10 % of what passes are errors" in out
+    assert "combined by weights: e0 0." in out
+    queue = pd.read_csv("t/queue.csv")
+    (promise,) = json.loads(Path("t/promises.json").read_text())
+    assert queue["passes"].sum() == promise["n_passing"] > 0
+    assert share_of_errors(claims, queue.loc[queue["passes"] == 1, "claim_id"]) <= 0.1
+    curve = pd.read_csv("t/curve.csv")
+    assert curve.loc[curve["is_rule"], "threshold"].tolist() == pytest.approx([promise["threshold"]])
+    page = Path("t/review.html").read_text()
+    first = queue.loc[queue["decision"] == "review", "claim_id"].iloc[0]
+    assert page.index(first) == min(page.index(one) for one in queue.loc[queue["decision"] == "review", "claim_id"])
+    assert "<svg" in Path("t/curve.svg").read_text()
+    assert len(read_claims("claims.parquet")) == len(queue)
+    code, _, err = call("triage", *arguments, "--evaluator", "e0", "--out", "t")
+    assert code == 0, err
+    assert json.loads(Path("t/rule.json").read_text())["weights"] == {"e0": 1.0}
+    code, _, err = call("triage", *arguments, "--max-error", "0.9", "--out", "t")
+    assert code == 0, err
+    assert not Path("t/review.html").exists()  # all claims pass
+
+
+@pytest.fixture
+def rule_file(tmp_path: Path) -> Path:
+    """A rule of two evaluators that read texts: a claim passes where half of its bigrams and words are found, about."""
+    scale = {"rouge2": 0.0, "unigram": 0.0}
+    rule = TriageRule({"rouge2": 0.5, "unigram": 0.5}, {"__all__": 0.0}, None, scale, {"rouge2": 1.0, "unigram": 1.0})
+    rule.write(tmp_path / "rule.json")
+    return tmp_path / "rule.json"
+
+
+TEXTS = [
+    Claim("same", "The mill stands by the river.", "The mill stands by the river."),
+    Claim("other", "Nobody paints green ladders here.", "The mill stands by the river."),
+    Claim("short", "Mill", "The mill stands by the river."),  # one token has no bigram
+]
+
+
+def test_a_rule_is_an_evaluator_that_passes_or_asks_for_review(rule_file: Path):
+    evaluator = make_evaluator("triage", {"rule": rule_file})
+    found = {one.claim_id: one for one in evaluator.judge(TEXTS)}
+    assert [(found[name].prediction, found[name].raw) for name in ("same", "other")] == [(1, "pass"), (0, "review")]
+    assert found["same"].score > 0.5 > found["other"].score
+    assert (found["short"].prediction, found["short"].status) == (None, "skipped")
+    named = make_named_evaluator(f"triage:rule={rule_file},evaluators=unigram+rouge2")
+    assert named.name == "triage(rouge2+unigram)"
+    assert [one.score for one in named.evaluator.judge(TEXTS[:2])] == [found["same"].score, found["other"].score]
+
+
+def test_the_next_evaluator_is_asked_of_what_does_not_pass_only(rule_file: Path):
+    named = make_named_evaluator({"triage": {"rule": str(rule_file), "then": "always-yes"}})
+    assert named.name == "triage(rouge2+unigram, then always-yes)"
+    asked: list[str] = []
+
+    class Recorder:
+        def judge(self, claims):
+            for claim in claims:
+                asked.append(claim.claim_id)
+                yield Verdict(claim.claim_id, 0.9)
+
+    named.evaluator._next = NamedEvaluator("always-yes", Recorder(), threshold=0.95)
+    found = {one.claim_id: one.prediction for one in named.evaluator.judge(TEXTS)}
+    assert asked == ["other", "short"]
+    assert found == {"same": 1, "other": 0, "short": 0}  # 0.9 is under the next one's own threshold
+
+
+def test_a_rule_of_other_evaluators_or_with_a_column_is_refused(rule_file: Path, tmp_path: Path):
+    with pytest.raises(UsageError, match="is of rouge2 and unigram, found evaluators tfidf and rouge2"):
+        make_evaluator("triage", {"rule": rule_file, "evaluators": "tfidf+rouge2"})
+    TriageRule({"rouge2": 1.0}, {"a": 0.5}, column="system").write(tmp_path / "by.json")
+    with pytest.raises(UsageError, match="a threshold for each system, which evaluators do not see"):
+        make_evaluator("triage", {"rule": tmp_path / "by.json"})
+    signature = make_evaluator("triage", {"rule": rule_file}).signature
+    TriageRule({"rouge2": 1.0}, {"__all__": 0.2}).write(rule_file)
+    assert make_evaluator("triage", {"rule": rule_file}).signature != signature

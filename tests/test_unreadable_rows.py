@@ -1,0 +1,173 @@
+"""Converters leave out what they cannot read, count it and say why; a file of another form is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from factaudit.cli import main
+from factaudit.datasets import convert
+from factaudit.datasets.alce_citations import convert_alce_citations
+from factaudit.errors import InputError
+from factaudit.input_tables import load_input_tables
+
+
+def write(path: Path, value: Any) -> Path:
+    lines = "".join(json.dumps(row) + "\n" for row in value) if path.suffix == ".jsonl" else json.dumps(value)
+    path.write_text(lines, encoding="utf-8")
+    return path
+
+
+def faithbench_batch(path: Path, n_samples: int, odd: dict[int, dict[str, Any]]) -> Path:
+    """A batch of FaithBench; ``odd``: what some samples have otherwise."""
+    span = {"annotator_name": "ann", "label": ["Unwanted"], "note": "", "summary_start": 0, "summary_end": 2}
+    samples = [
+        {"sample_id": at, "source": f"It rains {at}.", "summary": f"It pours {at}.", "annotations": [span]}
+        | {"metadata": {"summarizer": "m", "hhemv1": 0.6, "true_nli": None, "raw_sample_id": at}}
+        | odd.get(at, {})
+        for at in range(n_samples)
+    ]
+    return write(path, {"samples": samples})
+
+
+def factbench_rows(n_rows: int, odd: dict[int, dict[str, Any]]) -> list[dict[str, Any]]:
+    usual: dict[str, Any] = {"source": "felm-wk", "prompt": "?", "response": "A. B.", "claims": ["A.", "B."]}
+    usual |= {"claim_labels": [True, False], "response_label": False}
+    return [usual | odd.get(at, {}) for at in range(n_rows)]
+
+
+def story(**changes: Any) -> dict[str, Any]:
+    one = {"label": 0, "story": "A dog sat. It slept.", "summary": ["A dog sat.", "It ran."], "errors": [1, 0]}
+    return one | {"story-id": 1, "split": "val", "model": "chatGPT"} | changes
+
+
+def test_faithbench_with_odd_samples(tmp_path: Path) -> None:
+    odd = {3: {"summary": None}, 7: {"annotations": [{"annotator_name": "ann", "label": []}]}}
+    found = convert("faithbench", [faithbench_batch(tmp_path / "batch_1.json", 12, odd)])
+    assert len(found.claims) == 10
+    assert "faithbench:batch_1:4" in set(found.claims["claim_id"])
+    assert "batch_1.json: 2 of 12 rows left out, which cannot be read" in found.notes
+    assert [(row["row"], row["column"]) for row in found.left_out] == [(4, "summary"), (8, "annotations[0].label")]
+
+
+def test_factbench_with_odd_lines(tmp_path: Path) -> None:
+    odd: dict[int, dict[str, Any]] = {2: {"claim_labels": [True]}, 5: {"claim_labels": ["mixture", False]}}
+    found = convert("factbench", [write(tmp_path / "Factbench.jsonl", factbench_rows(12, odd))])
+    assert len(found.claims) == 20
+    # A claim is called by the line that it stands on, whatever was left out before it.
+    assert {"factbench:1:0", "factbench:3:0", "factbench:11:1"} <= set(found.claims["claim_id"])
+    assert {"factbench:2:0", "factbench:5:0"}.isdisjoint(found.claims["claim_id"])
+    assert {row["row"] for row in found.left_out} == {3, 6}
+    assert "expected a label for each of 2 claims, found 1" in {row["reason"] for row in found.left_out}
+
+
+def test_storysumm_with_odd_summaries(tmp_path: Path) -> None:
+    odd = {"s2": story(errors=[1]), "s5": story(label=None)}
+    summaries = {f"s{at}": story() for at in range(12)} | odd
+    found = convert("storysumm", [write(tmp_path / "storysumm.json", summaries)])
+    assert len(found.claims) == 10 * 3
+    assert not found.claims["response_id"].isin(["s2", "s5"]).any()
+    assert {(row["row"], row["reason"].partition(",")[0]) for row in found.left_out} == {
+        (3, "s2: expected a label for each of 2 sentences"),
+        (6, "expected 0 or 1"),
+    }
+
+
+def test_more_than_a_fifth_is_refused_with_the_reasons(tmp_path: Path) -> None:
+    path = faithbench_batch(tmp_path / "batch_1.json", 10, {at: {"summary": None} for at in (1, 4)})
+    assert len(convert("faithbench", [path]).claims) == 8
+    faithbench_batch(path, 10, {at: {"summary": None} for at in (1, 4, 5)})
+    with pytest.raises(InputError, match="3 problems") as error:
+        convert("faithbench", [path])
+    assert {problem.row for problem in error.value.problems} == {2, 5, 6}
+    with pytest.raises(InputError, match="a list of items under 'samples'"):
+        convert("faithbench", [write(tmp_path / "batch_2.json", {"rows": []})])
+
+
+def test_rows_that_other_files_count_are_never_left_out(tmp_path: Path) -> None:
+    lines = ["y_true,y_score", *["1,0.5"] * 9, "1,high"]
+    (tmp_path / "a.csv").write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(InputError, match=r"row 10, column 'y_score'"):
+        convert("score-csv", [tmp_path / "a.csv"], dataset="mine")
+
+
+def test_all_reasons_are_in_the_file_of_problems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = write(
+        tmp_path / "Factbench.jsonl", factbench_rows(40, {at: {"claim_labels": []} for at in range(0, 35, 5)})
+    )
+    out, problems = tmp_path / "claims.csv", tmp_path / "problems.csv"
+    with pytest.raises(SystemExit) as stop:
+        main(["convert", "factbench", str(source), "--out", str(out), "--problems", str(problems)])
+    assert stop.value.code == 0
+    said = capsys.readouterr().out
+    assert "Factbench.jsonl: 7 of 40 rows left out, which cannot be read" in said
+    assert said.count("expected a label for each of 2 claims, found 0") == 5
+    assert "... and 2 more" in said
+    table = pd.read_csv(problems)
+    assert table["row"].tolist() == list(range(1, 36, 5))
+    assert table["file"].unique().tolist() == [str(source)]
+
+
+def alce_file(path: Path, n_responses: int, recall: float) -> Path:
+    log = [
+        {"qid": at, "question": "Who?", "output": "She wrote [1].", "claim": "She wrote.", "passage": ["Title: A\nx"]}
+        | {"model_output": at % 2}
+        for at in range(n_responses)
+    ]
+    return write(path, {"citation_rec": recall, "citation_prec": 40.0, "autoais_log": log})
+
+
+def test_a_file_whose_recall_its_judgements_do_not_allow_is_left_out(tmp_path: Path) -> None:
+    good = alce_file(tmp_path / "bioqa-good-gtr-shot2.json.score", 4, 50.0)
+    bad = alce_file(tmp_path / "bioqa-bad-gtr-shot2.json.score", 4, 71.0)
+    found = convert("alce-citations", [tmp_path])
+    assert found.claims["system"].unique().tolist() == ["good"]
+    (note,) = [note for note in found.notes if "left out:" in note]
+    reason = "column 'citation_rec': expected what the judgements give: 50.0000; found 71.0000"
+    assert note == f"{bad.name}: the file is left out: {reason}"
+    assert [row["file"] for row in found.left_out] == [str(bad)]
+    with pytest.raises(InputError, match=r"found 71\.0000"):
+        convert("alce-citations", [bad])
+    with pytest.raises(InputError, match=r"found 71\.0000"):  # who calls it alone is told at once
+        convert_alce_citations([good, bad])
+
+
+#: Twelve labelled and judged claims in other people's columns.
+JUDGED = [{"sentence": f"It rains {at}.", "human": at % 2, "gpt4_score": 0.1 + 0.06 * at} for at in range(12)]
+OWN = [{"claim_id": f"c{at}", "dataset": "d", "claim": f"It rains {at}.", "label": at % 2} for at in range(12)]
+
+
+@pytest.mark.parametrize(("rows", "first"), [(JUDGED, "sentence"), (OWN, "claim_id")], ids=["theirs", "ours"])
+@pytest.mark.parametrize("kind", ["cut line", "no object", "cell too many", "cell too few"])
+def test_a_broken_row_of_a_table_is_left_out_and_told(kind, rows, first, tmp_path: Path) -> None:
+    is_json = kind in ("cut line", "no object")
+    path = tmp_path / ("rows.jsonl" if is_json else "rows.csv")
+    header = [] if is_json else [",".join(rows[0])]
+    lines = [json.dumps(row) if is_json else ",".join(map(str, row.values())) for row in rows]
+    lines[4] = {"cut line": lines[4][:20], "no object": "[1]", "cell too many": lines[4] + ",x"}.get(kind, "c4")
+    path.write_text("\n".join([*header, *lines]), encoding="utf-8")
+    told: list[str] = []
+    claims = load_input_tables([path], None, told.append).claims
+    assert claims is not None
+    assert len(claims) == 11
+    assert "It rains 4." not in set(claims["claim"])
+    assert any(
+        "rows.jsonl: 1 of 12 rows left out" in line or "rows.csv: 1 of 12 rows left out" in line for line in told
+    )
+    assert any(f"{'line' if is_json else 'row'} 5: " in line for line in told)
+    lines[5:8] = [lines[4]] * 3
+    path.write_text("\n".join([*header, *lines]), encoding="utf-8")
+    with pytest.raises(InputError, match="4 problems"):
+        load_input_tables([path])
+
+
+def test_a_folder_is_of_the_format_of_its_files(tmp_path: Path) -> None:
+    for number in (1, 2):
+        faithbench_batch(tmp_path / f"batch_{number}.json", 6, {})
+    claims = load_input_tables([tmp_path]).claims
+    assert claims is not None
+    assert len(claims) == 12

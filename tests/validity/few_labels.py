@@ -1,0 +1,267 @@
+"""How often do the intervals of `factaudit.stats` from few labels hold the truth? Prints a row per method and design.
+
+    python tests/validity/few_labels.py [replicates, default 1000]
+
+All truths are known: corpora, draws, labels and scores are simulated as arrays. What lies outside of 93 to 98 % is
+marked. The score test has a row too: how often it rejects at the 5 % level where groups are alike.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from factaudit.stats.allocation import allocate_first_phase, allocate_further_phase
+from factaudit.stats.difference_estimator import difference_estimate
+from factaudit.stats.group_score_test import group_score_test
+from factaudit.stats.hierarchical_regression import fit_hierarchical_regression, stable_logistic
+from factaudit.stats.nominal_agreement import nominal_agreement
+from factaudit.stats.posterior_comparison import posterior_interval
+from factaudit.stats.poststratification import poststratify_error_rates
+from factaudit.stats.prediction_powered import prediction_powered_mean
+from factaudit.stats.rogan_gladen import estimate_rogan_gladen_confusion, rogan_gladen_error_rate
+from factaudit.stats.score_covariates import build_score_covariates
+from factaudit.stats.stratified_sampling import StratifiedDraw, cluster_design_effect
+from factaudit.stats.stratified_wilson import stratified_wilson_interval, wilson_share_interval
+from factaudit.stats.superpopulation_variance import superpopulation_variance
+
+LEVEL = 0.95
+#: A simulation: from a generator whether intervals held, one or several.
+Simulation = Callable[[np.random.Generator], list[bool]]
+
+
+def holds(truth: float, low: float, high: float) -> bool:
+    return low - 1e-9 <= truth <= high + 1e-9
+
+
+def wilson(rate: float, n: int) -> Simulation:
+    return lambda random: [holds(rate, *wilson_share_interval(random.binomial(n, rate) / n, n, LEVEL))]
+
+
+def draw_two_phases(guess: np.ndarray, budget: int, random: np.random.Generator) -> StratifiedDraw:
+    """One system's claims, half of the budget by the guess and half by it again, as `factaudit sample` does."""
+    system = np.zeros(len(guess), dtype=np.int64)
+    first = allocate_first_phase(guess, system, budget // 2, random, has_second_phase=True)
+    return first.append(allocate_further_phase(guess, system, first, budget - budget // 2, random))
+
+
+def corpus_of(random: np.random.Generator, size: int, documents: int, rate: float) -> tuple[np.ndarray, ...]:
+    """Guesses at P(error), labels, documents; claims of a document are alike where there are fewer than claims."""
+    document = np.arange(size) % documents
+    effect = (documents < size) * random.standard_normal(documents)
+    odds = np.log(rate / (1 - rate)) + effect[document]
+    error = (random.random(size) < stable_logistic(odds)).astype(np.float64)
+    return stable_logistic(2 * (error - 0.5) + random.standard_normal(size) - 0.7), error, document
+
+
+def design(method: str, budget: int, rate: float, documents: int = 600) -> Simulation:
+    """The rate of a corpus of 600 claims, labelled in two phases (in one, of whole documents, where these are few)."""
+
+    def simulate(random: np.random.Generator) -> list[bool]:
+        guess, error, document = corpus_of(random, 600, documents, rate)
+        draw = draw_two_phases(guess, budget, random)
+        labels, cluster = error[draw.rows], document[draw.rows]
+        if method == "labels":
+            effect = cluster_design_effect(labels - labels.mean(), cluster)
+            _, low, high = stratified_wilson_interval(draw, labels, 600, LEVEL, effect)
+        else:
+            mean = float(guess.mean())
+            _, low, high = difference_estimate(draw, labels, guess[draw.rows], mean, 600, cluster, LEVEL)
+        return [holds(float(error.mean()), low, high)]
+
+    return simulate
+
+
+def population(budget: int, documents: int) -> Simulation:
+    """The rate that the documents of a corpus of 600 claims were drawn from, by the labels alone."""
+    z, weight = np.polynomial.hermite_e.hermegauss(60)
+    truth = float(stable_logistic(np.log(0.3 / 0.7) + z) @ weight / weight.sum())
+
+    def simulate(random: np.random.Generator) -> list[bool]:
+        _, error, document = corpus_of(random, 600, documents, 0.3)
+        rows = random.choice(600, budget, replace=False)
+        zeros = np.zeros(budget, dtype=np.int64)
+        draw = StratifiedDraw(rows, zeros, zeros, np.full(budget, 600))
+        share = error[rows].mean()
+        # The probabilities that the model would fit: those of the documents, here known.
+        p = np.bincount(document, error)[document] / np.bincount(document)[document]
+        spread = superpopulation_variance(p, np.zeros(600, dtype=np.int64), document, 1)[0]
+        effect = cluster_design_effect(error[rows] - share, document[rows])
+        _, low, high = stratified_wilson_interval(draw, error[rows], 600, LEVEL, effect, spread)
+        return [holds(truth, low, high)]
+
+    return simulate
+
+
+def predictions(random: np.random.Generator, size: int, rate: float, tpr: float, tnr: float) -> tuple[np.ndarray, ...]:
+    error = (random.random(size) < rate).astype(np.float64)
+    return error, np.where(random.random(size) < np.where(error == 1, tnr, tpr), error, 1 - error)
+
+
+def ppi(n: int, rate: float, power_tuning: bool) -> Simulation:
+    def simulate(random: np.random.Generator) -> list[bool]:
+        error, guess = predictions(random, n + 1000, rate, 0.85, 0.75)
+        _, low, high = prediction_powered_mean(error[:n], guess[:n], guess[n:], np.ones(n), power_tuning, LEVEL)
+        return [holds(rate, low, high)]
+
+    return simulate
+
+
+def rogan(n: int, rate: float) -> Simulation:
+    """Where the labels show that the evaluator is better than chance: else there is no interval."""
+
+    def simulate(random: np.random.Generator) -> list[bool]:
+        error, guess = predictions(random, n + 2000, rate, 0.85, 0.75)
+        known = estimate_rogan_gladen_confusion(error[:n], 1 - guess[:n], np.ones(n))
+        if not known.is_better_than_chance(LEVEL):
+            return []
+        _, low, high = rogan_gladen_error_rate(float(guess[n:].mean()), 2000, known, LEVEL)
+        return [holds(rate, low, high)]
+
+    return simulate
+
+
+def agreement(coefficient: str, n: int, accuracy: float, rate: float = 0.3) -> Simulation:
+    """Two annotators who are right with a probability; the truths are those of infinitely many claims."""
+    shown = rate * accuracy + (1 - rate) * (1 - accuracy)
+    percent = accuracy**2 + (1 - accuracy) ** 2
+    chance = shown**2 + (1 - shown) ** 2
+    truth = {"percent": percent, "kappa": (percent - chance) / (1 - chance)}
+    truth["alpha"] = truth["kappa"]  # both annotators have the same margins
+
+    def simulate(random: np.random.Generator) -> list[bool]:
+        error = random.random(n) < rate
+        labels = np.where(random.random((2, n)) < accuracy, error, ~error).astype(np.float64).T
+        found = nominal_agreement(labels, random, 1000, LEVEL)[1][coefficient]
+        return [] if np.isnan(found.low) else [holds(truth[coefficient], found.low, found.high)]
+
+    return simulate
+
+
+def hierarchical(
+    n_labels: int, rates: tuple[float, ...], skill: float = 2.0, cluster: bool = False, figure: str = "each"
+) -> Simulation:
+    """Rates of systems of 250 claims (of their corpus, or of the population of 50 documents) from labels at random.
+
+    figure: ``each`` system's rate, the ``lowest`` of the true rates, or that of the ``selected`` system, whose estimate
+    is lowest.
+    """
+    z, weight = np.polynomial.hermite_e.hermegauss(60)
+    odds = np.log(np.array(rates) / (1 - np.array(rates)))
+    expected = stable_logistic(odds[:, None] + z) @ (weight / weight.sum())
+
+    def simulate(random: np.random.Generator) -> list[bool]:
+        system = np.repeat(np.arange(len(rates)), 250)
+        document = np.tile(np.arange(250) % 50, len(rates))
+        eta = odds[system] + (random.standard_normal(50)[document] if cluster else 0)
+        error = (random.random(len(system)) < stable_logistic(eta)).astype(np.float64)
+        score = stable_logistic(-skill * (error - 0.5) - random.standard_normal((2, len(system))))
+        covariates = build_score_covariates(score, ["a", "b"])
+        rows = random.choice(len(system), n_labels, replace=False)
+        known = np.full(len(system), np.nan)
+        known[rows] = error[rows]
+        posterior = fit_hierarchical_regression(covariates, rows, system[rows], error[rows], len(rates), random)
+        draws = poststratify_error_rates(posterior, covariates, system, known, random, document if cluster else None)
+        truth = expected if cluster else np.bincount(system, error) / 250
+        if figure == "lowest":
+            draws, truth = draws.min(1, keepdims=True), truth.min(keepdims=True)
+        elif figure == "selected":
+            best = [draws.mean(0).argmin()]
+            draws, truth = draws[:, best], truth[best]
+        _, low, high = posterior_interval(draws, LEVEL)
+        return ((low - 1e-9 <= truth) & (truth <= high + 1e-9)).tolist()
+
+    return simulate
+
+
+def accepts(n: int, groups: int) -> Simulation:
+    def simulate(random: np.random.Generator) -> list[bool]:
+        error = (random.random(n) < 0.3).astype(np.float64)
+        fitted = np.full(n, error.mean())
+        return [group_score_test(error, fitted, random.integers(groups, size=n)).p >= 1 - LEVEL]
+
+    return simulate
+
+
+FOUR = (0.12, 0.2, 0.3, 0.42)
+ALIKE, APART = (0.27,) * 20, tuple(np.linspace(0.1, 0.5, 20))
+#: By function of `factaudit.stats` and design; slow ones have fewer replicates.
+DESIGNS: dict[tuple[str, str], Simulation] = {
+    ("stratified_wilson.wilson_share_interval", "5 %, 50 labels"): wilson(0.05, 50),
+    ("stratified_wilson.wilson_share_interval", "30 %, 20 labels"): wilson(0.3, 20),
+    ("stratified_wilson.stratified_wilson_interval", "30 %, 30 labels"): design("labels", 30, 0.3),
+    ("stratified_wilson.stratified_wilson_interval", "30 %, 100 labels"): design("labels", 100, 0.3),
+    ("stratified_wilson.stratified_wilson_interval", "5 %, 60 labels"): design("labels", 60, 0.05),
+    ("stratified_wilson.stratified_wilson_interval", "30 %, 100 labels, 60 documents"): design("labels", 100, 0.3, 60),
+    ("superpopulation_variance.superpopulation_variance", "30 %, 100 labels, 60 documents"): population(100, 60),
+    ("difference_estimator.difference_estimate", "30 %, 30 labels"): design("guess", 30, 0.3),
+    ("difference_estimator.difference_estimate", "30 %, 100 labels"): design("guess", 100, 0.3),
+    ("difference_estimator.difference_estimate", "5 %, 60 labels"): design("guess", 60, 0.05),
+    ("prediction_powered.prediction_powered_mean", "PPI, 30 %, 20 labels"): ppi(20, 0.3, False),
+    ("prediction_powered.prediction_powered_mean", "PPI, 30 %, 100 labels"): ppi(100, 0.3, False),
+    ("prediction_powered.prediction_powered_mean", "PPI++, 30 %, 20 labels"): ppi(20, 0.3, True),
+    ("prediction_powered.prediction_powered_mean", "PPI++, 10 %, 20 labels"): ppi(20, 0.1, True),
+    ("prediction_powered.prediction_powered_mean", "PPI++, 30 %, 100 labels"): ppi(100, 0.3, True),
+    ("rogan_gladen.rogan_gladen_error_rate", "30 %, 50 labels"): rogan(50, 0.3),
+    ("rogan_gladen.rogan_gladen_error_rate", "30 %, 200 labels"): rogan(200, 0.3),
+    ("rogan_gladen.rogan_gladen_error_rate", "5 %, 200 labels"): rogan(200, 0.05),
+    ("nominal_agreement.nominal_agreement", "percent, 50 claims"): agreement("percent", 50, 0.9),
+    ("nominal_agreement.nominal_agreement", "κ, 50 claims"): agreement("kappa", 50, 0.9),
+    ("nominal_agreement.nominal_agreement", "κ, 200 claims"): agreement("kappa", 200, 0.9),
+    ("nominal_agreement.nominal_agreement", "α, 50 claims"): agreement("alpha", 50, 0.9),
+    ("nominal_agreement.nominal_agreement", "α, 200 claims"): agreement("alpha", 200, 0.9),
+    ("poststratification.poststratify_error_rates", "four systems, 60 labels"): hierarchical(60, FOUR, 2.0),
+    ("poststratification.poststratify_error_rates", "four systems, 200 labels"): hierarchical(200, FOUR, 2.0),
+    ("poststratification.poststratify_error_rates", "four systems, 120 labels, scores useless"): hierarchical(
+        120, FOUR, 0.0
+    ),
+    ("poststratification.poststratify_error_rates", "population, 50 documents, 120 labels"): hierarchical(
+        120, FOUR, 2.0, cluster=True
+    ),
+    ("posterior_comparison.posterior_interval", "lowest of 5 equal systems, 100 labels"): hierarchical(
+        100, ALIKE[:5], figure="lowest"
+    ),
+    ("posterior_comparison.posterior_interval", "lowest of 20 equal systems, 100 labels"): hierarchical(
+        100, ALIKE, figure="lowest"
+    ),
+    ("posterior_comparison.posterior_interval", "lowest of 20 equal systems, 400 labels"): hierarchical(
+        400, ALIKE, figure="lowest"
+    ),
+    ("posterior_comparison.posterior_interval", "lowest of 20 unequal systems, 400 labels"): hierarchical(
+        400, APART, figure="lowest"
+    ),
+    ("posterior_comparison.posterior_interval", "selected of 5 equal systems, 100 labels"): hierarchical(
+        100, ALIKE[:5], figure="selected"
+    ),
+    ("posterior_comparison.posterior_interval", "selected of 20 equal systems, 100 labels"): hierarchical(
+        100, ALIKE, figure="selected"
+    ),
+    ("posterior_comparison.posterior_interval", "selected of 20 equal systems, 400 labels"): hierarchical(
+        400, ALIKE, figure="selected"
+    ),
+    ("posterior_comparison.posterior_interval", "selected of 20 unequal systems, 400 labels"): hierarchical(
+        400, APART, figure="selected"
+    ),
+    ("group_score_test.group_score_test", "accepts four equal groups, 100 labels"): accepts(100, 4),
+}
+
+
+def coverage(key: tuple[str, str], replicates: int) -> tuple[float, int]:
+    """The share of intervals that hold the truth, and how many there were."""
+    random = np.random.default_rng([len(key[1]), *key[1].encode()])
+    found = [held for _ in range(replicates) for held in DESIGNS[key](random)]
+    return float(np.mean(found)), len(found)
+
+
+def main() -> None:
+    replicates = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    for key in DESIGNS:
+        share, n = coverage(key, replicates // 5 if key[0].startswith("post") else replicates)
+        mark = "-" if share < 0.93 else "+" if share > 0.98 else " "
+        print(f"{key[0]:<52}{key[1]:<44}{100 * share:6.1f}{mark} of {n}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""How often do 95 % intervals of `clustered_mean_difference` hold the truth? Prints a table: a row per regime.
+
+    python tests/validity/means.py [replicates, default 2000]
+
+Scores of a and b share what the document does to both; ``own``: each has documents of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+
+from factaudit.stats.clustered_means import clustered_mean_difference
+
+
+@dataclass(frozen=True)
+class Regime:
+    """icc: the share of a score's variance that lies between documents; uneven: 1 to 2 * claims - 1 claims each;
+    skewed: lognormal scores; bounded: scores in [0, 1], most of them near 1; own: a and b on documents of their own."""
+
+    name: str
+    docs: int = 50
+    claims: int = 5
+    icc: float = 0.2
+    uneven: bool = False
+    skewed: bool = False
+    bounded: bool = False
+    own: bool = False
+    docs_b: int = 0
+
+
+REGIMES = (
+    Regime("clusters of 1", docs=200, claims=1, icc=0.0),
+    Regime("clusters of 5"),
+    Regime("clusters of 20", claims=20),
+    Regime("10 documents of 5", docs=10),
+    Regime("20 documents of 5", docs=20),
+    Regime("20 documents of 20", docs=20, claims=20),
+    Regime("uneven", uneven=True, icc=0.5),
+    Regime("20 uneven documents", docs=20, uneven=True, icc=0.5),
+    Regime("skewed", skewed=True),
+    Regime("20 documents, skewed", docs=20, skewed=True),
+    Regime("near 1", bounded=True),
+    Regime("20 documents, near 1", docs=20, bounded=True),
+    Regime("own documents", own=True),
+    Regime("own documents, 50 and 12", own=True, docs_b=12),
+)
+
+
+def coverage(regime: Regime, replicates: int, seed: int = 5) -> np.ndarray:
+    """Whether the interval held the true difference, in each replicate: bool (replicates,)."""
+    random = np.random.default_rng(seed)
+    held = np.zeros(replicates, dtype=bool)
+    truth = true_difference(regime)
+    for replicate in range(replicates):
+        drawn = draw_scores(regime, random)
+        found = clustered_mean_difference(*drawn)
+        held[replicate] = found.low <= truth <= found.high
+    return held
+
+
+def draw_scores(regime: Regime, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """values_a, cluster_a, values_b, cluster_b."""
+    sides = []
+    shared = random.normal(size=regime.docs)
+    for side in (0, 1):
+        docs = regime.docs_b or regime.docs if side and regime.own else regime.docs
+        n = random.integers(1, 2 * regime.claims, docs) if regime.uneven else np.full(docs, regime.claims)
+        document = np.repeat(np.arange(docs), n)
+        own = random.normal(size=docs)
+        effect = own if regime.own else (shared + own) / np.sqrt(2)
+        noise = random.normal(size=len(document))
+        z = np.sqrt(regime.icc) * effect[document] + np.sqrt(1 - regime.icc) * noise
+        sides += [transform(regime, z, side), document + (regime.docs if side and regime.own else 0)]
+    return tuple(sides)
+
+
+def transform(regime: Regime, z: np.ndarray, side: int) -> np.ndarray:
+    """Standard normal numbers as the scores of a (0) or b (1)."""
+    if regime.skewed:
+        return np.exp(0.8 * z + 0.2 * (side == 0))
+    if regime.bounded:
+        return 1 / (1 + np.exp(-(3 + 1.5 * z + 0.5 * (side == 0))))
+    return z + 0.3 * (side == 0)
+
+
+def true_difference(regime: Regime) -> float:
+    """By the quantiles of the normal distribution: the number of a document's claims does not depend on its scores."""
+    from scipy.special import ndtri
+
+    z = ndtri((np.arange(1_000_000) + 0.5) / 1_000_000)
+    return float(transform(regime, z, 0).mean() - transform(regime, z, 1).mean())
+
+
+if __name__ == "__main__":
+    size = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    print("| regime | coverage |\n|---|--:|")
+    for each in REGIMES:
+        print(f"| {each.name} | {100 * coverage(each, size).mean():.1f} |")

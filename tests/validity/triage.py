@@ -1,0 +1,204 @@
+"""How often is the promise of `factaudit triage` broken? Prints a row per regime.
+
+    python tests/validity/triage.py [replicates, default 1000]
+
+A promise of at most 5 or 10 % errors with a confidence of 90 % may be broken in 10 % of draws, and 2 points more (what
+is approximate: design effects, weights by cross-fitting). All truths are known: of a corpus the errors among the claims
+that pass; of a population those among the claims of many further documents.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from factaudit.stats.allocation import allocate_first_phase, allocate_further_phase
+from factaudit.stats.hierarchical_regression import stable_logistic
+from factaudit.stats.risk_control import RiskCurve, are_labels_clustered, control_passing_errors
+from factaudit.stats.score_combination import ScoreScale, cross_fit_combined_risk
+from factaudit.stats.stratified_sampling import StratifiedDraw, stratified_label_weights
+
+CONFIDENCE = 0.9
+FIGURES = Path(__file__).with_name("coverage_triage.json")
+#: Claims of the population that a rule is tried on.
+N_NEW_CLAIMS = 20_000
+
+
+@dataclass(frozen=True)
+class TriageRegime:
+    """A world of claims, and how its labels are drawn.
+
+    skill: the log odds of an error per score unit, of each evaluator; document_effect: the standard deviation of the
+    log odds of documents, unknown to the scores; shift: of one of four systems; draw: ``random`` claims, ``documents``
+    with all their claims, or ``sample``, two phases by the scores; target: ``corpus`` or ``population``.
+    """
+
+    name: str
+    rate: float = 0.2
+    max_error: float | None = 0.05
+    min_recall: float | None = None
+    skill: tuple[float, ...] = (2.0,)
+    n_claims: int = 1000
+    n_labels: int = 200
+    claims_per_document: int = 1
+    document_effect: float = 0.0
+    shift: float = 0.0
+    draw: str = "random"
+    target: str = "corpus"
+
+
+@dataclass(frozen=True)
+class SimulatedClaims:
+    score: np.ndarray
+    error: np.ndarray
+    document: np.ndarray
+    system: np.ndarray
+
+
+def simulate_claims(regime: TriageRegime, n: int, random: np.random.Generator) -> SimulatedClaims:
+    """Scores first, then errors by their odds; the intercept makes the rate, about."""
+    document = np.arange(n) // regime.claims_per_document
+    risk = random.standard_normal((len(regime.skill), n))
+    system = random.integers(4, size=n)
+    odds = np.array(regime.skill) @ risk + regime.shift * (system == 0)
+    odds += regime.document_effect * random.standard_normal(document[-1] + 1)[document]
+    spread = np.sqrt(sum(one**2 for one in regime.skill) + regime.document_effect**2)
+    middle = np.log(regime.rate / (1 - regime.rate)) * np.sqrt(1 + spread**2 * np.pi / 8)
+    error = (random.random(n) < stable_logistic(odds + middle)).astype(np.float64)
+    return SimulatedClaims(stable_logistic(-risk), error, document, system)
+
+
+def draw_labels(regime: TriageRegime, world: SimulatedClaims, random: np.random.Generator) -> StratifiedDraw:
+    """Rows to label, and how they were drawn."""
+    n, budget = len(world.error), regime.n_labels
+    one_stratum = np.zeros(n, dtype=np.int64)
+    if regime.draw == "sample":
+        guess = 1 - world.score[0]
+        first = allocate_first_phase(guess, world.system, budget // 2, random, has_second_phase=True)
+        return first.append(allocate_further_phase(guess, world.system, first, budget - budget // 2, random))
+    if regime.draw == "documents":
+        chosen = random.choice(world.document[-1] + 1, budget // regime.claims_per_document, replace=False)
+        rows = np.flatnonzero(np.isin(world.document, chosen))
+    else:
+        rows = random.choice(n, budget, replace=False)
+    zeros = one_stratum[: len(rows)]
+    return StratifiedDraw(rows, zeros, zeros, np.full(len(rows), n))
+
+
+def simulate_promise(regime: TriageRegime, random: np.random.Generator) -> tuple[bool, float]:
+    """Whether the promise is broken, and the share of claims that pass."""
+    world = simulate_claims(regime, regime.n_claims, random)
+    draw = draw_labels(regime, world, random)
+    rows = draw.rows
+    labels = world.error[rows]
+    weight = stratified_label_weights(draw, world.system[rows] * (regime.draw == "sample"), np.ones(len(rows), bool))
+    risk, weights = cross_fit_combined_risk(world.score, rows, labels, world.document, random)
+    is_population = regime.target == "population"
+    is_clustered = is_population or are_labels_clustered(rows, world.document)
+    curve = control_passing_errors(
+        risk,
+        rows,
+        labels,
+        CONFIDENCE,
+        regime.max_error,
+        regime.min_recall,
+        weight,
+        world.document[rows] if is_clustered else None,
+        is_population,
+    )
+    if curve.last < 0:
+        return False, 0.0
+    if is_population:
+        new = simulate_claims(regime, N_NEW_CLAIMS, random)
+        combined = weights @ ScoreScale.from_scores(world.score).standardise(new.score)
+        return is_broken(regime, curve, 1 - new.score[0] if len(new.score) == 1 else combined, new.error)
+    return is_broken(regime, curve, risk, world.error)
+
+
+def is_broken(regime: TriageRegime, curve: RiskCurve, risk: np.ndarray, error: np.ndarray) -> tuple[bool, float]:
+    """Whether the claims that pass hold too many errors, and their share."""
+    passes = risk <= curve.threshold[curve.last]
+    broken = regime.max_error is not None and error[passes].mean() > regime.max_error
+    if regime.min_recall is not None:
+        broken = broken or error[~passes].sum() < regime.min_recall * error.sum() - 1e-9
+    return bool(broken), float(passes.mean())
+
+
+REGIMES = (
+    TriageRegime("one good evaluator"),
+    TriageRegime("10 % promised", max_error=0.1),
+    TriageRegime("50 labels", max_error=0.1, n_labels=50),
+    TriageRegime("400 of 1,000 labelled", n_labels=400),
+    TriageRegime("a weak evaluator", skill=(0.5,), max_error=0.15),
+    TriageRegime("useless scores, errors just above what is promised", skill=(0.0,), rate=0.055),
+    TriageRegime("four useless scores, errors just above", skill=(0.0,) * 4, rate=0.055),
+    TriageRegime("useless scores, 20 % errors", skill=(0.0,)),
+    TriageRegime("rare errors", rate=0.03, max_error=0.02, n_labels=300),
+    TriageRegime("three evaluators combined", skill=(1.2, 0.8, 0.3)),
+    TriageRegime("six evaluators, five of them useless", skill=(1.5, 0, 0, 0, 0, 0), n_labels=100, max_error=0.1),
+    TriageRegime("a shifted system", skill=(1.5, 1.0), shift=2.0, max_error=0.1),
+    TriageRegime("labels by `sample`", draw="sample", max_error=0.1),
+    TriageRegime("labels by `sample`, a useless score", draw="sample", skill=(0.0,), rate=0.11, max_error=0.1),
+    TriageRegime("labels by `sample`, three evaluators, 5 %", draw="sample", skill=(1.2, 0.8, 0.3), n_labels=400),
+    TriageRegime(
+        "labels by `sample` of a misleading evaluator", draw="sample", skill=(-1.0, 1.5), rate=0.1, max_error=0.1
+    ),
+    TriageRegime("labels by `sample`, rare errors", draw="sample", skill=(1.0,), rate=0.04, max_error=0.03),
+    TriageRegime(
+        "labels by `sample`, a misleading score, few errors",
+        *(0.055, 0.05, None, (-0.7,)),
+        draw="sample",
+    ),
+    TriageRegime("documents of 5", claims_per_document=5, document_effect=1.5, draw="documents", max_error=0.1),
+    TriageRegime(
+        "useless scores, documents of 10 that are alike",
+        *(0.11, 0.1, None, (0.0,)),
+        claims_per_document=10,
+        document_effect=2.0,
+        draw="documents",
+        n_labels=400,
+        n_claims=2000,
+    ),
+    TriageRegime("claims of documents of 6 at random", claims_per_document=6, document_effect=1.5, max_error=0.1),
+    TriageRegime("new claims", target="population", max_error=0.1),
+    TriageRegime("new claims, a useless score", target="population", skill=(0.0,), rate=0.105, max_error=0.1),
+    TriageRegime("new claims, three evaluators", target="population", skill=(1.2, 0.8, 0.3), max_error=0.1),
+    TriageRegime(
+        "new claims, documents of 6",
+        target="population",
+        claims_per_document=6,
+        document_effect=1.5,
+        draw="documents",
+        max_error=0.15,
+        n_labels=300,
+    ),
+    TriageRegime("nine of ten errors reviewed", max_error=None, min_recall=0.9),
+    TriageRegime("nine of ten errors reviewed, a useless score", max_error=None, min_recall=0.9, skill=(0.0,)),
+    TriageRegime("both promises", max_error=0.1, min_recall=0.8, skill=(1.2, 0.8, 0.3)),
+)
+
+
+def measure_regime(regime: TriageRegime, replicates: int, seed: int) -> tuple[float, float]:
+    """The share of broken promises, and the mean share of claims that pass."""
+    found = [simulate_promise(regime, np.random.default_rng([seed, at])) for at in range(replicates)]
+    broken, passed = zip(*found, strict=True)
+    return float(np.mean(broken)), float(np.mean(passed))
+
+
+def main() -> None:
+    replicates = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    figures = []
+    for regime in REGIMES:
+        broken, passed = measure_regime(regime, replicates, seed=1)
+        mark = "*" if broken > 1 - CONFIDENCE + 0.02 else ""
+        print(f"{regime.name:55s} broken {100 * broken:5.1f} %{mark:1s} passes {100 * passed:5.1f} %", flush=True)
+        figures.append({"regime": regime.name, "broken": broken, "passed": passed, "replicates": replicates})
+    FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
