@@ -7,6 +7,7 @@ import io
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -228,29 +229,58 @@ def check_outputs_spare_inputs(inputs: Iterable[str | Path], *outputs: str | Pat
         taken[place] = "would be written twice"
 
 
+class HeldFolderError(FactauditError):
+    """Another process holds a folder."""
+
+
 @contextmanager
 def hold_folder_lock(folder: str | Path, folder_label: str) -> Iterator[None]:
-    """Hold a folder, made where it is missing, as the only process; `FactauditError` where another one has it.
+    """Hold a folder, made where it is missing, as the only process; `HeldFolderError` where another one has it.
 
     The folder and its lock may not be links, which would lead elsewhere. folder_label: what a message calls it.
     """
+    with _open_folder_lock(Path(folder), folder_label):
+        yield
+
+
+def _open_folder_lock(folder: Path, folder_label: str) -> IO[str]:
+    lock = folder / "lock"
     check_not_link(folder)
-    check_not_link(Path(folder) / "lock")
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        file = (Path(folder) / "lock").open("a")
-    except OSError as error:
-        raise FactauditError(f"{folder_label}: cannot be written to ({error.strerror})") from None
-    with file:
+    check_not_link(lock)
+    for is_last_try in (False, False, True):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            file = lock.open("a")
+        except OSError as error:
+            if isinstance(error, FileNotFoundError) and not is_last_try:
+                continue  # another process has ended, and deleted the folder just now
+            raise FactauditError(f"{folder_label}: cannot be written to ({error.strerror})") from None
         try:
             import fcntl
 
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except ImportError:  # Windows has no fcntl: there, two runs into one folder are the user's to avoid
-            pass
+            return file
         except BlockingIOError:
-            raise FactauditError(f"{folder_label}: another run is writing to this folder") from None
-        yield
+            file.close()
+            raise HeldFolderError(f"{folder_label}: another run is writing to this folder") from None
+        # It may have been deleted before it was held: then the next process would hold another file.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), lock.stat()):
+                return file
+        file.close()
+    raise HeldFolderError(f"{folder_label}: another run is writing to this folder")
+
+
+def delete_unheld_folder(folder: Path) -> None:
+    """Delete a folder that `hold_folder_lock` is for; one that another process holds is left to it."""
+    try:
+        with hold_folder_lock(folder, str(folder)):
+            shutil.rmtree(folder, ignore_errors=True)
+    except HeldFolderError:
+        pass
+    except FactauditError:  # a full disk, where no lock can be made, is no reason to keep it
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_not_link(path: str | Path) -> None:

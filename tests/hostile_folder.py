@@ -24,7 +24,10 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("judge claims.jsonl --evaluator rouge2 --out judged.jsonl", ("claims.jsonl", ".judged.jsonl.journal/*.jsonl")),
     ("judge claims.jsonl --evaluator stored:path=verdicts.jsonl,evaluator=e0 --out out.csv", ("verdicts.jsonl",)),
     ("estimate claims.jsonl verdicts.jsonl --calibrate s0 --evaluator e0 --out out.csv", ("claims.jsonl",)),
-    ("sample --plan claims.jsonl verdicts.jsonl --tpr 0.8 --tnr 0.8 --budget 12 --width 0.3", ("verdicts.jsonl",)),
+    (
+        "sample --plan claims.jsonl verdicts.jsonl --tpr 0.8 --tnr 0.8 --budget 12 --width 0.3 --out out.csv",
+        ("verdicts.jsonl",),
+    ),
     ("sample claims.jsonl verdicts.jsonl --budget 12 --one-phase --out out.parquet --page out.html", ("claims.jsonl",)),
     ("labels ann.csv ben.csv --claims claims.jsonl --out out.csv --page out.html", ("ann.csv", "ben.csv")),
     ("estimate claims.jsonl verdicts.jsonl --labels ann.csv --level claim --out out", ("ann.csv", "verdicts.jsonl")),
@@ -57,6 +60,13 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
     ("cache --file cache.db", ("cache.db",)),
     ("cache --export out.jsonl --file cache.db", ("cache.db",)),
     ("cache --prune --model other --file cache.db", ("cache.db",)),
+]
+#: Those that write, of the conversions one: all are written alike.
+WRITING_COMMANDS = [
+    command
+    for command, _ in COMMANDS
+    if ("--out" in command or command.startswith(("export", "cache")))
+    and (not command.startswith("convert") or "halueval" in command)
 ]
 
 

@@ -22,7 +22,8 @@ from typing import Any
 
 from llm_server import FaultServer, Plan, completion, fingerprint
 
-#: Imports once, then forks for each line: {arguments, output, limit} in, the process's id out; a line in, its end out.
+#: Imports once, then forks for each line: {arguments, output, folder, limit} in, the process's id out; null in, the end
+#: of the one that was started first out.
 FORKS = """
 import json, os, resource, sys
 import factaudit.experiment, factaudit.engines.dfactscore.experiment, factaudit.engines.factscore.experiment
@@ -33,11 +34,16 @@ from factaudit.llm import batch_api, client, batch_client
 client.LLMClient.__init__.__kwdefaults__ |= {"backoff": 0.002, "max_backoff": 0.01}
 batch_api.ask_in_batches.__kwdefaults__["poll_seconds"] = 0.02
 batch_client.BatchClient.quiet, batch_client.BatchClient.poll = 0.1, 0.02
+children = []
 print("ready", flush=True)
 for line in iter(sys.stdin.readline, ""):
     told = json.loads(line)
+    if told is None:  # the next of those that were started
+        print(os.waitstatus_to_exitcode(os.waitpid(children.pop(0), 0)[1]), flush=True)
+        continue
     child = os.fork()
     if child == 0:
+        os.chdir(told["folder"])
         for number in (1, 2):
             os.dup2(os.open(told["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
         if told["limit"]:
@@ -50,9 +56,8 @@ for line in iter(sys.stdin.readline, ""):
             import traceback
             traceback.print_exc()
         os._exit(1)
+    children.append(child)  # until it is waited for its id is nobody else's
     print(child, flush=True)
-    sys.stdin.readline()  # until then its id is nobody else's
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 COMMANDS = ("judge", "score", "people", "run", "batch")
 CONCURRENCY = 8
@@ -76,21 +81,20 @@ class Starter:
         assert self._server.stdout is not None
         assert self._server.stdout.readline() == "ready\n"
 
-    def start(self, arguments: list[str], limit: int = 0) -> int:
+    def start(self, arguments: list[str], limit: int = 0, folder: Path | None = None) -> int:
         """The id of a new process; no file may grow beyond ``limit`` bytes (0: as it likes), as on a full disk."""
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write(
-            json.dumps({"arguments": arguments, "output": str(self.output), "limit": limit}) + "\n"
+        return self._ask(
+            {"arguments": arguments, "output": str(self.output), "folder": str(folder or "."), "limit": limit}
         )
-        self._server.stdin.flush()
-        return int(self._server.stdout.readline())
 
     def wait(self) -> int:
-        """How the process ended: its exit code, or minus the signal."""
+        """How the process that was started first ended: its exit code, or minus the signal."""
+        return self._ask(None)
+
+    def _ask(self, message: dict[str, Any] | None) -> int:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
-        self._server.stdin.write("\n")
+        self._server.stdin.write(json.dumps(message) + "\n")
         self._server.stdin.flush()
         return int(self._server.stdout.readline())
 

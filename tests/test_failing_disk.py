@@ -15,14 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile_folder import COMMANDS, read_contents
+from hostile_folder import WRITING_COMMANDS, read_contents
 from test_generated_hostility import call_quietly, copied
 
 from factaudit.files import TEMPORARY_PREFIX
 
-WRITING = [command for command, _ in COMMANDS if "--out" in command or command.startswith(("export", "cache"))]
-# All conversions are written alike.
-WRITING = [command for command in WRITING if not command.startswith("convert") or "halueval" in command]
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EROFS)
 
 
@@ -97,7 +94,7 @@ def check_failed_command(command: str, folder: Path, before: dict[str, bytes], c
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", WRITING, ids=lambda command: command.replace(" ", "_")[:50])
+@pytest.mark.parametrize("command", WRITING_COMMANDS, ids=lambda command: command.replace(" ", "_")[:50])
 def test_after_a_failed_write_the_same_command_goes_on(command: str, inputs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     with copied(inputs, folder, ()), failing_write(-1, 0) as tried:
@@ -113,7 +110,7 @@ def test_after_a_failed_write_the_same_command_goes_on(command: str, inputs: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", WRITING, ids=lambda command: command.replace(" ", "_")[:50])
+@pytest.mark.parametrize("command", WRITING_COMMANDS, ids=lambda command: command.replace(" ", "_")[:50])
 def test_where_no_file_can_grow_the_same_command_goes_on_later(command: str, inputs: Path, tmp_path: Path) -> None:
     folder = tmp_path / "copy"
     for n_bytes in (0, 3000):

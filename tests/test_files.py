@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from factaudit.files import (
     JsonLinesJournal,
     check_outputs_spare_inputs,
     delete_abandoned_temporaries,
+    delete_unheld_folder,
     hold_folder_lock,
     replace_file_atomically,
 )
@@ -184,6 +186,24 @@ def test_locks_and_journals_are_not_written_through_links(tmp_path):
     with pytest.raises(FactauditError, match="is a link"):
         JsonLinesJournal(tmp_path / "journal.jsonl", print)
     assert (elsewhere / "notes.txt").read_text() == "{}"
+
+
+def test_a_lock_that_is_deleted_while_another_waits_for_it_holds_nobody_up(tmp_path, monkeypatch):
+    fcntl = pytest.importorskip("fcntl")
+    journal, lock_file = tmp_path / "journal", fcntl.flock
+
+    def delete_at_first(*arguments):
+        monkeypatch.setattr(fcntl, "flock", lock_file)
+        shutil.rmtree(journal)  # as a process does that ends just now
+        lock_file(*arguments)
+
+    monkeypatch.setattr(fcntl, "flock", delete_at_first)
+    with hold_folder_lock(journal, "it"):
+        assert (journal / "lock").exists()
+        delete_unheld_folder(journal)
+        assert (journal / "lock").exists(), "another process holds it"
+    delete_unheld_folder(journal)
+    assert not journal.exists()
 
 
 def test_what_a_living_process_writes_is_left(tmp_path):

@@ -59,11 +59,10 @@ def judge_command(
     mapping: ColumnMapping,
 ) -> None:
     """Judge claims with evaluators. Started again after an interruption, it goes on where it was."""
-    import shutil
-
     from factaudit.evaluators.judging import judge as judge_claims
     from factaudit.evaluators.judging import walk_evaluator_members
     from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
+    from factaudit.files import delete_unheld_folder
     from factaudit.tables import parse_table_suffix, write_table
 
     parse_table_suffix(out)  # a wrong name is said before the work, not after
@@ -86,7 +85,7 @@ def judge_command(
     if failed:
         print_line(f"{out} (run the same command again to retry the {failed:,} errors)")
     else:
-        shutil.rmtree(journal)
+        delete_unheld_folder(journal)
         print_line(str(out))
     print_json_output({"out": out, "evaluators": judged, "n_errors": failed})
     if not verdicts["prediction"].notna().any():

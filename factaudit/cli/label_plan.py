@@ -109,7 +109,7 @@ def sample_plan_command(
         plan_label_budgets,
     )
     from factaudit.estimate.label_sample import read_sample
-    from factaudit.files import check_outputs_spare_inputs, replace_file_atomically
+    from factaudit.files import check_outputs_spare_inputs
     from factaudit.tables import parse_table_suffix, write_table
 
     if (tpr is None) != (tnr is None):
@@ -135,11 +135,13 @@ def sample_plan_command(
         seed=seed,
     )
     if out is not None and figure is not None:
+        from factaudit.report.plots.figure_files import write_figure_files
         from factaudit.report.plots.label_plan_plot import draw_label_plan
+        from factaudit.report.plots.panel_layout import DrawnAuditFigure
 
         write_table(pd.DataFrame(rows), out)
-        with replace_file_atomically(figure) as temporary:
-            draw_label_plan(rows, width).savefig(temporary)
+        drawn = DrawnAuditFigure(draw_label_plan(rows, width))
+        write_figure_files(drawn, figure.with_suffix(""), "The width of intervals by the number of labels")
         print_line(f"{out}, {figure}")
     display_label_plan(rows, width, seconds_per_label, has_pilot=tpr is None)
     print_json_output(

@@ -142,7 +142,9 @@ def write_triage_folder(results: TriageResults, out: Path, max_error: float | No
     import pandas as pd
 
     from factaudit.estimate.page import render_labelling_page
-    from factaudit.files import hold_folder_lock, replace_file_atomically, write_json, write_text
+    from factaudit.files import hold_folder_lock, write_json, write_text
+    from factaudit.report.plots.figure_files import write_figure_files
+    from factaudit.report.plots.panel_layout import DrawnAuditFigure
     from factaudit.report.plots.triage_plot import draw_triage_curve
     from factaudit.tables import write_table
     from factaudit.tables.schema import is_text_placeholder
@@ -152,8 +154,8 @@ def write_triage_folder(results: TriageResults, out: Path, max_error: float | No
         write_json(out / "promises.json", results.promises)
         write_table(results.queue.drop(columns="doc"), out / "queue.csv")
         write_table(pd.DataFrame(results.curve), out / "curve.csv")
-        with replace_file_atomically(out / "curve.svg") as temporary:
-            draw_triage_curve(results.curve, max_error).savefig(temporary)
+        drawn = DrawnAuditFigure(draw_triage_curve(results.curve, max_error))
+        write_figure_files(drawn, out / "curve", "Errors among what passes without review")
         review = results.queue[results.queue["decision"] == "review"].head(MAX_PAGE_CLAIMS)
         texts = review["claim"]
         page = out / "review.html"

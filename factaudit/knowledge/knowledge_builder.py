@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from factaudit.errors import FactauditError, InputError, Problem, first_error_line
+from factaudit.files import delete_unheld_folder, hold_folder_lock
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR
 from factaudit.knowledge.hub_pages import WikipediaSnapshot
 from factaudit.knowledge.json_lines import open_json_lines_file, parse_json_line
@@ -67,16 +68,12 @@ def build_knowledge_source(
     # A whole checksum would read a dump twice: the size and both ends tell one file from another.
     fingerprint = _hash_first_and_last_bytes_of_knowledge_file(path) if hub is None else hub.fingerprint
     task = hash_texts(json.dumps(told, sort_keys=True), fingerprint)
-    unfinished = target.with_name(target.name + ".partial")
-    unfinished.parent.mkdir(parents=True, exist_ok=True)
-    with _wrap_knowledge_write_errors(unfinished):
-        connection, state = _open_partial_knowledge_database(unfinished, task)
+    with _hold_unfinished_database(target, task) as (connection, state):
 
-    def counted(parts: list[str]) -> list[str]:
-        state["n_texts"] += 1
-        return cut(parts)
+        def counted(parts: list[str]) -> list[str]:
+            state["n_texts"] += 1
+            return cut(parts)
 
-    with closing(connection), _wrap_knowledge_write_errors(unfinished):
         batches = (
             _read_knowledge_line_batches(path, state)
             if hub is None
@@ -112,16 +109,25 @@ def build_knowledge_source(
         connection.executemany("INSERT INTO factaudit_knowledge VALUES (?, ?)", told.items())
         connection.execute("DROP TABLE build")
         connection.commit()
-    os.replace(unfinished, target)
     return told
 
 
 @contextmanager
-def _wrap_knowledge_write_errors(path: Path) -> Iterator[None]:
+def _hold_unfinished_database(target: Path, build_id: str) -> Iterator[tuple[sqlite3.Connection, dict[str, int]]]:
+    """The file that takes the name of ``target`` at the end of the block, for this process alone, and its state."""
+    unfinished = target.with_name(target.name + ".partial")
+    lock_folder = target.with_name(f".{target.name}.lock")
     try:
-        yield
-    except sqlite3.OperationalError as error:  # a full disk, no permission
-        raise FactauditError(f"{path}: cannot be written ({error})") from error
+        with hold_folder_lock(lock_folder, str(target)):
+            try:
+                connection, state = _open_partial_knowledge_database(unfinished, build_id)
+                with closing(connection):
+                    yield connection, state
+            except sqlite3.OperationalError as error:  # a full disk, no permission
+                raise FactauditError(f"{unfinished}: cannot be written ({error})") from error
+            os.replace(unfinished, target)
+    finally:
+        delete_unheld_folder(lock_folder)
 
 
 def _open_partial_knowledge_database(path: Path, build_id: str) -> tuple[sqlite3.Connection, dict[str, int]]:
