@@ -49,6 +49,7 @@ def facts():
                 "fact_id": str(number),
                 "group": "1",
                 "entity": title,
+                "sentence": "Ada ran. Ben sat.",
                 "cited": "1,2" if title == "A" else "1",
                 "found_by": "titles" if title == "A" else "both",
                 "candidate_rank": 1 if title == "A" else 2,
@@ -68,7 +69,9 @@ def rows_of(name: str, replicates: int) -> list[Row]:
             | ({} if at % 2 else {"pair_of": f"c{at + 1}"})
             for at, row in enumerate(again[: len(again) // 2 * 2])
         ]
-    table = judged(facts() if "factscore" in name or name == "citations" else again, *EVALUATORS)
+    table = judged(
+        facts() if "factscore" in name or name == "citations" or "decomposition" in name else again, *EVALUATORS
+    )
     said = [(claim, who, at % (4 + who) > 0) for at, claim in enumerate(table.claims["claim_id"]) for who in range(3)]
     people = pd.DataFrame(said, columns=["claim_id", "annotator", "label"]).astype({"label": "Int8"})
     table = replace(table, annotations=people)

@@ -23,9 +23,10 @@ from findings import (
     list_world_checks,
 )
 
-#: Checks that test nothing: they count unscored claims, documents, labelled errors or empty responses, or compare two
-#: scores of the same responses.
+#: Checks that test nothing: they count unscored claims, documents, labelled errors, empty responses or faulty facts, or
+#: compare two scores of the same responses.
 COUNTING_CHECKS = {"unscored", "clusters", "calibration", "empty_outputs", "candidate_sensitivity"}
+COUNTING_CHECKS |= {"faulty_facts", "uncovered_text"}
 #: A check is simulated in so many worlds or more in which nothing is wrong.
 FEWEST_NULL_WORLDS = 4
 #: Checks of which `findings.json` lacks worlds as yet: `tests/validity/findings.py 200` draws them.

@@ -16,10 +16,11 @@ from rouge_score.rouge_scorer import RougeScorer
 
 from factaudit.errors import InputError, UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
-from factaudit.evaluators.lexical_baselines import CLAIMS_PER_BLOCK, STOP_WORDS, RandomEvaluator
+from factaudit.evaluators.lexical_baselines import CLAIMS_PER_BLOCK, RandomEvaluator
 from factaudit.evaluators.registry import list_evaluators, make_evaluator
 from factaudit.signature import compute_file_checksum
 from factaudit.tables import write_table
+from factaudit.text.content_words import STOP_WORDS
 
 LEXICAL = ("rouge2", "unigram", "tfidf")
 FLOORS = ("always-yes", "always-no", "random")

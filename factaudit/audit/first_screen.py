@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from typing import Any, Literal
 
 from factaudit.audit import load_all_audits, make_audited_run
@@ -29,6 +30,7 @@ from factaudit.audit.core.finding_parts import format_first_names_and_count
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidence
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
+from factaudit.audit.decomposition import list_decomposition_advice
 from factaudit.audit.first_screen_table import (
     build_estimate_table,
     build_evaluator_table,
@@ -140,6 +142,11 @@ def describe_run_size(run: AuditedRun) -> str:
 
 
 def _list_screen_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[ScreenAdviceLine]:
+    yield from starmap(ScreenAdviceLine, list_decomposition_advice(run))
+    yield from _list_evaluator_advice(run, ranked)
+
+
+def _list_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[ScreenAdviceLine]:
     overall = find_overall_evaluator_rows(run.rows("rates"))
     rows = [overall[name] for name in ranked if name not in run.floors]
     if not rows:

@@ -15,6 +15,7 @@ from factaudit.cli.result_display import (
     display_cached_calls,
     display_expected_costs,
     display_run_json,
+    display_score_warnings,
 )
 from factaudit.cli.terminal import print_line
 
@@ -67,6 +68,7 @@ def _parse_engine_options(
 
 
 def _display_engine_run(results: Results, out: Path) -> None:
+    display_score_warnings(results)
     display_cached_calls(results.calls)
     display_run_json(results, out)
     check_displayed_run_has_predictions(results)

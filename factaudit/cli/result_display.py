@@ -8,7 +8,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from factaudit.cli.first_screen_text import format_first_screen
+from factaudit.cli.first_screen_text import format_first_screen, wrap_paragraph
 from factaudit.cli.json_output import is_answer_format, print_json_output
 from factaudit.cli.terminal import print_line
 from factaudit.errors import FactauditError
@@ -101,6 +101,16 @@ def display_run_results(results: Results, out: Path) -> None:
     display_cached_calls(results.calls)
     display_run_json(results, out)
     check_displayed_run_has_predictions(results)
+
+
+def display_score_warnings(results: Results) -> None:
+    """What keeps from using the scores of an engine's run, as its first screen says it."""
+    from factaudit.audit import make_audited_run
+    from factaudit.audit.decomposition import list_decomposition_advice
+
+    for word, sentence in list_decomposition_advice(make_audited_run(results.audits, results.about)):
+        for line in wrap_paragraph(sentence, f"{word:<10}"):
+            print_line(line)
 
 
 def display_cached_calls(call_rows: Sequence[Mapping[str, Any]]) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -17,17 +15,14 @@ import numpy as np
 from factaudit.engines.records import DecompositionRecord, SentenceRecord
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS, is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.engines.responses import AtomicFact
-from factaudit.errors import InputError, Problem
-from factaudit.files import check_no_pipe, parse_json_file_text
 from factaudit.knowledge.bm25 import Bm25Index
 from factaudit.llm.answer_extraction import CUT_OFF_FINISH_REASONS, extract_answer, strip_thoughts
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.coroutine_runner import run_coroutines_concurrently
 from factaudit.signature import hash_texts
+from factaudit.text.demonstrations import read_demonstrations
 from factaudit.text.sentences import split_sentences
 
-#: A file of demonstrations in the original's format, for those who have it.
-DEMONSTRATIONS_PATH_VARIABLE = "FACTSCORE_DEMONS_PATH"
 #: Demonstrations in each prompt: the first ones of the file, then the nearest of all (the original, for biographies).
 N_FIXED_DEMONSTRATIONS, N_NEAREST_DEMONSTRATIONS = 7, 1
 #: Facts of a response beyond this are cut.
@@ -88,27 +83,8 @@ class DecompositionDemonstrations:
 
     @classmethod
     def load(cls, path: str | Path | None = None, decontextualize: bool = False) -> DecompositionDemonstrations:
-        """Read a JSON object {sentence: [fact, ...]}: ``path``, else ``FACTSCORE_DEMONS_PATH``, else our own.
-
-        Raises `InputError` where the file is missing or of another form.
-        """
-        named = path or os.environ.get(DEMONSTRATIONS_PATH_VARIABLE)
-        source = Path(named) if named else files("factaudit.engines") / "demons.json"
-        check_no_pipe(str(source))
-        try:
-            found = parse_json_file_text(source.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise InputError(str(source), [Problem(f"not a readable file of demonstrations ({error})")]) from None
-        if (
-            not isinstance(found, dict)
-            or not found
-            or not all(
-                key.strip() and isinstance(facts, list) and facts and all(isinstance(fact, str) for fact in facts)
-                for key, facts in found.items()
-            )
-        ):
-            raise InputError(str(source), [Problem("expected an object of sentences, each with a list of facts")])
-        return cls(found, decontextualize)
+        """Read a file as `read_demonstrations` does; raises `InputError`."""
+        return cls(read_demonstrations(path), decontextualize)
 
     @property
     def signature(self) -> str:

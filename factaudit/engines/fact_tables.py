@@ -26,12 +26,13 @@ def build_fact_claims_table(
     """A row per fact, or per fact and candidate where facts are grouped, with its passages as the document.
 
     A response that abstained, or in which no fact was found, is one row without a claim (``abstained``). Besides the
-    standard's columns: ``sentence``, the fact's; ``human_supported``, ``human_not_supported``, ``human_irrelevant``:
-    how many facts of the response people labelled so, where they did; ``group_NAME``, the groups by each grouper but
-    the first, whose are in ``group``; ``given_entity``, the title of whom the fact's group is about, where somebody
-    has said; ``found_by`` and ``candidate_rank``, how and at which place candidates were found, where nobody gave them
-    (`factaudit.engines.dfactscore.candidate_finder`). Of a fact with several candidates, only the row of the one that
-    its group is about has the label.
+    standard's columns: ``sentence``, the fact's; ``response``, all sentences that facts are asked of;
+    ``human_supported``, ``human_not_supported``, ``human_irrelevant``: how many facts of the response people
+    labelled so, where they did; ``group_NAME``, the groups by each grouper but the first, whose are in ``group``;
+    ``given_entity``, the title of whom the fact's group is about, where somebody has said; ``found_by`` and
+    ``candidate_rank``, how and at which place candidates were found, where nobody gave them
+    (`factaudit.engines.dfactscore.candidate_finder`). Of a fact with several candidates, only the row of the one
+    that its group is about has the label.
     """
     rows: list[Row] = []
     docs = _PassageTextColumn()
@@ -42,6 +43,7 @@ def build_fact_claims_table(
             "system": response.system,
             "response_id": response.response_id,
             "topic": response.topic,
+            "response": " ".join(one.text for one in made.sentences if one.status != "boilerplate") or None,
             **dict(zip(HUMAN_FACT_COUNTS, response.human or (), strict=False)),
         }
         if not made.facts:

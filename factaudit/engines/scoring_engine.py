@@ -175,7 +175,8 @@ class ScoringEngine:
 
     def audits(self) -> dict[str, Row]:
         """The audits that compute the engine's figures from its tables, with their options."""
-        raise NotImplementedError
+        shown = {} if self.demos is None else {"demonstrations": str(self.demos)}
+        return {"decomposition": dict(shown), "decomposition_scores": dict(shown)}
 
     def sections(self, scored: ScoredRecords) -> list[Row]:
         """What the report says besides the audits (`factaudit.results.Results.sections`)."""

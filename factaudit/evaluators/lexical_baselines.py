@@ -9,6 +9,7 @@ from itertools import islice
 
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.signature import hash_texts, make_signature
+from factaudit.text.content_words import STOP_WORDS
 from factaudit.text.rouge_overlap import rouge2_precision
 from factaudit.text.sentences import split_sentences
 
@@ -16,20 +17,6 @@ from factaudit.text.sentences import split_sentences
 CLAIMS_PER_BLOCK = 4096
 
 _WORD_PATTERN = re.compile(r"\w+")
-
-_FUNCTION_WORDS = """
-a about above after again against all also although am among an and any are aren as at be because been before
-being below between both but by can cannot could couldn d did didn do does doesn doing don down during each
-either else ever every few for from further had hadn has hasn have haven having he her here hers herself him
-himself his how however i if in into is isn it its itself just ll m may me might more most much must my myself
-neither no nor not now of off on once one only onto or other others ought our ours ourselves out over own per
-quite rather re s same shall shan she should shouldn since so some such t than that the their theirs them
-themselves then there these they this those though through thus to too toward towards under until up upon us ve
-very was wasn we were weren what when where whether which while who whom whose why will with within without
-would wouldn yet you your yours yourself yourselves
-"""
-#: Function words of English, with what an apostrophe leaves of "isn't", "we'll" and the like.
-STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,7 @@ class DFactScorer(ScoringEngine):
             "dfactscore_linking": figures,
             "dfactscore_elsewhere": link,
             "dfactscore_candidates": link | figures,
+            **super().audits(),
         }
 
     def sections(self, scored: ScoredRecords) -> list[Row]:

@@ -85,7 +85,8 @@ class FactScorer(ScoringEngine):
     def audits(self) -> dict[str, Row]:
         people = {"irrelevant": self.irrelevant, "gamma": self.gamma}
         own: dict[str, Row] = {"factscore": {"gamma": self.gamma}, "factscore_auc": {}}
-        return own | {f"factscore_{one}": people for one in ("agreement", "thresholds", "calibration")}
+        own |= {f"factscore_{one}": people for one in ("agreement", "thresholds", "calibration")}
+        return own | super().audits()
 
     def sections(self, scored: ScoredRecords) -> list[Row]:
         told = build_factscore_facts_section(

@@ -1,0 +1,235 @@
+"""The audit of decomposition: its detectors on facts with known faults and on people's edits, rows, sentences."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from audit_tables import find
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_audit_properties import check_rows
+
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit import make_audited_run
+from factaudit.audit.decomposition import (
+    compute_decomposition_faults,
+    compute_decomposition_scores,
+    list_decomposition_advice,
+)
+from factaudit.audit.findings import collect_findings
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.text.content_words import WordVocabulary, list_informative_words
+from factaudit.text.demonstrations import read_demonstrations
+from factaudit.text.fact_faults import find_fact_faults, is_not_covered
+
+Row = dict[str, Any]
+FAULTS = ("invented", "leaked", "repeated", "joined", "unclear", "trivial")
+
+
+def count_hits(found: list[bool], known: list[bool]) -> Counter[str]:
+    return Counter(
+        ("hit" if gold else "alarm") if flag else ("miss" if gold else "right")
+        for flag, gold in zip(found, known, strict=True)
+    )
+
+
+def test_each_detector_has_a_precision_of_nine_and_a_recall_of_eight_tenths_on_authored_facts(root: Path) -> None:
+    demonstrations = [WordVocabulary([sentence, *facts]) for sentence, facts in read_demonstrations().items()]
+    counts = {name: Counter[str]() for name in (*FAULTS, "uncovered")}
+    texts = set()
+    for line in (root / "data/decomposition/responses.jsonl").read_text(encoding="utf-8").splitlines():
+        response = json.loads(line)
+        facts = [fact["text"] for fact in response["facts"]]
+        texts.update(facts)
+        found = find_fact_faults(facts, response["output"], response["topic"], demonstrations)
+        for name in FAULTS:
+            if name != "repeated" or response["kind"] != "forms":  # whose facts are said again on purpose
+                known = [name in fact["faults"] for fact in response["facts"]]
+                counts[name] += count_hits(list(getattr(found, name)), known)
+        told = WordVocabulary(facts)
+        words = [list_informative_words(one["text"], response["topic"]) for one in response["sentences"]]
+        flags = [is_not_covered(each, told.list_missing_words(each)) for each in words]
+        counts["uncovered"] += count_hits(flags, [one["uncovered"] for one in response["sentences"]])
+    assert len(texts) >= 300
+    for name, one in counts.items():
+        precision, recall = one["hit"] / (one["hit"] + one["alarm"]), one["hit"] / (one["hit"] + one["miss"])
+        print(f"{name:<10} precision {precision:.3f}, recall {recall:.3f}, of {one['hit'] + one['miss']} faults")
+        assert precision >= 0.9, name
+        assert recall >= 0.8, name
+
+
+def test_the_authored_facts_are_what_their_script_makes_of_the_source(root: Path) -> None:
+    import runpy
+
+    built = runpy.run_path(str(root / "data/decomposition/build.py"))["build"]()
+    lines = (root / "data/decomposition/responses.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == built
+
+
+@pytest.mark.parametrize("name", ["ChatGPT", "InstructGPT"])
+def test_people_take_out_what_is_found_repeated_and_joined(shared: Path, name: str) -> None:
+    """People rewrote the machine's facts: fewer of theirs repeat others or join several, and more facts that were
+    flagged are changed than of the others."""
+    shares: dict[str, Counter[str]] = {kind: Counter() for kind in ("model", "human")}
+    edited = {fault: [Counter[bool](), Counter[bool]()] for fault in ("invented", "repeated", "joined")}
+    for line in (shared / f"factscore/labeled/{name}.jsonl").read_text(encoding="utf-8").splitlines():
+        response = json.loads(line)
+        parts = [
+            one for one in response["annotations"] or () if one["model-atomic-facts"] and one["human-atomic-facts"]
+        ]
+        facts = {
+            kind: [fact["text"] for one in parts for fact in one[f"{kind}-atomic-facts"]] for kind in ("model", "human")
+        }
+        for kind, own in facts.items():
+            found = find_fact_faults(own, response["output"], response["topic"])
+            shares[kind].update({fault: sum(getattr(found, fault)) for fault in edited} | {"n": len(own)})
+            if kind == "model":
+                for fault, (flagged, others) in edited.items():
+                    for text, flag in zip(own, getattr(found, fault), strict=True):
+                        (flagged if flag else others)[text not in facts["human"]] += 1
+    for fault, (flagged, others) in edited.items():
+        before, after = (shares[kind][fault] / shares[kind]["n"] for kind in ("model", "human"))
+        changed = [one[True] / one.total() for one in (flagged, others)]
+        print(f"{name} {fault}: {before:.1%} of the machine's facts, {after:.1%} of people's; ", end="")
+        print(f"changed {changed[0]:.0%} of {flagged.total()} flagged, {changed[1]:.0%} of {others.total()} others")
+        if fault != "invented":  # of which there are 16 and 19
+            assert after < before / 2
+            assert changed[0] > changed[1] + 0.1
+        else:
+            assert before < 0.01
+
+
+# --------------------------------------------------------------------------------------------------------- the audit
+
+TEXT = "Ada Fenn was a miller in Ludlow. She sold her mill in 1911."
+OWN = ("Ada Fenn was a miller.", "Ada Fenn lived in Ludlow.", "Ada Fenn sold her mill in 1911.")
+INVENTED = ("Ada Fenn was a composer.", "Maren Oldkirk is a Norlandic glaciologist.")
+
+
+def make_judgements(responses: list[list[tuple[str, int | None]]], **shared: Any) -> Judgements:
+    """Responses of facts with what the evaluator says of each; every second one is of another system."""
+    claims: list[Row] = []
+    verdicts: list[Row] = []
+    for number, facts in enumerate(responses):
+        for place, (fact, prediction) in enumerate(facts):
+            key = f"r{number}.{place}"
+            claim = {"claim_id": key, "fact_id": key, "dataset": "d", "system": "ab"[number % 2], "claim": fact}
+            claims.append(claim | {"response_id": f"r{number}", "topic": "Ada Fenn", "response": TEXT} | shared)
+            status = "ok" if prediction is not None else "error"
+            verdicts.append({"claim_id": key, "evaluator": "e", "prediction": prediction, "status": status})
+    return Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
+
+
+def test_shares_of_faulty_facts_by_hand() -> None:
+    facts = [(fact, 1) for fact in (*OWN, *INVENTED, "Ada Fenn was a person.", OWN[0])]
+    rows = compute_decomposition_faults(make_judgements([facts, [(OWN[2], 1)]]), intervals=ClusterBootstrap(20))
+    first = find(rows, system="a")
+    assert {name: round(7 * first[name]) for name in FAULTS} == {
+        "invented": 2,
+        "leaked": 1,
+        "repeated": 1,
+        "joined": 0,
+        "unclear": 0,
+        "trivial": 1,
+    }
+    assert (first["coverage"], first["uncovered"], first["n"], first["n_sentences"]) == (1.0, 0.0, 7, 2)
+    assert first["reason"].startswith("no interval for invented")  # a single response
+    # Ludlow is in no fact of the second response; a miller is found in a mill.
+    assert (find(rows, system="b")["coverage"], find(rows, system="b")["uncovered"]) == (0.8, 0.5)
+    every = find(rows, system="__all__")
+    assert (every["n"], every["invented"]) == (8, 0.25)
+    assert every["invented_low"] < 0.25 < every["invented_high"]
+
+
+def test_the_sentences_stand_for_the_text_where_it_is_not_known_and_without_both_nothing_is_said() -> None:
+    told = make_judgements([[(fact, 1) for fact in (*OWN, *INVENTED)]], response=None, sentence=TEXT)
+    assert find(compute_decomposition_faults(told), system="a")["invented"] == 0.4
+    assert compute_decomposition_faults(make_judgements([[(OWN[0], 1)]], response=None)) == []
+    assert compute_decomposition_scores(make_judgements([[(OWN[0], 1)]], response=None)) == []
+
+
+def test_scores_over_the_facts_that_are_left_by_hand() -> None:
+    facts = [(OWN[0], 1), (OWN[0], 1), (OWN[2], 0), (INVENTED[0], 1), ("Ada Fenn was a person.", 1)]
+    row = find(compute_decomposition_scores(make_judgements([facts])), system="a")
+    assert row["init_score"] == 0.8
+    assert row["own_score"] == 0.75
+    assert row["distinct_score"] == 0.75
+    assert row["informative_score"] == 0.75
+    assert row["own_change"] == pytest.approx(-0.05)
+
+
+def test_a_lost_verdict_counts_as_not_supported_within_bounds() -> None:
+    row = find(compute_decomposition_scores(make_judgements([[(OWN[0], None), (OWN[2], 1)]])), system="a")
+    assert (row["own_score"], row["own_score_min"], row["own_score_max"], row["n_unscored"]) == (0.5, 0.5, 1.0, 1)
+
+
+def test_padding_with_repeated_and_trivial_facts_moves_the_score_and_not_that_over_distinct_or_informative_ones() -> (
+    None
+):
+    facts = [(OWN[0], 1), (OWN[2], 0)]
+    padded = [*facts, *[(OWN[0], 1)] * 4]
+    plain, more = (find(compute_decomposition_scores(make_judgements([one])), system="a") for one in (facts, padded))
+    assert more["init_score"] > plain["init_score"] + 0.1
+    assert more["distinct_score"] == plain["distinct_score"] == 0.5
+
+
+def test_no_figure_depends_on_the_order_of_the_rows() -> None:
+    facts = [(OWN[0], 1), (OWN[0], 0), (OWN[2], 0), (INVENTED[0], 1)]
+    judged = make_judgements([facts, facts[1:]])
+    order = np.random.default_rng(0).permutation(len(judged.claims))
+    verdicts = pd.DataFrame(
+        {
+            "claim_id": judged.claims["claim_id"],
+            "evaluator": "e",
+            "prediction": judged.prediction[0],
+        }
+    )
+    other = Judgements.join(validate_claims(judged.claims.iloc[order]), validate_verdicts(verdicts.iloc[order[::-1]]))
+    for compute in (compute_decomposition_faults, compute_decomposition_scores):
+        assert compute(judged) == compute(other)
+
+
+# ------------------------------------------------------------------------------------------------- what is said of it
+
+
+def list_said(judged: Judgements) -> tuple[list[Row], list[tuple[str, str]]]:
+    rows = {"decomposition": compute_decomposition_faults(judged, intervals=ClusterBootstrap(20))}
+    return collect_findings(rows), [
+        (word, str(said)) for word, said in list_decomposition_advice(make_audited_run(rows))
+    ]
+
+
+def test_facts_that_are_not_in_the_text_are_said_first() -> None:
+    leaked = [("Maren Oldkirk is a Norlandic glaciologist.", 1), (OWN[0], 1), ("Ada Fenn was a painter.", 1)]
+    findings, advice = list_said(make_judgements([leaked, leaked]))
+    text = (
+        "4 of 6 facts are not in the text of their responses; 2 of 6 facts are from the demonstrations of the prompt."
+    )
+    assert advice == [("Do not use", f"the scores: most facts are not in the text. {text}")]
+    assert {(one["id"], one["severity"]) for one in findings} == {("faulty_facts", "warn"), ("uncovered_text", "warn")}
+    findings, _ = list_said(make_judgements([leaked] * 12))
+    assert [one["severity"] for one in findings if one["id"] == "faulty_facts"] == ["fail", "fail"]
+
+
+def test_nothing_is_said_of_facts_that_are_those_of_the_text() -> None:
+    assert list_said(make_judgements([[(fact, 0) for fact in OWN]] * 4)) == ([], [])
+
+
+FACT = st.tuples(st.sampled_from([*OWN, *INVENTED, "Ada Fenn was a person."]), st.sampled_from([0, 1, None]))
+
+
+@settings(max_examples=30)
+@given(st.lists(st.lists(FACT, min_size=1, max_size=5), min_size=1, max_size=5))
+def test_every_row_is_flat_and_finite_and_its_figures_lie_in_their_ends(responses: list[list[tuple[str, Any]]]) -> None:
+    judged, intervals = make_judgements(responses), ClusterBootstrap(20)
+    rows = [
+        compute(judged, intervals=intervals) for compute in (compute_decomposition_faults, compute_decomposition_scores)
+    ]
+    check_rows({"decomposition": rows[0], "decomposition_scores": rows[1]})
