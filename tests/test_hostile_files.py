@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from conftest import run_command
 
 from factaudit.errors import InputError
 from factaudit.files import UNPACK_LIMIT_VARIABLE, open_input_file, resolve_path
+from factaudit.intake.header_rows import _count_grid_cells
 from factaudit.tables.reading import read_table
 
 CLAIM = {"claim_id": "a", "dataset": "D", "claim": "It rains.", "doc": "Rain.", "label": 1}
@@ -199,3 +201,44 @@ def test_a_plain_file_may_be_large_but_not_its_lines(tmp_path: Path, monkeypatch
         assert len(file.read()) == 3_000_000
         assert file.seek(2_999_999) == 2_999_999
         assert file.read() == b"x"
+
+
+def write_shared_texts(path: Path) -> None:
+    texts = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), pa.array(["x" * 200_000]))
+    # Without Arrow's own schema the column is plain text to whoever reads it.
+    pq.write_table(pa.table({"dataset": ["D"] * 20_000, "claim": texts}), path, store_schema=False)
+
+
+def write_constant_numbers(path: Path) -> None:
+    with pq.ParquetWriter(path, pa.schema({"dataset": pa.int64()})) as file:
+        for _ in range(90):
+            file.write_table(pa.table({"dataset": pa.nulls(1_000_000, pa.int64())}))
+
+
+def write_sparse_workbook(path: Path) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active["A1"], book.active["B1"], book.active["XFD1"], book.active["A1048576"] = "dataset", "claim", "x", "D"
+    book.save(path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [("t.parquet", write_shared_texts), ("t.parquet", write_constant_numbers), ("t.xlsx", write_sparse_workbook)],
+)
+def test_what_is_small_in_its_file_and_large_in_memory_is_refused(name: str, write: Callable[[Path], None]) -> None:
+    """A text that all rows share, rows that hold nothing, a grid of two corners."""
+    write(Path(name))
+    assert Path(name).stat().st_size < 1_000_000
+    for command in (["inspect", name], ["audit", name, "--out", "run"]):
+        code, said, peak = measure_command(*command)
+        assert code == 1, said
+        assert f"{name}: unpacks to more than" in said
+        assert peak < 600_000, f"{peak:,} KB"
+
+
+def test_a_workbook_is_as_large_as_its_last_row_and_its_last_column(tmp_path: Path) -> None:
+    write_sparse_workbook(tmp_path / "t.xlsx")
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as archive:
+        assert _count_grid_cells(archive) == 1_048_576 * 16_384

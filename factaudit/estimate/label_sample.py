@@ -37,6 +37,7 @@ from factaudit.stats.allocation import (
 from factaudit.stats.stratified_sampling import StratifiedDraw
 from factaudit.tables import find_claim_positions_in_table
 from factaudit.tables.column_parsing import make_arrow_text
+from factaudit.tables.parquet_size import check_parquet_unpacked_size
 
 SAMPLE_SCHEMA = "factaudit.sample/1"
 #: Columns of a sample, a row per claim. probability: of being drawn, in its phase, given what was drawn before; frame:
@@ -127,7 +128,9 @@ def read_sample(path: str | Path) -> LabelSample:
     """Read a sample file. Raises `InputError` where it is none, or where its rows are not as they were written."""
     source = str(path)
     try:
-        table = pq.read_table(path)
+        file = pq.ParquetFile(path)
+        check_parquet_unpacked_size(Path(path), file)
+        table = file.read()
     except FileNotFoundError:
         raise InputError(source, [Problem("no such file")]) from None
     except (pa.ArrowException, OSError):

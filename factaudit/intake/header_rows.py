@@ -22,6 +22,10 @@ from factaudit.tables.unreadable_rows import leave_out_broken_rows
 READING_NOTE = "reading_note"
 #: Rows above the header that are looked at.
 _MAX_TITLE_ROWS = 20
+#: A workbook's XML takes several times as much memory as objects, and so does a cell of its grid, be it empty.
+_WORKBOOK_SHARE, _CELL_BYTES = 0.25, 32
+#: Where a row or a cell of a sheet says that it stands: ``r="12"``, ``r="AB12"``.
+_CELL_PLACE = re.compile(rb"""\sr\s*=\s*["']([A-Z]*)([0-9]{1,9})["']""")
 _TOTAL_WORDS = (
     "total",
     "totals",
@@ -154,9 +158,10 @@ def _is_total_row(row: Sequence[Any]) -> bool:
 def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], None]:
     """The cells of a workbook's sheet; of several the one that holds a table. Raises `AmbiguousReadingError`."""
     try:
-        if zipfile.is_zipfile(path):  # its XML takes several times as much as objects
+        if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                check_unpacked_size(str(path), sum(member.file_size for member in archive.infolist()), 0.25)
+                check_unpacked_size(str(path), sum(member.file_size for member in archive.infolist()), _WORKBOOK_SHARE)
+                check_unpacked_size(str(path), _CELL_BYTES * _count_grid_cells(archive), _WORKBOOK_SHARE)
         sheets = pd.read_excel(path, sheet_name=None, header=None, dtype=object)
     except ImportError as error:
         message = (
@@ -181,6 +186,33 @@ def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], Non
         readings = [PossibleColumnReading(f"the sheet {name!r}", {"auto": True, "sheet": name}) for name in tables]
         raise AmbiguousReadingError(str(path), [OpenQuestion(f"the sheets {listed} hold tables", readings)], readings)
     return next(iter(tables.values())), None
+
+
+def _count_grid_cells(archive: zipfile.ZipFile) -> int:
+    """The cells of the largest sheet's grid, up to its last row and its last column: most of them may be empty."""
+    largest = 0
+    for member in archive.infolist():
+        if not re.fullmatch(r"xl/worksheets/[^/]+\.xml", member.filename):
+            continue
+        n_rows = n_columns = 0
+        with archive.open(member) as file:
+            rest = b""
+            while block := file.read(1 << 20):
+                text = rest + block
+                for letters, number in _CELL_PLACE.findall(text):
+                    n_rows = max(n_rows, int(number))
+                    if len(letters) < 4:  # no spreadsheet has more columns
+                        n_columns = max(n_columns, _parse_column_letters(letters))
+                rest = text[-40:]
+        largest = max(largest, n_rows * n_columns)
+    return largest
+
+
+def _parse_column_letters(letters: bytes) -> int:
+    number = 0
+    for letter in letters:
+        number = 26 * number + letter - 64
+    return number
 
 
 def _is_table(rows: Sequence[Sequence[Any]]) -> bool:

@@ -21,9 +21,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from factaudit.errors import InputError, Problem, first_error_line
-from factaudit.files import check_is_table_file, check_unpacked_size, open_input_file
+from factaudit.files import check_is_table_file, open_input_file
 from factaudit.tables.column_parsing import TEXT_DTYPE, is_arrow_text_type
 from factaudit.tables.documents import DocumentColumnBuilder, list_shared_texts, read_document_column
+from factaudit.tables.parquet_size import check_parquet_unpacked_size
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit, parse_table_suffix
 from factaudit.tables.unreadable_rows import leave_out_broken_rows
@@ -40,8 +41,6 @@ from factaudit.text.spreadsheet_cells import ESCAPED_CELL_START, unescape_spread
 _MAX_LEFT_OUT = 10_000
 #: Characters of a CSV file that are read at a time, about.
 _BLOCK_CHARACTERS = 16 << 20
-#: Where a Parquet file's columns are this many times its size, what they unpack to is bounded as that of archives is.
-MAX_PARQUET_PACKING = 50
 
 
 def read_claims(*paths: str | Path) -> pd.DataFrame:
@@ -114,9 +113,6 @@ def read_table(path: str | Path, document_column: str | None = None, is_counted:
 def _read_parquet_table(path: Path, document_column: str | None) -> pd.DataFrame:
     try:
         file = pq.ParquetFile(path)
-        groups = [file.metadata.row_group(at) for at in range(file.metadata.num_row_groups)]
-        if (unpacked := sum(group.total_byte_size for group in groups)) > MAX_PARQUET_PACKING * path.stat().st_size:
-            check_unpacked_size(str(path), unpacked)
         names = file.schema_arrow.names
         _check_column_names(path, names)
         apart = (
@@ -124,6 +120,7 @@ def _read_parquet_table(path: Path, document_column: str | None) -> pd.DataFrame
             if document_column in names and is_arrow_text_type(file.schema_arrow.field(document_column).type)
             else None
         )
+        check_parquet_unpacked_size(path, file, apart)
         # Without pandas' metadata an index that has a name ("claim_id") is the column that it is in the file.
         table = file.read([name for name in names if name != apart]).to_pandas(ignore_metadata=True)
         if apart is not None:
