@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,10 @@ from factaudit.audit.decomposition import (
 from factaudit.audit.findings import collect_findings
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
-from factaudit.text.content_words import WordVocabulary, list_informative_words
+from factaudit.text.content_words import WordVocabulary, is_trivial_statement, list_informative_words
+from factaudit.text.core_facts import count_word_rarity, select_core_facts
 from factaudit.text.demonstrations import read_demonstrations
-from factaudit.text.fact_faults import find_fact_faults, is_not_covered
+from factaudit.text.fact_faults import find_fact_faults, find_repeating_pairs, is_not_covered
 
 Row = dict[str, Any]
 FAULTS = ("invented", "leaked", "repeated", "joined", "unclear", "trivial")
@@ -170,14 +172,59 @@ def test_a_lost_verdict_counts_as_not_supported_within_bounds() -> None:
     assert (row["own_score"], row["own_score_min"], row["own_score_max"], row["n_unscored"]) == (0.5, 0.5, 1.0, 1)
 
 
-def test_padding_with_repeated_and_trivial_facts_moves_the_score_and_not_that_over_distinct_or_informative_ones() -> (
-    None
-):
-    facts = [(OWN[0], 1), (OWN[2], 0)]
-    padded = [*facts, *[(OWN[0], 1)] * 4]
-    plain, more = (find(compute_decomposition_scores(make_judgements([one])), system="a") for one in (facts, padded))
-    assert more["init_score"] > plain["init_score"] + 0.1
-    assert more["distinct_score"] == plain["distinct_score"] == 0.5
+def test_padding_moves_factscore_by_ten_points_and_not_the_score_over_the_core(root: Path) -> None:
+    """Each biography repeats what is true in it, in other words, and says what is true of anybody."""
+    plain: list[Row] = []
+    padded: list[Row] = []
+    for line in (root / "data/people/biographies.jsonl").read_text(encoding="utf-8").splitlines():
+        one = json.loads(line)
+        shared = {"dataset": "d", "system": one["system"], "response_id": one["response_id"], "topic": one["name"]}
+        shared |= {"response": one["output"]}
+        facts = [(fact["text"], fact["label"]) for fact in one["facts"]]
+        true = [text for text, label in facts if label]
+        padding = [(f"{text.rstrip('.')} too.", 1) for text in true] + [(f"{text[:-1]}, indeed.", 1) for text in true]
+        padding += [
+            (f"{one['name']} {what}.", 1) for what in ("is a person", "exists", "was born", "lived", "has a name")
+        ]
+        for rows, texts in ((plain, facts), (padded, [*facts, *padding])):
+            ids = [f"{one['response_id']}.{place}" for place in range(len(texts))]
+            rows += [
+                shared | {"claim_id": key, "fact_id": key, "claim": text, "prediction": label}
+                for key, (text, label) in zip(ids, texts, strict=True)
+            ]
+    found = []
+    for rows in (plain, padded):
+        verdicts = [{"claim_id": row["claim_id"], "evaluator": "e", "prediction": row["prediction"]} for row in rows]
+        claims = pd.DataFrame(rows).drop(columns="prediction")
+        judged = Judgements.join(validate_claims(claims), validate_verdicts(pd.DataFrame(verdicts)))
+        found.append(find(compute_decomposition_scores(judged), system="heron"))
+    before, after = found
+    print({key: (round(before[key], 3), round(after[key], 3)) for key in ("init_score", "core_score")})
+    assert after["init_score"] - before["init_score"] >= 0.1
+    assert abs(after["core_score"] - before["core_score"]) <= 0.02
+
+
+def test_the_core_is_the_heaviest_selection_without_a_fact_that_another_says() -> None:
+    """By trying all selections."""
+    facts = ["Ada Fenn sold her mill in 1911.", *OWN, "Ada Fenn was a miller in Ludlow.", "Ada was born.", "Ada sang."]
+    rarity = count_word_rarity([TEXT, "A mill in Ludlow.", "She sold it."])
+    pairs = find_repeating_pairs(facts, "Ada Fenn")
+    weights = []
+    for fact in facts:
+        stems = {word.stem for word in list_informative_words(fact, "Ada Fenn")}
+        trivial = is_trivial_statement(fact, "Ada Fenn")
+        weights.append(0 if trivial else sum(rarity.get(stem, max(rarity.values())) for stem in stems))
+    best = max(
+        sum(weights[place] for place in chosen)
+        for size in range(len(facts) + 1)
+        for chosen in combinations(range(len(facts)), size)
+        if not any(one in chosen and other in chosen for one, other in pairs)
+    )
+    core = select_core_facts(facts, "Ada Fenn", rarity)
+    chosen = [place for place, is_core in enumerate(core) if is_core]
+    assert sum(weights[place] for place in chosen) == pytest.approx(best)
+    assert not any(one in chosen and other in chosen for one, other in pairs)
+    assert not core[5]
 
 
 def test_no_figure_depends_on_the_order_of_the_rows() -> None:

@@ -95,6 +95,32 @@ def test_score_with_a_model_and_demonstrations_of_ones_own(
     assert [prompt.count("He sang in Rome.") for prompt in prompts] == [2, 0]  # the one fixed, and the nearest
 
 
+def test_score_says_first_that_facts_are_not_in_the_text_and_scores_the_core(
+    call: Call, people: Path, tmp_path: Path
+) -> None:
+    facts = ["Elena Varga was a cellist.", "She was a cellist.", "Maren Oldkirk is a Norlandic glaciologist."]
+    facts += ["Brandolf was chosen by the Corvane Institute in 2004.", "He sang in Tromso.", "It was burnt in 1711."]
+    bios = tmp_path / "bios.jsonl"
+    line = {
+        "topic": "Elena Varga (cellist)",
+        "output": "Elena Varga was a cellist.",
+        "facts": [{"text": one} for one in facts],
+    }
+    bios.write_text(json.dumps(line) + "\n")
+    arguments = ["score", bios, "--knowledge", people / "pages.jsonl", "--verifier", "unigram", "--set", "gamma=0"]
+    code, out, _ = call(*arguments, "--out", tmp_path / "run")
+    assert code == 0
+    said = " ".join(out.split())
+    assert "Do not use the scores: most facts are not in the text. 4 of 6 facts of bios are not in the text of" in said
+    assert "2 of 6 facts of bios are from the demonstrations of the prompt." in said
+    report = (tmp_path / "run/report.md").read_text()
+    assert report.index("**Do not use** the scores") < report.index("## "), "the first screen says it"
+    # The second fact repeats the first.
+    call(*arguments, "--set", "core=true", "--out", tmp_path / "core")
+    summaries = [json.loads((tmp_path / name / "summary.json").read_text()) for name in ("run", "core")]
+    assert [(one["n_facts"], one["n_filtered"]) for one in summaries] == [(6, 0), (5, 1)]
+
+
 def test_score_reads_conversations_turn_by_turn(call: Call, people: Path, tmp_path: Path) -> None:
     def plan(body: dict[str, Any], attempt: int) -> Plan:
         asked = body["messages"][-1]["content"]
@@ -143,7 +169,7 @@ def test_dscore_on_the_people_that_ship(call: Call, people: Path, tmp_path: Path
     assert "heron: FActScore 100.0 %, D-FActScore 75.6 %\n" in out
     given = [people / "biographies.jsonl", *arguments[:-2], "--grouper", "heuristic"]
     code, out, _ = call("score", "--people", *given, "--out", tmp_path / "penalised")
-    assert "(without the length penalty 100.0 % and 75.6 %)" in out, "as its findings say"
+    assert "heron: FActScore 100.0 %, D-FActScore 75.6 % (with the length penalty " in out, "MF has no penalty"
 
 
 def test_ambigbio_writes_what_dscore_reads(

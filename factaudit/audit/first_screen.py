@@ -37,6 +37,7 @@ from factaudit.audit.first_screen_table import (
     count_mistakes,
     is_said_as_share,
 )
+from factaudit.audit.input_description import TRIAL_MODEL, uses_trial_model
 from factaudit.audit.quantification import list_evaluator_bias_rows
 from factaudit.audit.quantification_checks import select_significant_biases
 from factaudit.audit.ranking_checks import list_ordering_rows, list_reversing_rows, sum_ordered_pairs
@@ -142,8 +143,17 @@ def describe_run_size(run: AuditedRun) -> str:
 
 
 def _list_screen_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[ScreenAdviceLine]:
-    yield from starmap(ScreenAdviceLine, list_decomposition_advice(run))
+    yield from list_score_advice(run)
     yield from _list_evaluator_advice(run, ranked)
+
+
+def list_score_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
+    """What keeps from using the scores of an engine: facts that are not of the text, and a model that is for trying."""
+    yield from starmap(ScreenAdviceLine, list_decomposition_advice(run))
+    tried = [row for row in run.about.get("evaluators") or [] if uses_trial_model(row)]
+    if tried:
+        text = "{model} (135 million parameters) is there to try the tool: no figure that it made says anything."
+        yield ScreenAdviceLine("Beware", make_statement(text, model=TRIAL_MODEL))
 
 
 def _list_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[ScreenAdviceLine]:

@@ -13,6 +13,8 @@ from factaudit.tables import STATUSES
 
 #: Evaluators that read nothing: floors for the others, and no candidates.
 FLOOR_EVALUATORS = ("always-yes", "always-no", "random")
+#: The model that the extra [local] brings: with it the whole path can be tried, and nothing be measured.
+TRIAL_MODEL = "SmolLM2-135M"
 
 
 def describe_audit_inputs(
@@ -25,6 +27,11 @@ def describe_audit_inputs(
 def is_floor_evaluator(name: str) -> bool:
     """Whether an evaluator reads nothing, by its name or its signature."""
     return re.split(r"[|:@]", name)[0] in FLOOR_EVALUATORS
+
+
+def uses_trial_model(evaluator_row: Row) -> bool:
+    """Whether the model of ``base_url=local`` that comes along made verdicts, or the facts, by name and signature."""
+    return TRIAL_MODEL in f"{evaluator_row.get('name')} {evaluator_row.get('signature')}"
 
 
 def _describe_input_claims(judgements: Judgements) -> list[Row]:

@@ -106,10 +106,10 @@ def display_run_results(results: Results, out: Path) -> None:
 def display_score_warnings(results: Results) -> None:
     """What keeps from using the scores of an engine's run, as its first screen says it."""
     from factaudit.audit import make_audited_run
-    from factaudit.audit.decomposition import list_decomposition_advice
+    from factaudit.audit.first_screen import list_score_advice
 
-    for word, sentence in list_decomposition_advice(make_audited_run(results.audits, results.about)):
-        for line in wrap_paragraph(sentence, f"{word:<10}"):
+    for advice in list_score_advice(make_audited_run(results.audits, results.about)):
+        for line in wrap_paragraph(advice.sentence, f"{advice.word:<12}"):
             print_line(line)
 
 

@@ -69,6 +69,7 @@ class EngineSettings(BaseModel):
     max_facts: int = Field(default=MAX_FACTS, ge=1)
     min_characters: int = Field(default=MIN_FACT_CHARACTERS, ge=0)
     irrelevant: Literal["exclude", "unsupported"] = "exclude"
+    core: bool = False
     npm: bool | dict[str, Any] = False
     logprobs: bool = True
     dataset: str = "factscore"
@@ -77,7 +78,7 @@ class EngineSettings(BaseModel):
     #: Settings that the engine has under the same name.
     PASSED: ClassVar[tuple[str, ...]] = (
         *("parser", "abstain", "gamma", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset"),
-        *("decontextualize", "entity_filter"),
+        *("decontextualize", "entity_filter", "core"),
     )
 
     @model_validator(mode="before")

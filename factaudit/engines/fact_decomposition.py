@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from factaudit.llm.answer_extraction import CUT_OFF_FINISH_REASONS, extract_answ
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.coroutine_runner import run_coroutines_concurrently
 from factaudit.signature import hash_texts
+from factaudit.text.core_facts import select_core_facts
 from factaudit.text.demonstrations import read_demonstrations
 from factaudit.text.sentences import split_sentences
 
@@ -146,6 +147,17 @@ def remove_repeated_decomposed_facts(
                 seen.add(fact)
                 left[-1].append(fact)
     return left, n_duplicates, n_cut
+
+
+def keep_core_facts(record: DecompositionRecord, topic: str) -> DecompositionRecord:
+    """The record with the facts of its core alone (`factaudit.text.core_facts`), the others counted as filtered.
+
+    A sentence that stands for facts that could not be had stays.
+    """
+    known = [fact for fact in record.facts if fact.failure_status is None]
+    core = iter(select_core_facts([fact.text for fact in known], topic))
+    kept = tuple(fact for fact in record.facts if fact.failure_status is not None or next(core))
+    return replace(record, facts=kept, n_filtered=record.n_filtered + len(record.facts) - len(kept))
 
 
 def make_undecomposed_record(text: str, status: str, reason: str | None) -> DecompositionRecord:

@@ -24,6 +24,7 @@ from factaudit.engines.fact_decomposition import (
     MAX_FACTS,
     DecompositionDemonstrations,
     decompose_into_facts,
+    keep_core_facts,
     make_undecomposed_record,
     split_sentences_for_decomposition,
 )
@@ -78,6 +79,7 @@ class ScoringEngine:
         retriever: how passages are chosen.
         parser: ``original`` or ``strict`` (`factaudit.engines.fact_verification`).
         abstain: ``generic``, ``perplexity_ai`` or ``none``.
+        core: keep the distinct and informative facts alone (`factaudit.text.core_facts`): padding raises no score.
         irrelevant: facts labelled IR: ``exclude`` (no label) or ``unsupported`` (label 0).
         npm: combine the LLM's verdict with a nonparametric probability.
         logprobs: ask the server for token probabilities, which become scores.
@@ -100,6 +102,7 @@ class ScoringEngine:
     max_facts: int = MAX_FACTS
     min_characters: int = MIN_FACT_CHARACTERS
     irrelevant: str = "exclude"
+    core: bool = False
     npm: NonparametricModel | None = None
     logprobs: bool = True
     dataset: str = "factscore"
@@ -189,8 +192,6 @@ class ScoringEngine:
     def format_summary_lines(self, summary: Row) -> list[str]:
         """The lines that the command prints at its end."""
         return []
-
-    # ------------------------------------------------------------------------------------------------- the names
 
     @property
     def names(self) -> list[str]:
@@ -304,6 +305,7 @@ class ScoringEngine:
         """Everything about one response that costs anything."""
         calls = ResponseCallCounter(bar)
         decomposed = await self._decompose_response(response, calls)
+        decomposed = keep_core_facts(decomposed, response.topic) if self.core else decomposed
         bar.add_decomposed_facts(len(decomposed.facts))
         groupings = await self.group_facts(response, decomposed, calls)
         found = await asyncio.to_thread(self.find_candidates, response, decomposed)
@@ -366,12 +368,11 @@ class ScoringEngine:
         docs = tuple(tuple(numbered(page, fact) for page in found.pages) for fact in decomposed.facts)
         return ResponseRecord(decomposed, {}, found.candidates, found.source, found.n_left_out, tuple(numbers), docs)
 
-    # -------------------------------------------------------------------------------------------- the signatures
-
     def _facts_signature(self) -> str:
         llm = self.decomposer or self.llm
         knowledge = self.knowledge if isinstance(self.knowledge, TopicLookup) else None
-        filtered = {} if self._filter is None else {"entities": self._filter.signature}
+        filtered: Row = {} if self._filter is None else {"entities": self._filter.signature}
+        filtered |= {"core": True} if self.core else {}
         return make_signature(
             "facts",
             {

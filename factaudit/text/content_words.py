@@ -31,6 +31,7 @@ came located situated
 #: What a statement of nothing else tells of anybody: "Ada was born."
 _TRIVIAL_WORDS = "born die life live alive being work make did notable"
 
+_BRACKETS = re.compile(r"\([^)]*\)")
 _WORD = re.compile(r"\d+(?:[.,:/]\d+)*\w*|[^\W\d_]+(?:\.[^\W\d_]\b)*")
 _NUMBER_WORDS = """
 two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
@@ -127,8 +128,11 @@ def list_content_words(text: str) -> tuple[ContentWord, ...]:
 
 
 def list_informative_words(text: str, topic: str | None = None) -> list[ContentWord]:
-    """The content words that say something of the topic: not its own name, nor words such as "person"."""
-    own = {word.stem for word in list_content_words(topic or "")}
+    """The content words that say something of the topic: not its own name, nor words such as "person".
+
+    What stands in brackets in the title of a page ("Ada Fenn (miller)") is no part of the name.
+    """
+    own = {word.stem for word in list_content_words(_BRACKETS.sub("", topic or ""))}
     light = _light_stems()
     return [word for word in list_content_words(text) if word.stem not in own and word.stem not in light]
 

@@ -130,7 +130,15 @@ def has_leaked(missing_words: Sequence[ContentWord], demonstrations: Iterable[Wo
 
 
 def find_repeated_facts(facts: Sequence[str], topic: str | None = None) -> list[bool]:
-    """Whether another fact says all that a fact says; of equal ones the first stays.
+    """Whether another fact says all that a fact says; of equal ones the first stays."""
+    repeated = [False] * len(facts)
+    for one, _ in find_repeating_pairs(facts, topic):
+        repeated[one] = True
+    return repeated
+
+
+def find_repeating_pairs(facts: Sequence[str], topic: str | None = None) -> list[tuple[int, int]]:
+    """The places of a fact and of another that says all that it says; of equal ones the later comes first.
 
     The words of the one are among the other's, and names that both have come in the same order: "A beat B" is not
     "B beat A". A fact with a negation is only repeated by others with one.
@@ -138,7 +146,7 @@ def find_repeated_facts(facts: Sequence[str], topic: str | None = None) -> list[
     listed = [list_informative_words(fact, topic) for fact in facts]
     stems = [{word.stem for word in words} for words in listed]
     negated = [bool(_NEGATION.search(fact)) for fact in facts]
-    repeated = [False] * len(facts)
+    pairs = []
     for one in range(len(facts)):
         for other in range(len(facts)):
             if one == other or negated[one] != negated[other] or not stems[one] <= stems[other]:
@@ -146,9 +154,8 @@ def find_repeated_facts(facts: Sequence[str], topic: str | None = None) -> list[
             if not stems[one] and facts[one].casefold() != facts[other].casefold():
                 continue  # trivial statements are told apart by words of no weight
             if (stems[one] < stems[other] or other < one) and _have_names_in_order(listed[one], listed[other]):
-                repeated[one] = True
-                break
-    return repeated
+                pairs.append((one, other))
+    return pairs
 
 
 _NEGATION = re.compile(r"\b(?:no|not|never|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)

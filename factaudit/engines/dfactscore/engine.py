@@ -176,13 +176,20 @@ class DFactScorer(ScoringEngine):
     def format_summary_lines(self, summary: Row) -> list[str]:
         lines = []
         for row in summary["systems"]:
-            factscore, dfactscore = (
-                "–" if row[key] is None else format_percent(row[key]) for key in ("factscore", "dfactscore")
+            # Unscored facts count as not supported: where all are, that is no score of 0.
+            known = {
+                "factscore": row["n_facts"] > row["n_unscored"],
+                "dfactscore": row["n_facts"] > row["n_unscored_linked"],
+            }
+            plain, penalised = (
+                [row[f"{start}{key}"] if is_scored else None for key, is_scored in known.items()]
+                for start in ("init_", "")
             )
-            line = f"{row['system'] or 'all'}: FActScore {factscore}, D-FActScore {dfactscore}"
-            plain = [row[f"init_{key}"] for key in ("factscore", "dfactscore")]
-            if None not in plain and plain != [row["factscore"], row["dfactscore"]]:
-                line += f" (without the length penalty {' and '.join(map(format_percent, plain))})"
+            shown = ["no score" if value is None else format_percent(value) for value in plain]
+            line = f"{row['system'] or 'all'}: FActScore {shown[0]}, D-FActScore {shown[1]}"
+            if None not in penalised and plain != penalised:
+                told = [format_percent(value) for value in penalised if value is not None]
+                line += f" (with the length penalty {' and '.join(told)})"
             lines.append(line)
         return lines
 

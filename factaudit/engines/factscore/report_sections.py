@@ -28,7 +28,7 @@ def build_factscore_facts_section(
             f"{summary['n_cut']:,} cut beyond {max_facts} a response."
         )
     if summary["n_filtered"]:
-        text.append(f"Of the facts of the replies, the entity filter removed {summary['n_filtered']:,}.")
+        text.append(f"Of the facts of the replies, the filters (entities, core) removed {summary['n_filtered']:,}.")
     if summary["n_failed_sentences"] or summary["n_truncated_sentences"]:
         text.append(
             f"{summary['n_failed_sentences']:,} sentences were not decomposed (calls failed, or the topic has no page):"
