@@ -123,7 +123,9 @@ def find_test_files(module_path: Path) -> list[str]:
         importing = [
             path for path in tests if path.stem in ("test_cli", "test_results", "test_report", "test_experiment")
         ]
-    importing.sort(key=lambda path: (tests[path].count("from factaudit"), path.name))
+    # Its own tests come first, then those of little else.
+    own = {f"test_{name}", f"test_{name}s", f"test_{module_path.parent.name}_{name}", f"test_{module_path.parent.name}"}
+    importing.sort(key=lambda path: (path.stem not in own, tests[path].count("from factaudit"), path.name))
     return [str(path.relative_to(ROOT)) for path in importing[:MAX_TEST_FILES]]
 
 

@@ -84,7 +84,7 @@ def results(request: pytest.FixtureRequest) -> Results:
 
 
 def list_drawn_figures(results: Results, *kinds: type) -> Iterator[DrawnFigures]:
-    about = results["about"]
+    about, cache = results["about"], results.setdefault("drawn here", {})
     names = [row["name"] for row in about["evaluators"]]
     floors = {row["name"] for row in about["evaluators"] if row["floor"]}
     for audit in load_all_audits().values():
@@ -94,12 +94,16 @@ def list_drawn_figures(results: Results, *kinds: type) -> Iterator[DrawnFigures]
             if not isinstance(plot, kinds) or plot.on_request_only:
                 continue
             for level in dict.fromkeys(row.get("level") for row in every):
-                rows = [row for row in every if row.get("level") == level]
-                figures = list_report_figures(replace(audit, plots=(plot,)), rows, names, about)
-                if not figures or "Drawn: the first" in figures[-1].caption:
-                    continue
-                axes = [ax for one in figures if one.draw for ax in one.draw(None).figure.axes]
-                yield DrawnFigures(audit, plot, rows, floors, figures, axes)
+                # Each is drawn once, for all tests.
+                key = audit.name, plot.name, level
+                if key not in cache:
+                    rows = [row for row in every if row.get("level") == level]
+                    figures = list_report_figures(replace(audit, plots=(plot,)), rows, names, about)
+                    is_whole = figures and "Drawn: the first" not in figures[-1].caption
+                    axes = [ax for one in figures if is_whole and one.draw for ax in one.draw(None).figure.axes]
+                    cache[key] = DrawnFigures(audit, plot, rows, floors, figures, axes) if is_whole else None
+                if cache[key] is not None:
+                    yield cache[key]
 
 
 def select_plotted_rows(drawn: DrawnFigures) -> list[Row]:

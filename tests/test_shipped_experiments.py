@@ -1,4 +1,7 @@
-"""Every shipped experiment runs by its name alone; the server on loopback stands for the network."""
+"""Every shipped experiment runs by its name alone, and its report says what its rows hold.
+
+The server on loopback stands for the network, a scripted one for the model: `test_llm_local.py` has the real one.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,15 @@ import re
 from pathlib import Path
 
 import pytest
+from kills import answer
+from llm_server import FaultServer, Plan
+from test_statements import check_statements
+from test_style import find_faults, list_document_texts
 
+from factaudit.llm.local_server import LocalModelServer
 from factaudit.publications import fetching, register
+from factaudit.report.report_document import build_report_document
+from factaudit.results import Results
 
 ROOT = Path(__file__).parents[1]
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "experiments").glob("*.yaml"))
@@ -33,11 +43,20 @@ def test_every_experiment_says_what_it_shows_and_a_model_that_it_needs_first():
         assert ("fetches" in text.partition("title:")[0]) >= (name in PUBLISHED)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.local] if name in MODEL else []) for name in EXPERIMENTS]
-)
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    """A scripted server in the place of the one that runs the small model."""
+    weights = tmp_path / "weights.gguf"
+    weights.write_bytes(b"of a model")
+    with FaultServer(plan=lambda body, attempt: Plan(text=answer(body["messages"][-1]["content"]))) as server:
+        monkeypatch.setattr(LocalModelServer, "find_model", lambda *_: LocalModelServer(weights))
+        monkeypatch.setattr(LocalModelServer, "start", lambda _: server.url)
+        yield server
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
 @pytest.mark.slow
-def test_an_experiment_runs_by_its_name_alone(name, request, serve, folder, tmp_path, monkeypatch, call):
+def test_an_experiment_runs_by_its_name_alone(name, request, serve, folder, model, tmp_path, monkeypatch, call):
     if name in PUBLISHED:
         shared, server = request.getfixturevalue("shared"), request.getfixturevalue("published")
         # Of a publication the server has the files that the reference data have.
@@ -60,6 +79,21 @@ def test_an_experiment_runs_by_its_name_alone(name, request, serve, folder, tmp_
         assert "Published data behind these figures" in report
     else:
         assert not server.asked
+    assert bool(model.paid) == (name in MODEL)
+    check_report(run)
+
+
+@pytest.mark.slow
+def test_the_report_of_the_demo_says_what_its_rows_hold(tmp_path, call):
+    assert call("demo", "--out", tmp_path)[0] == 0
+    check_report(tmp_path)
+
+
+def check_report(run):
+    """Every number that it says is a value of its rows, in plain words."""
+    results = Results.load(run).to_dict()
+    assert len(check_statements(results)) > 5
+    assert find_faults(list_document_texts(build_report_document(results, run))) == []
 
 
 def test_the_table_of_experiments_has_them_all():

@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from test_report_statements import REPORTS
 from test_statements import WORLDS, audit_world, make_world
 
 from factaudit.audit import load_all_audits
 from factaudit.cli.first_screen_text import format_first_screen
 from factaudit.cli.result_display import display_estimated_rates
-from factaudit.experiment import run
 from factaudit.report.report_document import ReportDocument, build_report_document
 
 #: Words that are not English, or not this field's; keys; and figures of nothing.
@@ -83,13 +81,6 @@ def test_reports_and_terminal_speak_plainly(world: str, tmp_path: Path, capsys: 
 
 def test_declarations_speak_plainly() -> None:
     assert find_faults(list_declared_texts()) == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", REPORTS)
-def test_shipped_reports_speak_plainly(name: str, tmp_path: Path) -> None:
-    results = run(REPORTS[name], tmp_path, settings={"replicates": 100})
-    assert find_faults(list_document_texts(build_report_document(results.to_dict(), tmp_path))) == []
 
 
 def test_what_is_banned_is_found() -> None:

@@ -123,25 +123,37 @@ def test_there_are_at_least_sixty_everyday_columns() -> None:
     assert len(EVERYDAY_COLUMNS) >= 60
 
 
+@pytest.fixture(scope="module")
+def plain() -> Any:
+    """The figures without a further column."""
+    return compute_figures(pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS))
+
+
 @pytest.mark.parametrize("column", [*EVERYDAY_COLUMNS, "all of them"])
-def test_a_further_column_changes_no_figure_of_frames(column: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_further_column_changes_no_figure_of_frames(
+    column: str, plain: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
     further = EVERYDAY_COLUMNS if column == "all of them" else {column: EVERYDAY_COLUMNS[column]}
     claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
-    plain = compute_figures(claims, verdicts)
-    beside = {name: values for name, values in further.items() if name not in ("status", "raw", "repeat", "score")}
-    for made in (
-        (claims.assign(**further), verdicts),
-        (claims, verdicts.assign(**{name: v for name, v in beside.items() if name not in VERDICTS})),
-    ):
-        assert compute_figures(*made) == plain
-    assert compute_figures(pa.Table.from_pandas(claims.assign(**further)), pa.Table.from_pandas(verdicts)) == plain
+    own = ("status", "raw", "repeat", "score", *VERDICTS)
+    beside = {name: values for name, values in further.items() if name not in own}
+    assert compute_figures(claims.assign(**further), verdicts) == plain
+    if column == "all of them":
+        assert compute_figures(pa.Table.from_pandas(claims.assign(**further)), verdicts) == plain
+    if beside:
+        assert compute_figures(claims, pa.Table.from_pandas(verdicts.assign(**beside))) == plain
     assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".tsv"])
-def test_further_columns_change_no_figure_of_files(suffix: str, tmp_path: Path) -> None:
+def test_further_columns_change_no_cell_of_files(suffix: str, tmp_path: Path, plain: Any) -> None:
     claims, verdicts = pd.DataFrame(CLAIMS), pd.DataFrame(VERDICTS)
-    plain = compute_figures(claims, verdicts)
+    alone = load_tables(write_tables(tmp_path, suffix, claims, verdicts))
+    assert alone.claims is not None
+    assert alone.claims["label"].tolist() == LABELS
+    assert alone.verdicts is not None
+    assert alone.verdicts["prediction"].tolist() == PREDICTIONS
+    assert compute_figures(alone.claims, alone.verdicts) == plain
     for column, values in EVERYDAY_COLUMNS.items():
         said: list[str] = []
         paths = write_tables(tmp_path, suffix, claims.assign(**{column: values}), verdicts)
@@ -149,10 +161,8 @@ def test_further_columns_change_no_figure_of_files(suffix: str, tmp_path: Path) 
         assert (column, said, loaded.annotations) == (column, [], None)
         assert loaded.claims is not None
         assert column in loaded.claims
-        assert loaded.claims["label"].tolist() == LABELS, column
-        assert loaded.verdicts is not None
-        assert loaded.verdicts["prediction"].tolist() == PREDICTIONS
-        assert compute_figures(loaded.claims, loaded.verdicts) == plain, column
+        pd.testing.assert_frame_equal(loaded.claims[alone.claims.columns], alone.claims, obj=column)
+        pd.testing.assert_frame_equal(loaded.verdicts, alone.verdicts, obj=column)
 
 
 def test_words_for_labels_make_no_evaluator_of_a_further_column(capsys: pytest.CaptureFixture[str]) -> None:
