@@ -12,12 +12,13 @@ from factaudit.arrays.count_source import LABEL_FIELD, prediction_field
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.resampled_counts import resample_counts
 from factaudit.audit import list_computable_audits
+from factaudit.audit.adjusted_bias import compute_adjusted_bias
 from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.ranking import compute_ranking_agreement
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.errors import UsageError
-from factaudit.stats import permutation
+from factaudit.stats import cluster_bootstrap, permutation
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.distinct_rows import count_distinct_clusters, count_distinct_rows
 from factaudit.stats.permutation import _sum_randomly_signed_clusters, studentised_permutation_p
@@ -137,6 +138,51 @@ def test_both_ways_to_draw_have_the_moments_of_a_bootstrap(n_kinds):
     assert (drawn.sum(1) == total).all()
     assert drawn.mean(0) == pytest.approx(total * share, rel=0.15)
     assert drawn.var(0).mean() == pytest.approx((total * share * (1 - share)).mean(), rel=0.05)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_more_clusters_than_units_are_drawn_in_random_groups_that_vary_as_much(monkeypatch, whole):
+    monkeypatch.setattr(cluster_bootstrap, "MOST_RESAMPLED_UNITS", 1000)
+    monkeypatch.setattr(cluster_bootstrap, "_MULTINOMIAL_PAYS", 10**9)
+    random, intervals = np.random.default_rng(0), ClusterBootstrap(replicates=4000, seed=1)
+    n = random.integers(1, 6, 5300)
+    errors = random.binomial(n, random.beta(0.5, 2, len(n)))
+    statistics = np.column_stack([errors, n]) if whole else np.column_stack([errors, n]) / 7
+    unit = intervals.assign_resampled_units(len(n), "d")
+    assert sorted(set(np.bincount(unit).tolist())) == [5, 6]
+    assert not np.array_equal(unit, intervals.assign_resampled_units(len(n), "other"))
+    (sums,) = intervals.resample_sums([statistics], "d")
+    (again,) = intervals.resample_sums([random.permutation(statistics)], "d")
+    np.testing.assert_array_equal(sums, again)
+    drawn = np.concatenate(list(intervals.draw_cluster_weights(1000, "d")))
+    kinds, times = count_distinct_rows(statistics)
+    by_unit = np.zeros((1000, 2))
+    np.add.at(by_unit, unit, np.repeat(kinds, times, axis=0))
+    np.testing.assert_allclose(sums, drawn @ by_unit)
+    rate = errors.sum() / n.sum()
+    standard_error = np.sqrt(((errors - rate * n) ** 2).sum()) / n.sum()
+    ratio = sums[:, 0] / sums[:, 1]
+    assert ratio.mean() == pytest.approx(rate, abs=standard_error / 10)
+    # 2.2 % by chance of 1,000 units and 1.1 % of 4,000 replicates, three times over.
+    assert ratio.std() == pytest.approx(standard_error, rel=0.075)
+    monkeypatch.setattr(cluster_bootstrap, "MOST_RESAMPLED_UNITS", len(n))
+    (one_by_one,) = intervals.resample_sums([statistics], "d")
+    assert ratio.std() == pytest.approx((one_by_one[:, 0] / one_by_one[:, 1]).std(), rel=0.075)
+
+
+def test_corrections_of_many_clusters_are_resampled_in_random_groups_too(monkeypatch):
+    joined = clustered(np.random.default_rng(3), n_docs=600)
+    found = []
+    for most in (150, 600):
+        monkeypatch.setattr(cluster_bootstrap, "MOST_RESAMPLED_UNITS", most)
+        rows = compute_adjusted_bias(joined, levels=["claim"], intervals=ClusterBootstrap(1000, seed=2))
+        found.append([row for row in rows if row["method"] in ("none", "adjusted_counts")])
+    grouped, each = ([(row["bias_low"], row["bias_high"]) for row in rows] for rows in found)
+    assert len(each) == 8
+    assert [row["bias"] for row in found[0]] == [row["bias"] for row in found[1]]
+    widths = [np.diff(np.array(ends, dtype=float), axis=1)[:, 0] for ends in (grouped, each)]
+    assert not np.array_equal(*widths)
+    assert np.mean(widths[0] / widths[1]) == pytest.approx(1, abs=0.15)
 
 
 @pytest.mark.parametrize("n_clusters", [None, 3, 40])

@@ -211,14 +211,9 @@ class Judgements:
     def count_clusters_jointly(
         self, groups: ClaimGroups, group_indices: Sequence[int], *fields: LabelOrPrediction
     ) -> ClusterCounts:
-        size, members = 3 ** len(fields), [groups.rows(place) for place in group_indices]
-        rows = np.concatenate(members) if members else np.empty(0, dtype=np.int64)
+        size, (rows, member, pairs) = 3 ** len(fields), self._joint_rows(groups, group_indices)
         cells = encode_label_prediction_cells(*(values[rows] for values in self._field_values(groups, fields)))
-        codes = np.repeat(np.arange(len(group_indices)), [len(each) for each in members]) * size + cells
-        clusters = self.at_level(groups.level).cluster_codes[rows]
-        return GroupClusterPairs.of(np.zeros(len(rows), dtype=np.int64), clusters, 1).count_codes(
-            codes, len(group_indices) * size
-        )
+        return pairs.count_codes(member * size + cells, len(group_indices) * size)
 
     def bootstrap_strata(self, groups: ClaimGroups, *fields: LabelOrPrediction) -> Iterator[BootstrapStratum]:
         units, size = self.at_level(groups.level), 3 ** len(fields)
@@ -247,24 +242,34 @@ class Judgements:
             units.select_scored_claims(evaluator, rows, system), len(group_indices), pairs, again
         )
 
+    def _joint_rows(
+        self, groups: ClaimGroups, group_indices: Sequence[int]
+    ) -> tuple[np.ndarray, np.ndarray, GroupClusterPairs]:
+        """The rows of some groups, of each its group's place among them, and their clusters, all in one group."""
+
+        def find() -> tuple[np.ndarray, np.ndarray, GroupClusterPairs]:
+            members = [groups.rows(place) for place in group_indices]
+            rows = np.concatenate([np.empty(0, dtype=np.int64), *members])
+            member = np.repeat(np.arange(len(members)), [len(each) for each in members])
+            clusters = self.at_level(groups.level).cluster_codes[rows]
+            return rows, member, GroupClusterPairs.of(np.zeros(len(rows), dtype=np.int64), clusters, 1)
+
+        return self._compute_unless_last(("joint", groups.level), (groups, *group_indices), find)
+
     def _labelled_rows(
         self, groups: ClaimGroups, group_indices: Sequence[int]
     ) -> tuple[np.ndarray, np.ndarray, GroupClusterPairs]:
-        """The labelled rows of some groups, of each its group's place among them, and the pairs of both.
+        """The labelled rows of some groups, of each its group's place among them, and the pairs of both."""
 
-        Those that were asked for last are kept: mostly only the evaluator is another one.
-        """
-        units, key = self.at_level(groups.level), ("labelled", groups.level)
-        last = self.cache.get(key)
-        if last is None or last[0] is not groups or last[1] != list(group_indices):
+        def find() -> tuple[np.ndarray, np.ndarray, GroupClusterPairs]:
+            units = self.at_level(groups.level)
             rows = [groups.rows(place) for place in group_indices]
             rows = [of[units.label[of] >= 0] for of in rows]
             system = np.repeat(np.arange(len(rows)), [len(of) for of in rows])
             every = np.concatenate([np.empty(0, dtype=np.int64), *rows])
-            pairs = GroupClusterPairs.of(system, units.cluster_codes[every], len(rows))
-            last = self.cache[key] = groups, list(group_indices), (every, system, pairs)
-        found: tuple[np.ndarray, np.ndarray, GroupClusterPairs] = last[2]
-        return found
+            return every, system, GroupClusterPairs.of(system, units.cluster_codes[every], len(rows))
+
+        return self._compute_unless_last(("labelled", groups.level), (groups, *group_indices), find)
 
     def select_scored_claims(self, evaluator: int, rows: np.ndarray, system: np.ndarray) -> ScoredClaims:
         """Some claims, each with its system's place, as one evaluator sees them."""
@@ -282,6 +287,14 @@ class Judgements:
         if key not in self.cache:
             self.cache[key] = compute()
         found: T = self.cache[key]
+        return found
+
+    def _compute_unless_last(self, key: tuple[Any, ...], asked: tuple[Any, ...], compute: Callable[[], T]) -> T:
+        """What is asked for again and again, mostly of another evaluator: only the last answer of a key is kept."""
+        last = self.cache.get(key)
+        if last is None or last[0] != asked:
+            last = self.cache[key] = asked, compute()
+        found: T = last[1]
         return found
 
     def _field_values(self, groups: ClaimGroups, fields: Sequence[LabelOrPrediction]) -> list[np.ndarray]:

@@ -32,20 +32,22 @@ _INTERVAL_BYTES = 1 << 26
 
 @dataclass(frozen=True)
 class BinnedCalibrationCounts:
-    """Claims cluster by cluster, its scores in bins: all that a resampled calibration reads.
+    """Claims by the units that are resampled, clusters or groups of them, and scores in bins: all that a resampled
+    calibration reads.
 
-    confusion_by_cluster: int (S * 9, C), of each cluster its claims by system, label and prediction. thresholds: R of
-    them, a bin being called by its greatest score. bins_by_cluster: int (labels * R, C), of each cluster its claims by
-    label (0, 1 and, where some claim has none, none) and bin, in the place of the threshold above it: none at that
-    below all bins.
+    confusion_by_unit: int (S * 9, C), of each unit its claims by system, label and prediction. thresholds: R of them, a
+    bin being called by its greatest score. bins_by_unit: int (labels * R, C), of each unit its claims by label (0, 1
+    and, where some claim has none, none) and bin, in the place of the threshold above it: none at that below all bins.
     """
 
-    confusion_by_cluster: np.ndarray
+    confusion_by_unit: np.ndarray
     thresholds: CandidateThresholds
-    bins_by_cluster: csr_array
+    bins_by_unit: csr_array
 
     @classmethod
-    def of(cls, binned_claims: BinnedScoredClaims) -> BinnedCalibrationCounts:
+    def of(
+        cls, binned_claims: BinnedScoredClaims, dataset: str, intervals: ClusterBootstrap
+    ) -> BinnedCalibrationCounts:
         from scipy.sparse import csr_array  # slow to import
 
         size, n_bins = binned_claims.n_systems, len(binned_claims.edges)
@@ -59,10 +61,11 @@ class BinnedCalibrationCounts:
             for key in ("label", "prediction")
         )
         cluster, names = pd.factorize(np.concatenate([claims.cluster for _, claims in parts]), sort=True)
-        n_clusters = len(names)
+        unit = intervals.assign_resampled_units(len(names), dataset)[cluster]
+        n_units = int(unit.max(initial=-1)) + 1
         system = place // (n_bins + 1)
-        cells = (system * 9 + label * 3 + said) * n_clusters + cluster
-        tables = np.bincount(cells, minlength=size * 9 * n_clusters).reshape(size * 9, n_clusters)
+        cells = (system * 9 + label * 3 + said) * n_units + unit
+        tables = np.bincount(cells, minlength=size * 9 * n_units).reshape(size * 9, n_units)
         # Each system has the bins that it has claims in, after its lowest threshold.
         has = np.bincount(place, minlength=size * (n_bins + 1)).reshape(size, -1)[:, :-1] > 0
         row = np.cumsum(np.column_stack([np.ones(size, dtype=np.int64), has]).ravel()).reshape(size, -1) - 1
@@ -74,21 +77,27 @@ class BinnedCalibrationCounts:
         which = label[scored] * n_rows + which[scored]
         order = np.argsort(which.astype(np.uint16) if labels * n_rows < 1 << 16 else which, kind="stable")
         ends = np.append(0, np.cumsum(np.bincount(which, minlength=labels * n_rows))).astype(np.int32)
-        columns = cluster[scored[order]].astype(np.int32)
-        shape = (labels * n_rows, n_clusters)
+        columns = unit[scored[order]].astype(np.int32)
+        shape = (labels * n_rows, n_units)
         members = csr_array((np.ones(len(columns), dtype=np.int16), columns, ends), shape=shape)
         return cls(tables.astype(narrowest_integer_type(int(tables.max(initial=0)))), thresholds, members)
 
     @property
-    def n_clusters(self) -> int:
-        return self.confusion_by_cluster.shape[1]
+    def n_units(self) -> int:
+        return self.confusion_by_unit.shape[1]
+
+    def _bins_as(self, kind: type[np.integer]) -> csr_array:
+        """`bins_by_unit` of another type; scipy would sort the claims of each bin first."""
+        members = self.bins_by_unit
+        return type(members)((members.data.astype(kind), members.indices, members.indptr), shape=members.shape)
 
     def weight_below_thresholds(self, weights: CalibrationReplicateWeights, largest_sum: int) -> np.ndarray:
         """What `calibrate_error_rates_at_thresholds` takes; largest_sum: no system's claims have more weight in any
         weighting.
         """
-        most = int(np.diff(self.bins_by_cluster.indptr).max(initial=0)) * weights.greatest_weight
-        found = self.bins_by_cluster.astype(narrowest_integer_type(most), copy=False) @ weights.as_integers(most)
+        most = min(int(np.diff(self.bins_by_unit.indptr).max(initial=0)) * weights.greatest_weight, largest_sum)
+        kind = np.uint16 if 1 << 15 <= most < 1 << 16 else narrowest_integer_type(most)
+        found = self._bins_as(kind) @ weights.as_integers(kind)
         found = found.astype(narrowest_integer_type(largest_sum), copy=False).reshape(
             -1, len(self.thresholds.candidates), found.shape[1]
         )
@@ -106,9 +115,8 @@ class CalibrationReplicateWeights:
         self._drawn = np.ascontiguousarray(times_drawn.T)
         self._whole: dict[type, np.ndarray] = {}
 
-    def as_integers(self, largest: int) -> np.ndarray:
-        """(C, b), of the narrowest type that holds whole numbers up to ``largest``."""
-        kind = narrowest_integer_type(largest)
+    def as_integers(self, kind: type[np.integer]) -> np.ndarray:
+        """(C, b), of this type."""
         if kind not in self._whole:
             self._whole[kind] = self._drawn.astype(kind)
         return self._whole[kind]
@@ -123,8 +131,8 @@ class CalibrationReplicateWeights:
 
 @dataclass(frozen=True)
 class ResampledCalibration:
-    """Of B bootstrap replicates, from so many clusters: labelled (S, B), and rates per method (calibration, system, B),
-    as in `calibration.Estimates`."""
+    """Of B bootstrap replicates, from so many clusters or groups of them: labelled (S, B), and rates per method
+    (calibration, system, B), as in `calibration.Estimates`."""
 
     labelled_rates: np.ndarray
     corrected_rates: Mapping[str, np.ndarray]
@@ -150,11 +158,13 @@ def resample_calibrations(
 def _resample_calibration_cases(
     binned_cases: Sequence[BinnedScoredClaims], methods: Sequence[str], dataset: str, intervals: ClusterBootstrap
 ) -> list[ResampledCalibration | None]:
-    spreads = [BinnedCalibrationCounts.of(case) if case.n_systems else None for case in binned_cases]
+    spreads = [
+        BinnedCalibrationCounts.of(case, dataset, intervals) if case.n_systems else None for case in binned_cases
+    ]
     found: list[ResampledCalibration | None] = [None] * len(binned_cases)
-    for n_clusters in sorted({spread.n_clusters for spread in spreads if spread and spread.n_clusters > 1}):
-        places = [at for at, spread in enumerate(spreads) if spread and spread.n_clusters == n_clusters]
-        mine = [spread for spread in spreads if spread and spread.n_clusters == n_clusters]
+    for n_units in sorted({spread.n_units for spread in spreads if spread and spread.n_units > 1}):
+        places = [at for at, spread in enumerate(spreads) if spread and spread.n_units == n_units]
+        mine = [spread for spread in spreads if spread and spread.n_units == n_units]
         shapes = [(binned_cases[at].n_systems, intervals.replicates) for at in places]
         labelled = [np.empty(shape) for shape in shapes]
         # Without a correction every calibration system gives the others the same: held once.
@@ -174,22 +184,22 @@ def _resample_calibration_cases(
         for place, labelled_rates, corrected in zip(places, labelled, rates, strict=True):
             if "none" in methods:
                 corrected["none"] = np.broadcast_to(corrected["none"], (len(labelled_rates), *labelled_rates.shape))
-            found[place] = ResampledCalibration(labelled_rates, corrected, n_clusters)
+            found[place] = ResampledCalibration(labelled_rates, corrected, n_units)
     return found
 
 
 def _resample_each_calibration(
     spreads: Sequence[BinnedCalibrationCounts], methods: Sequence[str], dataset: str, intervals: ClusterBootstrap
 ) -> Iterator[list[ThresholdCalibratedErrorRates]]:
-    """Of each block of replicates what each spread's claims give in it; all are of as many clusters."""
-    n_clusters = spreads[0].n_clusters
-    tables = np.concatenate([spread.confusion_by_cluster for spread in spreads])
+    """Of each block of replicates what each spread's claims give in it; all are of as many units."""
+    n_units = spreads[0].n_units
+    tables = np.concatenate([spread.confusion_by_unit for spread in spreads])
     some = np.flatnonzero(tables.any(1))
-    used, claims = tables[some], int(max(spread.confusion_by_cluster.sum() for spread in spreads))
-    ends = np.cumsum([0, *(len(spread.confusion_by_cluster) for spread in spreads)])
+    used, claims = tables[some], int(max(spread.confusion_by_unit.sum() for spread in spreads))
+    ends = np.cumsum([0, *(len(spread.confusion_by_unit) for spread in spreads)])
     # Blocks that stay in the processor's cache take half the time.
-    width = n_clusters + max(spread.bins_by_cluster.shape[0] for spread in spreads)
-    for drawn in intervals.draw_cluster_weights(n_clusters, dataset, width=width):
+    width = n_units + max(spread.bins_by_unit.shape[0] for spread in spreads)
+    for drawn in intervals.draw_cluster_weights(n_units, dataset, width=width):
         weights = CalibrationReplicateWeights(drawn)
         sums = np.zeros((len(tables), len(drawn)))
         sums[some] = weights.weighted_sums(used, claims * weights.greatest_weight)

@@ -102,10 +102,11 @@ def compute_ranking_agreement(
         }
         row["n"] = int(counts[:, :2, :2].sum())
         row |= system_ranking_error_shares(labelled, predicted)
-        certain = case.count_used_certain_clusters() if test == "clustered" and len(counts) else None
-        row |= bound_system_ranking_errors(
-            case.certain_counts[case.is_used], labelled, predicted, alpha, correction, certain
-        )
+        certain_counts = case.certain_counts[case.is_used]
+        # Where every labelled claim is scored nothing is open, and clusters are not asked for.
+        by_cluster = test == "clustered" and certain_counts[:, :2, 2].any()
+        certain = case.count_used_certain_clusters() if by_cluster else None
+        row |= bound_system_ranking_errors(certain_counts, labelled, predicted, alpha, correction, certain)
         row |= soft_system_ranking_accuracy(counts)
         row |= correlate_system_rankings(counts, case.resampled_counts, min_systems, intervals)
         for points in DETECTABLE_POINTS:

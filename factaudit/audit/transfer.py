@@ -48,9 +48,9 @@ def compute_rate_transfer(
     rows: list[Row] = []
     for level in dict.fromkeys(levels):
         systems = count_source.make_groups(level, systems=True)
-        for at, evaluator in enumerate(count_source.evaluators):
-            for dataset in count_source.dataset_names:
-                places = [place for place, key in enumerate(systems.keys) if key["dataset"] == dataset]
+        for dataset in count_source.dataset_names:
+            places = [place for place, key in enumerate(systems.keys) if key["dataset"] == dataset]
+            for at, evaluator in enumerate(count_source.evaluators):
                 clusters = count_source.count_clusters_jointly(systems, places, LABEL_FIELD, prediction_field(at))
                 for rate, label in _RATE_LABELS.items():
                     row: Row = {"dataset": dataset, "level": level, "evaluator": evaluator, "rate": rate}

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import scipy
 
 from factaudit.stats.distinct_rows import count_distinct_rows, encode_distinct_integer_pairs
@@ -114,17 +115,40 @@ class GroupClusterPairs:
         count.
         """
         inside = (self.pair >= 0) & (codes >= 0)
-        every = self.pair * n_codes + codes if inside.all() else (self.pair * n_codes + codes)[inside]
-        counts = np.bincount(every, minlength=len(self.group) * n_codes).reshape(len(self.group), n_codes)
-        sizes = counts.sum(1)
+        pair, codes = (self.pair, codes) if inside.all() else (self.pair[inside], codes[inside])
+        sizes = np.bincount(pair, minlength=len(self.group))
         if len(sizes) and sizes.max() == 1:  # every claim is its own cluster: a kind is a code
-            group, code = np.divmod(np.flatnonzero(counts), n_codes)
-            times = np.bincount(self.group[group] * n_codes + code, minlength=self.n_groups * n_codes)
+            times = np.bincount(self.group[pair] * n_codes + codes, minlength=self.n_groups * n_codes)
             kinds = np.flatnonzero(times)
             return ClusterCounts(
                 kinds // n_codes, times[kinds], np.eye(n_codes, dtype=np.int64)[kinds % n_codes], self.n_groups
             )
-        return ClusterCounts.collapse_equal_clusters(self.group[sizes > 0], counts[sizes > 0], self.n_groups)
+        first, times = _find_first_of_equal_pairs(self.group, pair, codes, n_codes, self.n_groups)
+        kind = np.full(len(self.group), -1, dtype=np.int64)
+        kind[first] = np.arange(len(first))
+        known = kind[pair] >= 0
+        every = kind[pair[known]] * n_codes + codes[known]
+        counts = np.bincount(every, minlength=len(first) * n_codes).reshape(len(first), n_codes)
+        some = sizes[first] > 0
+        return ClusterCounts.collapse_equal_clusters(self.group[first[some]], counts[some], self.n_groups, times[some])
+
+
+def _find_first_of_equal_pairs(
+    group: np.ndarray, pair: np.ndarray, codes: np.ndarray, n_codes: int, n_groups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of the pairs of a group that have as many units of each code the first, and how many they are.
+
+    group: (k,), of each pair; pair, codes: (n,), of each unit. A table of k pairs by all codes would mostly hold zeros:
+    each code is a random number of 64 bits here, and pairs are equal where the sums of their units' numbers are. Two
+    sums of a million pairs are equal by chance once in 10 million times.
+    """
+    numbers = np.random.default_rng(0).integers(0, 1 << 64, n_codes + n_groups, dtype=np.uint64)
+    sums = numbers[n_codes:][group]
+    np.add.at(sums, pair, numbers[codes])
+    place, names = pd.factorize(sums)
+    first = np.empty(len(names), dtype=np.int64)
+    first[place[::-1]] = np.arange(len(place))[::-1]
+    return first, np.bincount(place, minlength=len(names))
 
 
 @dataclass(frozen=True)

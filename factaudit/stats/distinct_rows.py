@@ -29,6 +29,8 @@ def count_distinct_rows(rows: np.ndarray, times: np.ndarray | None = None) -> tu
     most = rows.max(0).tolist() if whole else [_LARGEST_CODE] * rows.shape[1]
     for column, below, above in zip(rows.T, least, most, strict=True):
         width = above - below + 1
+        if width == 1:
+            continue
         if size * width >= _LARGEST_CODE:  # ranks in the place of codes: they sort alike
             (codes, size), (column, width), below = _rank_distinct_values(codes), _rank_distinct_values(column), 0
         codes *= width

@@ -5,6 +5,7 @@ from __future__ import annotations
 import means
 import numpy as np
 import pytest
+import random_groups
 import repeats
 from covering import coverage
 from regimes import REGIMES
@@ -36,3 +37,12 @@ def test_intervals_of_repeats_cover(regime):
 @pytest.mark.parametrize("regime", means.REGIMES, ids=lambda regime: regime.name)
 def test_intervals_of_mean_differences_cover(regime):
     assert LOWEST <= means.coverage(regime, REPLICATES, seed=17).mean() < 1
+
+
+@pytest.mark.slow
+def test_intervals_cover_where_random_groups_of_documents_are_drawn():
+    held = np.array(list(random_groups.measure_coverage(25, seed=17)))
+    assert held.shape[1:] == (len(random_groups.REGIMES), len(random_groups.FIGURES))
+    shares = held.mean((0, 1))
+    assert shares.min() >= LOWEST
+    assert shares.max() < 0.99
