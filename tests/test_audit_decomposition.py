@@ -76,7 +76,7 @@ def test_the_authored_facts_are_what_their_script_makes_of_the_source(root: Path
 
 
 @pytest.mark.parametrize("name", ["ChatGPT", "InstructGPT"])
-def test_people_take_out_what_is_found_repeated_and_joined(shared: Path, name: str) -> None:
+def test_people_take_out_what_is_found_repeated_and_joined(shared: Path, root: Path, name: str) -> None:
     """People rewrote the machine's facts: fewer of theirs repeat others or join several, and more facts that were
     flagged are changed than of the others."""
     shares: dict[str, Counter[str]] = {kind: Counter() for kind in ("model", "human")}
@@ -106,6 +106,11 @@ def test_people_take_out_what_is_found_repeated_and_joined(shared: Path, name: s
             assert changed[0] > changed[1] + 0.1
         else:
             assert before < 0.01
+    page = (root / "docs/published.md").read_text(encoding="utf-8")
+    for kind, who in (("model", "InstructGPT"), ("human", "people")):
+        n, *found = (shares[kind][key] for key in ("n", "repeated", "joined"))
+        line = f"| {name} | {who} | {n:,} | {100 * found[0] / n:.1f} % | {100 * found[1] / n:.1f} % |"
+        assert line in page, line
 
 
 # --------------------------------------------------------------------------------------------------------- the audit

@@ -14,12 +14,14 @@ from factaudit.engines.fact_verification import is_builtin_verifier
 from factaudit.engines.nonparametric_probability import NonparametricModel
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS
 from factaudit.engines.responses import ANNOTATED_FACT_SOURCES
+from factaudit.engines.rule_decomposer import RuleDecomposer
 from factaudit.errors import FactauditError, UsageError
 from factaudit.knowledge.docdb import DocDB, create_empty_knowledge_database, find_knowledge_database
 from factaudit.knowledge.knowledge_builder import build_knowledge_source
 from factaudit.knowledge.retrieval import PASSAGES_PER_FACT, PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.knowledge.wikipedia_api import WIKIPEDIA_API, WikipediaPageCache
+from factaudit.llm.chat_types import ChatModelProtocol
 from factaudit.llm.settings import LLMField
 from factaudit.publications.fetching import fetch_missing_published_files, is_offline
 from factaudit.run_folder import (
@@ -41,8 +43,9 @@ class EngineSettings(BaseModel):
     """The settings of both engines; `factaudit.engines.scoring_engine.ScoringEngine` says what the names mean.
 
     knowledge: a knowledge source, or a file of pages (``.jsonl``) that one is built from in the run folder. facts:
-    whose facts to take (`factaudit.engines.responses.read_response_file`). ``verifier`` stands for ``verifiers``.
-    wikipedia_tokenizer: a RoBERTa tokenizer that cuts the pages of Wikipedia (`factaudit.knowledge.wikipedia_api`).
+    whose facts to take (`factaudit.engines.responses.read_response_file`). decomposer: ``rules`` splits sentences
+    without a model (`factaudit.text.clauses`). ``verifier`` stands for ``verifiers``. wikipedia_tokenizer: a RoBERTa
+    tokenizer that cuts the pages of Wikipedia (`factaudit.knowledge.wikipedia_api`).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -55,7 +58,7 @@ class EngineSettings(BaseModel):
     system: str | None = None
     limit: int | None = Field(default=None, ge=1)
     llm: LLMField | None = None
-    decomposer: LLMField | None = None
+    decomposer: Literal["rules"] | LLMField | None = None
     verifiers: list[str | dict[str, dict[str, Any] | None]] = Field(default=["retrieval"], min_length=1)
     demos: str | None = None
     decontextualize: bool = False
@@ -164,10 +167,13 @@ def build_engine_arguments_from_yaml(
                 f"wikipedia pages that the knowledge source lacks are fetched from {source.wikipedia.api}, two requests"
                 f" a topic, text under CC BY-SA, and kept in {source.wikipedia.path}"
             )
+    decomposer: ChatModelProtocol | None = None
+    if block.decomposer is not None:
+        decomposer = RuleDecomposer() if isinstance(block.decomposer, str) else make_llm_client(block.decomposer)
     return {
         "knowledge": source,
         "llm": None if block.llm is None else make_llm_client(block.llm),
-        "decomposer": None if block.decomposer is None else make_llm_client(block.decomposer),
+        "decomposer": decomposer,
         "verifiers": [one if isinstance(one, str) else dict(one) for one in block.verifiers],
         "demos": block.demos,
         "retriever": retriever,

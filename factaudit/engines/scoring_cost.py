@@ -64,7 +64,7 @@ def estimate_scoring_cost(experiment: RunSettings, price_table_path: str | Path 
     if isinstance(block, DFactScoreSettings):
         texts = [remove_response_citation_marks(text) for text in texts]
     llm = block.decomposer or block.llm
-    if texts and llm is not None:
+    if texts and llm is not None and not isinstance(llm, str):
         calls = _DecompositionCalls(llm, DecompositionDemonstrations.load(block.demos, block.decontextualize))
         prices = None if price_table_path is None else read_llm_price_table(price_table_path)
         rows += estimate_judging_cost({"decompose": calls}, texts, prices=prices)

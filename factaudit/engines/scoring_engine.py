@@ -72,7 +72,7 @@ class ScoringEngine:
         verifiers: ``retrieval`` (the LLM with passages; also ``llm``), ``no-context`` (the LLM alone), ``npm`` (the
             nonparametric probability alone), or any evaluator (``rouge2``, ``{"minicheck": {...}}``, one of your own).
             The first one's score is *the* score; the others stand beside it.
-        decomposer: another LLM for decomposing.
+        decomposer: another LLM for decomposing, or `factaudit.engines.rule_decomposer.RuleDecomposer`.
         demos: a file of demonstrations in place of our own.
         decontextualize: ask for facts whose subjects are no pronouns, as MF does (`DecompositionDemonstrations`).
         entity_filter: a pipeline of spaCy (``en_core_web_sm``) by which the original filters facts; None: all stay.
