@@ -12,13 +12,18 @@ import pytest
 from audit_tables import find, judged
 from test_statements import make_world
 
-from factaudit.audit import list_computable_audits
+from factaudit.audit import list_computable_audits, make_audited_run
+from factaudit.audit.core.significance import select_rows_beyond_limit
 from factaudit.audit.differences import compute_evaluator_differences
-from factaudit.audit.findings import collect_findings
+from factaudit.audit.factscore import compute_factscore
+from factaudit.audit.findings import collect_findings, run_checks
+from factaudit.audit.first_screen import compose_first_screen
 from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates import RATE_NAMES, compute_evaluator_rates
 from factaudit.estimate.rate_estimation import estimate_rates
+from factaudit.report.check_table import build_check_table
+from factaudit.report.figure_selection import count_unscored_verdicts
 from factaudit.report.report_figures import list_report_figures
 from factaudit.report.summary import compose_summary_paragraphs
 from factaudit.results import compare
@@ -27,6 +32,7 @@ from factaudit.tables import validate_claims, validate_verdicts
 
 TESTS = Path(__file__).parent
 HERE = "test_conclusions.py"
+CHECKS = (validate_claims, validate_verdicts)
 #: What was said wrongly, and the tests that fail where it is said again.
 ONCE_WRONG = {
     "means over calibrations that cancel": [f"{HERE}::test_a_perfect_correction_is_no_failure"],
@@ -59,6 +65,13 @@ ONCE_WRONG = {
     "unscored claims counted twice": [f"{HERE}::test_unscored_claims_are_counted_once"],
     "a leaderboard that refuses our own run": ["test_export.py::test_a_run_of_printed_rates_is_exported"],
     "numbers of claims of another class": ["test_export.py::test_every_eval_ever_takes_what_is_defined"],
+    "far from the labels, and not off": [f"{HERE}::test_nothing_is_beyond_a_limit_that_is_not_beyond_0"],
+    "tests that another check made": [f"{HERE}::test_a_test_is_counted_for_the_check_that_makes_it"],
+    "certainty from like responses": [f"{HERE}::test_responses_that_are_all_alike_have_no_interval"],
+    "a headroom off by more than its rates": [f"{HERE}::test_a_headroom_is_off_by_no_more_than_both_rates_leave"],
+    "tests that nobody made": [f"{HERE}::test_without_intervals_the_tests_that_need_none_are_told"],
+    "all systems where none is named": [f"{HERE}::test_a_single_rate_is_no_list_of_rates"],
+    "pages that are missing": ["test_factscore_run.py::test_where_nothing_is_scored_no_score_is_told"],
     "numbers without rows": [
         "test_statements.py::test_every_value_of_a_statement_is_that_of_its_rows",
         "test_report_statements.py::test_conclusions_hold_for_claims_and_verdicts",
@@ -97,6 +110,7 @@ def test_what_cannot_vary_has_no_interval() -> None:
     assert constant
     assert all(row["auc"] == 0.5 for row in constant)
     assert {row[f"{key}_low"] for row in constant for key in ("auc", "tuned_tpr", "tuned_tnr", "tuned_bacc")} == {None}
+    assert all(row["average_precision_low"] < row["average_precision"] for row in constant), "it is the share of errors"
 
 
 def test_a_bias_reaches_no_farther_than_both_rates() -> None:
@@ -125,6 +139,83 @@ def test_systems_that_tie_are_all_named_and_names_decide_no_interval() -> None:
     other = [{**one, "system": names[one["system"]]} for one in rows]
     (renamed,) = compute_headroom(judged(other, "e"), levels=["claim"], intervals=intervals)
     assert (renamed["bias_low"], renamed["bias_high"]) == pytest.approx((row["bias_low"], row["bias_high"]))
+
+
+def test_nothing_is_beyond_a_limit_that_is_not_beyond_0() -> None:
+    """An exact test of the bias holds for every limit: what is 5 points off is off."""
+    row = {"dataset": "d", "bias": 0.3, "bias_low": 0.2, "bias_high": 0.4, "n_clusters": 50}
+    run = make_audited_run({}, {})
+    for limit in (0.0, 0.05):
+        assert select_rows_beyond_limit(run, [row | {"p_bias": 0.2}], "bias", limit) == []
+        assert len(select_rows_beyond_limit(run, [row | {"p_bias": 1e-6}], "bias", limit)) == 1
+        turned = {"bias": -0.3, "bias_low": -0.4, "bias_high": -0.2, "p_bias": 0.2}
+        assert select_rows_beyond_limit(run, [row | turned], "bias", limit) == []
+
+
+def test_a_test_is_counted_for_the_check_that_makes_it() -> None:
+    results = compare(*(check(table) for check, table in zip(CHECKS, make_world("whole"), strict=True)), replicates=50)
+    rows, about = results.audits, results.about
+    n_tests = run_checks(rows, about)[1]
+    corrected = [row for row in rows["adjusted_bias"] if row["level"] == "claim" and row["bias_low"] is not None]
+    corrected = [row for row in corrected if not row["calibration_system"].startswith("__")]
+    assert n_tests["adjustment"] == len(corrected)
+    without = {name: of for name, of in rows.items() if name != "adjusted_bias"}
+    assert "adjustment" not in run_checks(without, about)[1], "the audit was not computed"
+
+
+def test_responses_that_are_all_alike_have_no_interval() -> None:
+    rows = [
+        {"system": "s", "response_id": f"r{i // 4}", "doc_id": f"d{i // 4}", "label": 1, "e": int(i % 4 > 0)}
+        for i in range(40)
+    ]
+    (row,) = compute_factscore(judged(rows, "e"), gamma=0, intervals=ClusterBootstrap(50))
+    assert (row["score"], row["score_low"], row["score_high"]) == (0.75, None, None)
+    assert "no interval for score, init_score: its responses are fewer than two, or all have the same" in row["reason"]
+    unlike = [one | {"e": 1} if one["response_id"] == "r0" else one for one in rows]
+    (row,) = compute_factscore(judged(unlike, "e"), gamma=0, intervals=ClusterBootstrap(50))
+    assert row["score_low"] < row["score"] < row["score_high"]
+    assert row["reason"] is None
+
+
+def test_a_headroom_is_off_by_no_more_than_both_rates_leave() -> None:
+    random = np.random.default_rng(0)
+    rows = [
+        {"system": f"s{i % 6}", "label": int(random.random() > 0.2), "e": int(random.random() > 0.2), "doc_id": f"d{i}"}
+        for i in range(36)
+    ]
+    (row,) = compute_headroom(judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(50))
+    assert row["bias_high"] <= max(row["predicted_high"] - row["labelled_low"], 0)
+    assert row["bias_low"] >= min(row["predicted_low"] - row["labelled_high"], 0)
+    assert row["bias_low"] <= row["bias"] <= row["bias_high"]
+
+
+def test_without_intervals_the_tests_that_need_none_are_told() -> None:
+    results = compare(*(check(table) for check, table in zip(CHECKS, make_world("whole"), strict=True)), replicates=0)
+    table = build_check_table(results.to_dict())
+    assert table is not None
+    made = [line[table.columns.index("tests")].text for line in table.rows]
+    assert any(text != "–" for text in made), "pairs of systems are tested"
+    assert "nothing is tested" not in table.caption
+    assert "where a check made no test, its warnings go by the figures alone" in table.caption
+
+
+def test_a_single_rate_is_no_list_of_rates() -> None:
+    rows = [{"label": int(i % 3 > 0), "e": int(i % 3 > 1), "doc_id": f"d{i}"} for i in range(300)]
+    table = judged(rows, "e")
+    audits = {
+        "rates": compute_evaluator_rates(table, intervals=ClusterBootstrap(50)),
+        "quantification": compute_quantification_bias(table, intervals=ClusterBootstrap(50)),
+    }
+    about = {"evaluators": [{"name": "e"}], "claims": [{"dataset": "d", "n_claims": 300, "n_labelled": 300}]}
+    (found,) = [each for each in collect_findings(audits, about) if each["id"] == "bias"]
+    assert found["statement"].startswith("The error rate that e predicts is significantly off. It puts the error rate")
+    assert "system" not in found["evidence"]
+    run = make_audited_run(audits, about)
+    answers = [one.answer(run, "e") for one in list_computable_audits()["quantification"].decides]
+    texts = [str(one.sentence) for one in answers if one is not None]
+    texts += [str(one.sentence) for one in compose_first_screen({"audits": audits, "about": about}).advice]
+    assert texts
+    assert not any("all systems" in text or "1 of 1" in text for text in texts)
 
 
 def test_a_perfect_correction_is_no_failure() -> None:
@@ -185,3 +276,5 @@ def test_unscored_claims_are_counted_once() -> None:
     captions = [one.caption for one in list_report_figures(audit, rows, ["e"], {"confidence": 0.95})]
     assert captions
     assert all("5 unscored in all." in caption for caption in captions)
+    methods = [row | {"method": method} for row in rows for method in ("none", "adjusted_counts")]
+    assert count_unscored_verdicts(methods[:4]) == 5, "of each method the same claims are unscored"

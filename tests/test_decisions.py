@@ -70,7 +70,9 @@ def test_a_good_evaluator_may_be_used():
 def test_few_labels_cannot_tell():
     found = answers(results(claims(dict.fromkeys("abcd", 0.2), n=15), "e"))
     assert {each.may for each in found.values()} == {"cannot tell"}
-    assert found["rank systems"].sentence.startswith("The labels order 0 of 6 pairs")
+    assert found["rank systems"].sentence.startswith(
+        "The labels order none of 6 pairs significantly; none has labels enough"
+    )
 
 
 def test_a_bad_evaluator_may_not_be_used():

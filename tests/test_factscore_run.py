@@ -119,8 +119,11 @@ def test_where_nothing_is_scored_no_score_is_told(pages: Path, tmp_path: Path) -
     scorer = FactScorer(
         open_engine_knowledge_source(pages, out=tmp_path / "run"), ScriptedLLM(answer_two_facts), replicates=0
     )
-    score_response_files(nobody, scorer, tmp_path / "run", say=said.append)
-    assert "FActScore no score: none of 1 fact has a verdict (retrieval+scripted): 0 of 1 response scored" in said
+    results = score_response_files(nobody, scorer, tmp_path / "run", say=said.append)
+    told = "FActScore no score: none of 1 fact has a verdict (retrieval+scripted): 0 of 1 response scored"
+    assert f"{told}, no page for 1 topic" in said
+    (section,) = [one for one in results.sections if one["title"] == "How the facts were come by"]
+    assert f"No page was found for 1 topic: {RESPONSES[-1]['topic']}." in section["text"]
     assert not any("0.0000" in line for line in said)
 
 

@@ -12,6 +12,7 @@ from factaudit.arrays.grouped_responses import FALSE_CELL_SOURCES, GroupedRespon
 from factaudit.arrays.judgements import MISSING
 from factaudit.arrays.response_means import (
     DEFAULT_GAMMA,
+    explain_missing_mean_intervals,
     mean_of_defined,
     response_length_penalty,
     response_mean_with_interval,
@@ -161,7 +162,8 @@ def summarise_biography_scores(
         found |= response_mean_with_interval(key, [row[key] for row in seen], intervals)
         for end in ("min", "max"):
             found[f"{key}_{end}"] = mean_of_defined(row[f"{key}_{end}"] for row in seen)
-    if (told := mean_of_defined(row["mean_biographies"] for row in seen)) is not None:
+    told = mean_of_defined(row["mean_biographies"] for row in seen)
+    if told is not None:
         found |= {"n_biographies": told, "n_biographies_low": None, "n_biographies_high": None}
     found["n_candidates"] = mean_of_defined(row["n_candidates"] for row in answered)
     found["n_merged"] = sum(row["merged"] is True for row in seen)
@@ -174,7 +176,12 @@ def summarise_biography_scores(
     found["n_narrow"] = sum(row["n_narrow"] for row in answered)
     found |= _biography_category_shares(seen)
     found["n_dfactscore_higher"] = sum(row["gap"] is not None and row["gap"] < -1e-9 for row in answered)
-    found["reason"] = join_reasons(_explain_undefined_biography_means(found, answered))
+    means = (*AVERAGED_SCORES, "gap", *(() if told is not None else ("n_biographies",)), "n_entities")
+    why = [
+        *_explain_undefined_biography_means(found, answered),
+        explain_missing_mean_intervals(found, means, intervals),
+    ]
+    found["reason"] = join_reasons(why)
     return found
 
 

@@ -7,7 +7,8 @@ never raises a score; bounds say what it hides. Where nothing was asked (no page
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -39,10 +40,28 @@ def mean_of_defined(values: Iterable[float | None] | np.ndarray) -> float | None
 def response_mean_with_interval(
     key: str, values: Sequence[float | None], intervals: ClusterBootstrap | None
 ) -> dict[str, float | None]:
-    """``key``, ``key_low`` and ``key_high``: the mean of what is defined, with its interval over responses."""
+    """``key``, ``key_low`` and ``key_high``: the mean of what is defined, with its interval over responses.
+
+    No interval where responses have one value: `explain_missing_mean_intervals`.
+    """
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     low, high = bootstrap_mean_interval(known, intervals)
     return {key: float(known.mean()) if len(known) else None, f"{key}_low": low, f"{key}_high": high}
+
+
+def explain_missing_mean_intervals(
+    row: Mapping[str, Any], keys: Iterable[str], intervals: ClusterBootstrap | None
+) -> str:
+    """Why means of `response_mean_with_interval` have no interval, though intervals were asked for; "" where all have.
+
+    >>> row = {"score": 1.0, "score_low": None, "gap": None, "gap_low": None}
+    >>> explain_missing_mean_intervals(row, ["score", "gap"], ClusterBootstrap())
+    'no interval for score: its responses are fewer than two, or all have the same value'
+    """
+    lacking = [key for key in keys if row[key] is not None and row[f"{key}_low"] is None]
+    if intervals is None or not lacking:
+        return ""
+    return f"no interval for {', '.join(lacking)}: its responses are fewer than two, or all have the same value"
 
 
 def response_share_with_interval(

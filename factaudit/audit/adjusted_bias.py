@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby, repeat
 from typing import Any
 
@@ -35,7 +36,7 @@ from factaudit.audit.core.audit_declaration import (
     ProductTableSummary,
     pick_shared_columns,
 )
-from factaudit.audit.core.decision_limits import has_interval
+from factaudit.audit.core.decision_limits import has_interval, is_surely_within, read_decision_limits
 from factaudit.audit.core.finding_parts import group_finding_rows_by_keys
 from factaudit.audit.core.interval_methods import CLUSTER_BOOTSTRAP
 from factaudit.audit.core.plot_specs import DotPlotSpec
@@ -219,6 +220,12 @@ _METHOD_PHRASES = {
     "zero_bias_threshold": "a zero-bias threshold",
     "bacc_threshold": "a best-BAcc threshold",
 }
+#: What is said of the method that leaves the least.
+_BEST_METHOD_ADVICE = {
+    "adjusted_counts": "Adjusted counts leave the least.",
+    "zero_bias_threshold": "A zero-bias threshold leaves the least.",
+    "bacc_threshold": "A best-BAcc threshold leaves the least.",
+}
 
 
 def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
@@ -239,7 +246,9 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
     ]
     biased = {id(row) for row in select_rows_beyond_limit(audited_run, rows, "bias", 0)}
     # Whether there is anything to help is tested once, where error rates are audited.
-    off_before = {row["evaluator"] for rows_off in select_significant_biases(audited_run) for row in rows_off}
+    asking = replace(audited_run, test_counts=[])
+    off_before = {row["evaluator"] for rows_off in select_significant_biases(asking) for row in rows_off}
+    max_bias = read_decision_limits(audited_run).max_bias
     for (evaluator,), mine in group_finding_rows_by_keys(rows, "evaluator"):
         by_method: dict[str, dict[tuple[str, str, str], Row]] = {}
         for row in mine:
@@ -249,6 +258,7 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
         said: list[Statement] = []
         left: dict[str, tuple[float, int]] = {}
         helping: list[str] = []
+        near: dict[str, bool] = {}
         evidence: Row = {}
         for method, words in _METHOD_PHRASES.items():
             # Compared on the systems that the method could correct, by the calibrations that could be made.
@@ -263,32 +273,39 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
             left[method] = means[1], off[1]
             if means[1] < means[0] and off[1] <= off[0]:
                 helping.append(method)
+            lacking = [row for key, row in before.items() if key not in by_method.get(method, {})]
+            how_many = "{off_after:count}" if off_rows[1] else "none"
             said.append(
                 make_statement(
                     f"With {words} the mean |bias| is {{after.bias:points}} points ({{before.bias:points}} before), at "
-                    "worst {worst.bias:points}; {off_after:count} of {after:count corrected rate} are significantly "
-                    "off ({off_before:count} before).",
+                    f"worst {{worst.bias:points}}; {how_many} of {{after:count corrected rate}} "
+                    + ("is" if off[1] == 1 else "are")
+                    + " significantly off"
+                    + ("; {lacking:count more} cannot be corrected." if lacking else "."),
                     before=sides[0],
                     after=sides[1],
                     worst=worst,
-                    off_before=off_rows[0],
                     off_after=off_rows[1],
+                    lacking=lacking,
                 )
             )
+            near[method] = all(is_surely_within(row, "bias", max_bias) for row in sides[1])
             evidence |= {f"{method}_off": off[1], f"{method}_systems": len(pairs)}
         if not said or evaluator not in off_before:
             continue  # nothing was shown to be off: there is nothing to help
         best = min(helping, key=lambda method: left[method][0], default=None)
-        advice = f"{_METHOD_PHRASES[best]} leaves the least" if best else "do not count on a correction"
+        advice = _BEST_METHOD_ADVICE[best] if best else "Do not count on a correction from one system."
+        if best and not near[best] and not left[best][1]:
+            advice += " Whether all are then within {most:limit} points is not known."
         yield Finding(
             "fail" if best is None else "warn" if left[best][1] else "ok",
             evaluator,
             None,
             make_statement(
-                "What calibrating {evaluator} on one system does to the others: {said} "
-                f"{advice[0].upper()}{advice[1:]}{'' if best else ' from one system'}.",
+                "This is what calibrating {evaluator} on one system does to the others. {said} " + advice,
                 evaluator=evaluator,
                 said=join_statements(said),
+                most=max_bias,
             ),
             evidence,
         )

@@ -216,9 +216,9 @@ def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Findin
             worst,
             make_statement(
                 "Do not calibrate on the system with the fewest errors. On {worst}, {few:count} of {of:count} systems "
-                "have fewer than {limit:errors} labelled errors ({listed}). {advice}."
-                + " This is so{where}."
-                * (len(errors) > 1),
+                + ("has" if len(few[worst]) == 1 else "have")
+                + " fewer than {limit:errors} labelled errors ({listed}). {advice}."
+                + " There are such systems{where}." * (len(errors) > 1),
                 few=few[worst],
                 of=list(of),
                 worst=worst,

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from factaudit.arrays.judgements import MISSING, Judgements
-from factaudit.arrays.response_means import mean_of_defined, response_mean_with_interval
+from factaudit.arrays.response_means import explain_missing_mean_intervals, mean_of_defined, response_mean_with_interval
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.text.display_text import join_reasons
 
 CitedDocuments = tuple[int, ...]
 #: From this share of empty outputs on, recall without them says too little of a system.
@@ -149,8 +150,8 @@ def _summarise_citation_scores(response_rows: Sequence[Row], n_empty: int, inter
     told["recall_all"] = (
         None if told["recall"] is None else told["recall"] * len(response_rows) / (len(response_rows) + n_empty)
     )
-    reason = f"single documents were not judged in {lacking} responses: no precision" if lacking else None
-    told["reason"] = reason
+    why = [f"single documents were not judged in {lacking} responses: no precision" if lacking else ""]
+    told["reason"] = join_reasons([*why, explain_missing_mean_intervals(told, ("recall", "precision"), intervals)])
     return told
 
 

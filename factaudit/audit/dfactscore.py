@@ -153,7 +153,10 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
         audited_run, every, [p_above_limit(audited_run, row, "merged_excess", 0) for row in every]
     )
     for row in every:
-        if row["gap"] is None or (row.get("gap_low") or 0) <= 0 or not row["n_elsewhere"]:
+        if not row["gap"] or row["gap"] < 0 or not row["n_elsewhere"]:
+            continue
+        # Where all responses have the same gap it has no interval: the share of merged ones has.
+        if not (row["gap_low"] > 0 if row.get("gap_low") is not None else row in merging):
             continue
         name = row["system"] or "The system"
         keys = ("gap", "gap_low", "gap_high", "share_merged", "merged_floor", "merged_excess", "merged_excess_low")
@@ -174,7 +177,7 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
             noise = (
                 " ({row.merged_floor:percent} would seem to by the verifier's errors alone)"
                 if row["merged_floor"]
-                else " (it found none of {row.n_false:number fact} supported that are known to be false)"
+                else " (the verifier found none of {row.n_false:number fact} supported that are known to be false)"
                 if row["n_false"]
                 else ""
             )

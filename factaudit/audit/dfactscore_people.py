@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.response_means import mean_of_defined, response_mean_with_interval
+from factaudit.arrays.response_means import explain_missing_mean_intervals, mean_of_defined, response_mean_with_interval
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
 from factaudit.audit.core.result_rows import Row
@@ -20,6 +20,7 @@ from factaudit.stats.bootstrap_means import bootstrap_percentile_interval
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.rank_correlation import kendall_tau, pearson_r
 from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.text.display_text import join_reasons
 
 #: Of each figure, its key in a machine's response row.
 MACHINE_KEYS = {
@@ -126,7 +127,8 @@ def _compare_human_dfactscore_pairs(score_pairs: Sequence[tuple[Row, Row]], inte
         gaps = [pair[side]["factscore"] - pair[side]["dfactscore"] for pair in score_pairs]
         row |= response_mean_with_interval(f"{prefix}gap", gaps, intervals)
     undefined = [name for name in MACHINE_KEYS if row[f"{name}_pearson_r"] is None]
-    row["reason"] = f"no Pearson r for {', '.join(undefined)}: too few or all equal" if undefined else None
+    why = [f"no Pearson r for {', '.join(undefined)}: too few or all equal" if undefined else ""]
+    row["reason"] = join_reasons([*why, explain_missing_mean_intervals(row, ("human_gap", "gap"), intervals)])
     return row
 
 

@@ -111,9 +111,11 @@ def compute_score_discrimination(
                 judgements, at, mine, lacks, missing, is_dev, folds, intervals
             )
             rows.append(row | {"reason": _explain_discrimination_row(judgements, mine, row)})
+        # The average precision of a constant is the share of errors, which other claims would change.
         if is_constant_evaluator(evaluator):
             mine_rows = [row for row in rows if row["evaluator"] == evaluator]
-            drop_row_intervals(mine_rows, CONSTANT_EVALUATOR, *AVERAGED_FIGURES)
+            fixed = [key for key in AVERAGED_FIGURES if key != "average_precision"]
+            drop_row_intervals(mine_rows, CONSTANT_EVALUATOR, *fixed)
     rows.sort(key=lambda row: row["dataset"])
     named = dict.fromkeys(row["evaluator"] for row in rows)
     return rows + [
@@ -279,9 +281,9 @@ def _find_wrong_discrimination_thresholds(audited_run: AuditedRun) -> Iterator[F
             worst["dataset"],
             make_statement(
                 "Another threshold would raise the BAcc of {worst.evaluator} significantly{where}: on {worst.dataset} "
-                "from {worst.bacc:percent} to {worst.tuned_bacc:percent} at {worst.tuned_threshold:threshold} (TPR "
-                "{worst.tuned_tpr:percent}, TNR {worst.tuned_tnr:percent}; AUC {worst.auc:percent}). Tune it on labels "
-                "of your own.",
+                "from {worst.bacc:percent} to {worst.tuned_bacc:percent} on documents that did not tune it (TPR "
+                "{worst.tuned_tpr:percent}, TNR {worst.tuned_tnr:percent}). Of all that may tune, "
+                "{worst.tuned_threshold:threshold} is best: check it on labels of your own.",
                 worst=worst,
                 where=where,
             ),

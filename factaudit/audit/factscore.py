@@ -12,7 +12,12 @@ from factaudit.arrays.response_facts import (
     has_response_facts,
     score_response_facts,
 )
-from factaudit.arrays.response_means import DEFAULT_GAMMA, mean_of_defined, response_mean_with_interval
+from factaudit.arrays.response_means import (
+    DEFAULT_GAMMA,
+    explain_missing_mean_intervals,
+    mean_of_defined,
+    response_mean_with_interval,
+)
 from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP
 from factaudit.audit.core.plot_specs import DotPlotSpec
@@ -66,7 +71,8 @@ def _build_factscore_audit_row(
     row["num_facts_per_response"] = none_if_undefined(divide_or_undefined(scores.n_facts[spoke].sum(), n_spoke))
     for name in ("n_facts", "n_supported", "n_unscored", "n_unparsed"):
         row[name] = int(getattr(scores, name)[spoke].sum())
-    row["reason"] = None if scored.any() else "no response has a scored fact"
+    why = explain_missing_mean_intervals(row, ("score", "init_score"), intervals)
+    row["reason"] = (why or None) if scored.any() else "no response has a scored fact"
     return row
 
 

@@ -265,12 +265,13 @@ def _list_error_flagging_advice(run: AuditedRun, alike: Sequence[Row]) -> Iterat
         yield ScreenAdviceLine("Good for", make_statement(text, least=least))
         return
     for key, n_key, text in (
-        ("tnr", "n_unattributable", "flagging single errors: {who} misses {mistakes}."),
-        ("tpr", "n_attributable", "flagging single errors: {who} flags {mistakes}."),
+        ("tnr", "n_unattributable", "flagging single errors: {who} {mistakes}."),
+        ("tpr", "n_attributable", "flagging single errors: {who} {mistakes}."),
     ):
         if all(is_surely_below(row, key, least) for row in alike):
             row = max(alike, key=lambda each: each[key])
-            who = "even " + row["evaluator"] if len(alike) > 1 else "it"
+            verb = "miss" if key == "tnr" else "flag"
+            who = f"the best {verb} at least" if len(alike) > 1 else f"it {verb}{'es' if key == 'tnr' else 's'}"
             told = make_statement(text, who=who, mistakes=_state_missed_errors_or_false_alarms(run, row, key, n_key))
             yield ScreenAdviceLine("Not for", told)
             return
@@ -298,8 +299,9 @@ def _list_error_rate_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdvice
         )
     whole = [row for row in biased_datasets if row["evaluator"] == best["evaluator"]]
     if whole and not off:
-        text = "reporting error rates: that of all systems together is significantly off, by {row.bias:points} points "
         worst_row = max(whole, key=lambda row: abs(row["bias"]))
+        whose = "that of all systems together" if _names_systems(run, worst_row) else "the predicted one"
+        text = f"reporting error rates: {whose} is significantly off, by {{row.bias:points}} points "
         yield ScreenAdviceLine("Not for", make_statement(f"{text}on {{row.dataset}}.", row=worst_row))
     quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
     if quoted:
@@ -311,6 +313,13 @@ def _list_error_rate_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdvice
         yield ScreenAdviceLine(
             "Instead", make_statement("estimate error rates from the labels of a sample (factaudit sample).")
         )
+
+
+def _names_systems(run: AuditedRun, row: Row) -> bool:
+    """Whether the claims of a row's data set name systems."""
+    return any(
+        other["dataset"] == row["dataset"] and not is_total_key(other["system"]) for other in run.rows("quantification")
+    )
 
 
 def _list_estimate_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:

@@ -98,7 +98,7 @@ def compute_headroom(
                             for labelled in _list_systems_with_lowest_rate(figures["labelled_error_rate"][used])
                             if row["bias"] is not None
                         ]
-                        row |= _unite_intervals(ends)
+                        row |= _cut_bias_interval(row, _unite_intervals(ends))
                     row |= {"n": int(sizes["n"][used].sum())}
                     row |= {key: int(sizes[key][members].sum()) for key in ("n_unscored", "n_guessed", "n_unlabelled")}
                     said = figures["predicted_error_rate"][used]
@@ -164,6 +164,16 @@ def _unite_intervals(ends: Sequence[tuple[float, float]]) -> Row:
     """The interval of the bias where several systems are lowest: each of them could be the one, whatever its name."""
     low, high = np.array(ends or [(np.nan, np.nan)]).T  # undefined where one is
     return {"bias_low": none_if_undefined(low.min()), "bias_high": none_if_undefined(high.max())}
+
+
+def _cut_bias_interval(row: Row, bias_ends: Row) -> Row:
+    """The interval of the bias, no farther than the intervals of both lowest rates leave it; 0 is never cut off."""
+    rates = [row[f"{key}_{end}"] for key in ("predicted", "labelled") for end in ("low", "high")]
+    if None in rates or None in bias_ends.values():
+        return bias_ends
+    predicted_low, predicted_high, labelled_low, labelled_high = rates
+    least, most = min(predicted_low - labelled_high, 0.0), max(predicted_high - labelled_low, 0.0)
+    return {"bias_low": max(bias_ends["bias_low"], least), "bias_high": min(bias_ends["bias_high"], most)}
 
 
 def _compute_headroom_bias_interval(

@@ -166,6 +166,9 @@ def _format_quantification_opening(audited_run: AuditedRun, evaluator: str | Non
     if mean is None:
         return make_statement("")
     worst = max(biases, key=lambda row: abs(row["bias"]))
+    if not worst["bias"] and len(biases) > 1 and all(row["bias_min"] == row["bias_max"] for row in biases):
+        text = "As a measure of systems, {worst.evaluator} predicts {biases:count error rate} as labelled."
+        return make_statement(text, worst=worst, biases=biases)
     off = [row for row in select_significant_biases(audited_run)[0] if row["evaluator"] == evaluator]
     told = [
         make_statement(
@@ -220,13 +223,7 @@ def _decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDe
         return TaskDecisionAnswer(
             "no",
             figure,
-            make_statement(
-                "{far:count} significantly off by over {most:limit} points, at worst {worst.bias:signed} "
-                "({worst.system} on {worst.dataset}).",
-                far=far,
-                most=most,
-                worst=max(far, key=lambda row: abs(row["bias"])),
-            ),
+            _state_far_error_rates(far, rows, most),
         )
     if far_datasets:
         text = "All systems together are significantly off by over {most:limit} points, at worst {worst.bias:signed} "
@@ -238,11 +235,31 @@ def _decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDe
         "cannot tell",
         figure,
         make_statement(
-            "It is open whether all are within {most:limit} points: {why}.",
+            "Whether all are within {most:limit} points is open: {why}.",
             most=most,
-            why=explain_why_limit_is_undecided(min(rows, key=lambda row: has_interval(row, "bias")), "bias"),
+            why=_explain_open_quantification(rows, most),
         ),
     )
+
+
+def _state_far_error_rates(far: Sequence[Row], rows: Sequence[Row], max_bias: float) -> Statement:
+    """How many rates are significantly too far from the labelled one, and which of them is farthest."""
+    worst = max(far, key=lambda row: abs(row["bias"]))
+    if len(rows) == 1:
+        text = "It is significantly off by over {most:limit} points: {worst.bias:signed} on {worst.dataset}."
+        return make_statement(text, most=max_bias, worst=worst)
+    place = "on {worst.dataset}" if worst["system"] == ALL_TOGETHER else "{worst.system} on {worst.dataset}"
+    text = "{far:count} significantly off by over {most:limit} points, at worst {worst.bias:signed} " + f"({place})."
+    return make_statement(text, far=far, most=max_bias, worst=worst)
+
+
+def _explain_open_quantification(rows: Sequence[Row], max_bias: float) -> str:
+    """Why it is not known that each rate is near the labelled one, though none is shown to be far from it."""
+    unsettled = [row for row in rows if not is_surely_within(row, "bias", max_bias)]
+    if not all(has_interval(row, "bias") for row in unsettled):
+        return explain_why_limit_is_undecided({}, "bias")
+    more = ", or the unscored claims leave it open" * any(row["bias_min"] != row["bias_max"] for row in unsettled)
+    return f"no rate is significantly farther off, and not every one is significantly within{more}"
 
 
 def _find_sufficient_quantification_correction(audited_run: AuditedRun, evaluator: str, max_bias: float) -> str | None:

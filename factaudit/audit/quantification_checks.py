@@ -71,8 +71,12 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 evaluator,
                 worst["dataset"],
                 make_statement(
-                    "{worst.evaluator} is significantly off for {off:count} of {usable:count error rate}{where}. "
-                    f"{'The worst: it' if len(off) > 1 else 'It'} puts {whose} error rate on {{worst.dataset}} at "
+                    (
+                        "{worst.evaluator} is significantly off for {off:count} of {usable:count error rate}{where}. "
+                        if len(usable) > 1
+                        else "The error rate that {worst.evaluator} predicts is significantly off. "
+                    )
+                    + f"{'The worst: it' if len(off) > 1 else 'It'} puts {whose} error rate on {{worst.dataset}} at "
                     "{worst.predicted_error_rate:percent}, the labels at {worst.labelled_error_rate:percent}. Do not "
                     "report the rates that it predicts as they are.",
                     worst=worst,
@@ -80,7 +84,8 @@ def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                     usable=usable,
                     where=where,
                 ),
-                {"n_off": len(off), "n_rates": len(usable), "system": worst["system"]}
+                {"n_off": len(off), "n_rates": len(usable)}
+                | ({} if worst["system"] == ALL_TOGETHER else {"system": worst["system"]})
                 | pick_finding_evidence(
                     worst, "labelled_error_rate", "predicted_error_rate", "bias", "bias_low", "bias_high", "n"
                 ),

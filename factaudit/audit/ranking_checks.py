@@ -79,6 +79,16 @@ def _find_reversed_systems(audited_run: AuditedRun) -> Iterator[Finding]:
             )
 
 
+def _number_or_none(field: str, number: int) -> str:
+    """The part of a template that says how many: ``none`` where there is nothing."""
+    return f"{{{field}:number}}" if number else "none"
+
+
+def _describe_able_pairs(n_able: int) -> str:
+    """The part of a template that says how many pairs (``able``) have labels enough."""
+    return "{able:count} " + ("has" if n_able == 1 else "have") if n_able else "none has"
+
+
 def _list_claim_ranking_rows(audited_run: AuditedRun) -> list[Row]:
     return [row for row in audited_run.per_dataset("ranking", "p_reversed") if row["level"] == "claim"]
 
@@ -104,9 +114,10 @@ def _find_too_few_ranking_labels(audited_run: AuditedRun) -> Iterator[Finding]:
             worst["dataset"],
             make_statement(
                 "The labels cannot say how evaluators rank systems{where}. On {worst.dataset} they order "
-                "{worst.n_ordered:number} of {worst.n_pairs:number pair} significantly, and {able:count} have labels "
-                "enough to show a difference of {shown:limit} points. A pair without a significant difference is not a "
-                "pair of equals.",
+                f"{_number_or_none('worst.n_ordered', worst['n_ordered'])} of {{worst.n_pairs:number pair}} "
+                f"significantly, and {_describe_able_pairs(count_ordered_pairs([worst])['n_able'])} labels enough to "
+                "show a difference of {shown:limit} points. A pair without a significant difference is not a pair of "
+                "equals.",
                 worst=worst,
                 able=range(count_ordered_pairs([worst])["n_able"]),
                 shown=SHOWN_DIFFERENCE,
@@ -204,8 +215,9 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> TaskDe
         why = "It significantly reverses {reversing.n_reversed:number pair} of systems."
     elif counts["n_ordered"] < limits.min_orderable * pairs:
         may = "cannot tell"
-        why = "The labels order {rows.n_ordered:number} of {rows.n_pairs:number pair} significantly; {able:count} have "
-        why += "labels enough to show {shown:limit} points."
+        why = f"The labels order {_number_or_none('rows.n_ordered', counts['n_ordered'])} of "
+        why += f"{{rows.n_pairs:number pair}} significantly; {_describe_able_pairs(counts['n_able'])} labels enough to "
+        why += "show {shown:limit} points."
     elif not counts["n_ordered_alike"]:
         why = "It orders none of the {rows.n_ordered:number pair} that the labels order."
     elif counts["n_not_alike_max"] <= limits.max_misordered * pairs:

@@ -179,7 +179,8 @@ def _find_gap_between_tpr_and_tnr(audited_run: AuditedRun) -> Iterator[Finding]:
                     limit=MAX_TPR_TNR_GAP,
                     where=where,
                 ),
-                pick_finding_evidence(worst, "tpr", "tnr", "gap", "gap_low", "gap_high", "n") | {"n_sure": len(sure)},
+                pick_finding_evidence(worst, "tpr", "tnr", "gap", "gap_low", "gap_high")
+                | ({} if worst.get("n") is None else {"n": worst["n"]}),
             )
         elif rows and all(is_surely_within(row, "gap", MAX_TPR_TNR_GAP) for row in rows):
             widest = max(rows, key=lambda row: abs(row["gap"]))
@@ -280,7 +281,8 @@ def _decide_on_rates(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAns
         key = min(short, key=lambda each: row[each])
         text = f"It finds {f'{{row.{key}:percent}}' if row[key] else 'none'} of {rates[key]}; {required}"
         return TaskDecisionAnswer("no", figure, make_statement(text, row=row, least=least))
-    open_question = explain_why_limit_is_undecided(row, *rates)
+    undecided = [key for key in rates if not is_surely_above(row, key, least)]
+    open_question = explain_why_limit_is_undecided(row, *undecided)
     told = make_statement("{why}; " + required, why=open_question[0].upper() + open_question[1:], least=least)
     return TaskDecisionAnswer("cannot tell", figure, told)
 

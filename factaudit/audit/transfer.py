@@ -145,7 +145,8 @@ AUDIT = Audit(
     question="Are TPR and TNR the same on all systems, as a correction by one system's labels supposes?",
     source="VC §5; Rao & Scott 1984",
     formula="Pearson's X² of equal rates over systems, corrected for clusters. Missable: the largest difference of one "
-    "system from the others that the test would have missed more than once in five times.",
+    "system from the others that the test would have missed more than once in five times. Transfers: “no” where p is "
+    "under 0.05, by this row's test alone; findings correct for the number of tests.",
     text="A correction by one system's labels holds for the others as far as the evaluator judges them alike. Not to "
     "reject that says nothing where the test had no power.",
     remedy=(

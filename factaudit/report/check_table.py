@@ -33,7 +33,9 @@ def build_check_table(results: Mapping[str, Any]) -> ReportTable | None:
     about = results.get("about") or {}
     caption = "The checks of this run."
     if about.get("replicates") == 0:
-        caption += " No interval was computed: warnings go by the figures alone, and nothing is tested."
+        untested = "where a check made no test, its warnings go by the figures alone."
+        untested = untested if n_tests else "warnings go by the figures alone, and nothing is tested."
+        caption += f" No interval was computed: {untested}"
     elif about.get("confidence") and any(one[1] != _NO_TEST for one in rows):
         chance = 100 * (1 - about["confidence"])
         caption += f" Each that tests something warns in at most {chance:.3g} % of runs in which nothing is wrong."

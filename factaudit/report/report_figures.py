@@ -30,6 +30,8 @@ from factaudit.audit.core.plot_specs import (
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.report.figure_selection import (
     EVALUATOR_KEYS,
+    count_unscored_verdicts,
+    find_wholly_undefined_values,
     order_drawn_evaluators,
     select_drawn_evaluators,
     select_drawn_systems,
@@ -356,20 +358,12 @@ def _name_undefined_report_figures(audit: Audit, keys: Sequence[str], rows: Sequ
         n_empty, n_rows = (sum(row.get("n_rows", 1) for row in of) for of in (empty, rows))
         if n_empty > min(len(empty), _MAX_NAMED_UNDEFINED):
             names = [f"{n_empty:,} of {n_rows:,} rows"]
-        if whole := _find_wholly_undefined_values(by, empty, rows):
-            names = whole
+        if whole := find_wholly_undefined_values(by, empty, rows, _MAX_NAMED_UNDEFINED):
+            column, values = whole
+            names = [format_audit_figure(present[column], value) for value in values]
         if empty:
             named.append(audit.columns[key].heading + f" ({'; '.join(names)})" * any(names))
     return f"Undefined, so not drawn: {'; '.join(named)}." if named else ""
-
-
-def _find_wholly_undefined_values(by: Sequence[str], empty: Sequence[Row], rows: Sequence[Row]) -> list[str]:
-    """``always-no, always-yes``: where the undefined rows are all those of a few values of one column."""
-    for column in by:
-        values = list(dict.fromkeys(row.get(column) for row in empty))
-        if len(values) <= _MAX_NAMED_UNDEFINED and sum(row.get(column) in values for row in rows) == len(empty):
-            return [str(value) for value in values]
-    return []
 
 
 def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequence[Row], behind: str) -> str:
@@ -385,13 +379,17 @@ def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequ
             heading = column.heading if column is not None else key
             noun = audit.columns[counter].heading if counter in audit.columns else ""
             # "pairs", "systems", "labels"; "n" and "label 1" count claims.
-            text = (low if low == high else f"{low} to {high}") + (f" {noun}" if noun.endswith("s") else "")
+            text = low if low == high else f"{low} to {high}"
+            if noun.endswith("s"):
+                text += f" {noun.removesuffix('s') if high == '1' else noun}"
             ranges.setdefault(text, []).append(heading)
     if not ranges:
         return ""
     # A row of all systems counts again what theirs count.
     parts = [row for row in single if not any(is_total_key(row.get(key)) for key in ("system", "group"))] or single
-    unscored = sum(row.get("n_unscored") or 0 for row in parts)
+    is_of_pairs = "evaluator_a" in parts[0]
+    unscored = max(row.get("n_unscored") or 0 for row in parts) if is_of_pairs else count_unscored_verdicts(parts)
     by_figure = ", ".join(f"{counts} ({', '.join(headings)})" for counts, headings in ranges.items())
     each = f"n = {next(iter(ranges))}" if len(ranges) == 1 else f"n = {by_figure}"
-    return f"{each} {behind}" + (f"; {unscored:,} unscored in all." if unscored else ".")
+    left_out = f"up to {unscored:,} unscored by one of them" if is_of_pairs else f"{unscored:,} unscored in all"
+    return f"{each} {behind}" + (f"; {left_out}." if unscored else ".")

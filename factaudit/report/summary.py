@@ -105,14 +105,14 @@ def build_task_decision_table(results: Mapping[str, Any]) -> ReportTable | None:
         "find single errors": f"for single errors, TPR and TNR over {format_percent(limits.min_rate)}",
         "report a system's error rate": "every system's error rate within "
         f"{format_limit_in_points(limits.max_bias)} points of the labelled one",
-        "rank systems": "no pair of systems significantly reversed, at most "
-        f"{format_percent(limits.max_misordered)} of the pairs ordered by one side alone, and at least "
-        f"{format_percent(limits.min_orderable)} ordered by the labels",
+        "rank systems": "no where a pair is significantly reversed or none is ordered alike, yes where at most "
+        f"{format_percent(limits.max_misordered)} differ and the labels order at least "
+        f"{format_percent(limits.min_orderable)}",
     }
     said = "; ".join(by_task[one.task] for one in tasks if one.task in by_task)
     caption = f"May it be used to …? By these limits, which can be set: {said}." if said else "May it be used to …?"
     if any(cell.text == "cannot tell" for line in body for cell in line):
-        caption += " “Cannot tell”: the data do not say."
+        caption += " “Cannot tell”: neither is shown."
     columns = ["evaluator", *(one.task for one in tasks)]
     return ReportTable(caption, columns, [False] * len(columns), body, len(body), n_unfolded=N_UNFOLDED_EVALUATORS)
 

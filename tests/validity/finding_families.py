@@ -157,7 +157,7 @@ FAMILIES = {
         (World("10 % of verdicts change", effect="changes", size=0.1, made_for=("stability",)),),
     ),
     "twins": Family(
-        ("pairs",), draw_twins, NULL_WORLDS, (World("40 % told apart", effect="blind", size=0.4, made_for=("pairs",)),)
+        ("pairs",), draw_twins, NULL_WORLDS, (World("40 % different", effect="blind", size=0.4, made_for=("pairs",)),)
     ),
     "chunks": Family(
         ({"chunking": {"size": 3}},),

@@ -70,7 +70,9 @@ def explain_why_limit_is_undecided(row: Row, *keys: str) -> str:
     """Why it is open whether figures are beyond a limit: there is no interval, or it has the limit in it."""
     if not all(has_interval(row, key) for key in keys):
         return "no interval was computed"
-    return "the interval or the bounds leave it open"
+    if any(row.get(f"{key}_min") != row.get(f"{key}_max") for key in keys):
+        return "not significant either way, or open by the unscored claims"
+    return "not significant either way"
 
 
 def is_surely_above(row: Row, key: str, limit: float) -> bool:

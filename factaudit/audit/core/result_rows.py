@@ -39,7 +39,7 @@ def explain_missing_row_intervals(row: Row, cause: str, keys: Iterable[str] | No
 
 
 #: Why figures of an evaluator that says the same of every claim have no interval.
-CONSTANT_EVALUATOR = "it says the same of every claim, so that no other claims would change it"
+CONSTANT_EVALUATOR = "it says the same of every claim, whatever the claims"
 
 
 def is_constant_evaluator_row(row: Row) -> bool:

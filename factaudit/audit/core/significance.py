@@ -88,7 +88,8 @@ def _p_beyond_one_side(audited_run: AuditedRun, row: Row, key: str, limit: float
         return 1.0
     if is_share and 0 < limit < 1:  # the variance at the limit, not at the interval's end
         half *= (limit * (1 - limit) / max(end * (1 - end), 1e-12)) ** 0.5
-    own = row.get(f"p_{key}") if limit == 0 else None
+    # Nothing is significantly beyond a limit that is not significantly beyond 0.
+    own = row.get(f"p_{key}") if side * limit >= 0 else None
     return max(_normal_or_t_p(audited_run, row, distance, half), own if own is not None else 0.0)
 
 

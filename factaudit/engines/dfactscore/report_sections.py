@@ -6,7 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from factaudit.audit.core.figure_formatting import format_percent
+from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
 from factaudit.audit.core.result_rows import Row
+from factaudit.text.display_text import format_count
 
 #: Merged paragraphs that the report shows; all are in responses.jsonl, their facts in tables/dfactscore_elsewhere.csv.
 MAX_SHOWN_PARAGRAPHS = 12
@@ -18,9 +20,7 @@ def build_dfactscore_facts_section(
     """Where the facts, their groups and the candidates are from, and what went wrong on the way."""
     text = [
         f"Verified by {summary['evaluator']}; groups by {summary['grouper']!r}; linked by {summary['link']!r}. "
-        f"{summary['n_unscored']:,} of {summary['n_facts']:,} facts have no FActScore verdict, "
-        f"{summary['n_unscored_linked']:,} no D-FActScore verdict. {summary['n_narrow']:,} links are narrow: the "
-        "second-best person supports nearly as many facts.",
+        + _describe_dfactscore_verdicts(summary),
         _describe_dfactscore_candidates(responses),
         "Groupers. " + "; ".join(_describe_dfactscore_grouper(row) for row in summary["grouping"]) + ".",
     ]
@@ -48,6 +48,24 @@ def build_dfactscore_facts_section(
     if summary["category_accuracy"] is not None:
         text.append(f"The category is as given for {format_percent(summary['category_accuracy'])} of the responses.")
     return {"title": "How facts, groups and candidates were come by", "text": text, "table": None, "figure": None}
+
+
+def _describe_dfactscore_verdicts(summary: Row) -> str:
+    n_facts = f"{summary['n_facts']:,} facts"
+    if not summary["n_unscored"] and not summary["n_unscored_linked"]:
+        text = f"Each of the {n_facts} has both verdicts."
+    else:
+        text = f"Of the {n_facts} {summary['n_unscored']:,} have no FActScore verdict, "
+        text += f"{summary['n_unscored_linked']:,} no D-FActScore verdict."
+    if summary["n_narrow"]:
+        text += f" {summary['n_narrow']:,} links are narrow: the second-best person supports nearly as many facts."
+    return text
+
+
+def _format_share_of_responses(share: float, n: int) -> str:
+    """``19 of 20 responses``; of many the percentage."""
+    count = f"{round(share * n):,}" if n < MIN_SHARE_COUNT else format_percent(share)
+    return f"{count} of {format_count(n, 'response')}"
 
 
 def build_dfactscore_paragraphs_section(responses: Sequence[Row]) -> Row | None:
@@ -152,11 +170,8 @@ def _describe_dfactscore_grouper(grouper_row: Row) -> str:
     if grouper_row["n_failed"]:
         told.append(f"{grouper_row['n_failed']:,} responses without a usable reply")
     if grouper_row["same_as_given"] is not None and grouper_row["grouper"] != "given":
-        told.append(
-            f"as given for {format_percent(grouper_row['same_as_given'])} of "
-            f"{grouper_row['n_compared_given']:,} responses (facts in the right group: "
-            f"{format_percent(grouper_row['agreement_given'])})"
-        )
+        same = _format_share_of_responses(grouper_row["same_as_given"], grouper_row["n_compared_given"])
+        told.append(f"as given for {same} (facts in the right group: {format_percent(grouper_row['agreement_given'])})")
     if grouper_row["grouper"] == "heuristic":
         told.append("it may split one person's facts, or miss a second person")
     return f"{grouper_row['grouper']}: {', '.join(told)}" if told else grouper_row["grouper"]

@@ -13,6 +13,7 @@ from factaudit.engines.conversations import MIN_TURN_WORDS, Conversation, make_t
 from factaudit.engines.factscore.report_sections import (
     build_factscore_facts_section,
     build_factscore_unsupported_section,
+    list_topics_without_page,
 )
 from factaudit.engines.factscore.response_scores import build_factscore_response_rows, summarise_factscore
 from factaudit.engines.records import CandidateRecord, DecompositionRecord, FoundCandidatesRecord, ScoredRecords
@@ -24,6 +25,9 @@ from factaudit.llm.answer_extraction import extract_answer
 from factaudit.llm.chat_types import ChatRequest
 from factaudit.llm.coroutine_runner import open_llm_clients_for_block, run_coroutine, run_coroutines_concurrently
 from factaudit.text.display_text import format_count
+
+#: What a summary has besides the audit's figures.
+_SUMMARY_KEYS = ("systems", "evaluators", "n_topics_without_page")
 
 
 @dataclass
@@ -80,6 +84,7 @@ class FactScorer(ScoringEngine):
         made = self.verify_responses(responses, journal=journal, progress=progress)
         rows = build_factscore_response_rows(made, self.names, self.gamma)
         summary = summarise_factscore(made, rows, self.names, self.gamma, self.intervals)
+        summary["n_topics_without_page"] = len(list_topics_without_page(rows))
         return ScoredRecords(made.claims, made.verdicts, rows, summary, (made.claims, made.verdicts), made.records)
 
     def audits(self) -> dict[str, Row]:
@@ -104,7 +109,7 @@ class FactScorer(ScoringEngine):
         rows = []
         for one in scored.summary.get("evaluators", [scored.summary]):
             if len(one["systems"]) != 1:
-                rows.append({key: value for key, value in one.items() if key not in ("systems", "evaluators")})
+                rows.append({key: value for key, value in one.items() if key not in _SUMMARY_KEYS})
             rows += one["systems"]
         return {"factscore": rows}
 
@@ -117,6 +122,8 @@ class FactScorer(ScoringEngine):
         of = [f"{summary['n_scored']:,} of {format_count(summary['n_responses'], 'response')} scored"]
         if figure is not None and figure != summary["init_score"]:
             of.append(f"without the length penalty {summary['init_score']:.4f}")
+        if lost := summary["n_topics_without_page"]:
+            of.append(f"no page for {format_count(lost, 'topic')}")
         return [f"FActScore {score} ({summary['evaluator']}): {', '.join(of)}"]
 
     # ------------------------------------------------------------------------------------------ the one page

@@ -6,9 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 from factaudit.audit.core.result_rows import Row
+from factaudit.text.display_text import format_count
 
 #: Responses that the report shows, each with so many of the facts that were found unsupported.
 MAX_SHOWN_RESPONSES, MAX_SHOWN_FACTS = 10, 8
+#: Topics without a page that the report names.
+MAX_NAMED_TOPICS = 20
+
+
+def list_topics_without_page(responses: Sequence[Row]) -> list[str]:
+    """The topics of the responses of which no fact could be put to a page, as there is none."""
+    lost = (row["topic"] for row in responses if row["page"] is None and str(row["reason"]).startswith("no page "))
+    return list(dict.fromkeys(map(str, lost)))
 
 
 def build_factscore_facts_section(
@@ -38,6 +47,12 @@ def build_factscore_facts_section(
     if summary["n_unparsed"]:
         how = "guessed, as published" if parser == "original" else "left unscored"
         text.append(f"{summary['n_unparsed']:,} replies hold neither True nor False: their verdicts are {how}.")
+    lost = list_topics_without_page(responses)
+    if lost:
+        named = ", ".join(lost[:MAX_NAMED_TOPICS]) + f" and {len(lost) - MAX_NAMED_TOPICS:,} more" * (
+            len(lost) > MAX_NAMED_TOPICS
+        )
+        text.append(f"No page was found for {format_count(len(lost), 'topic')}: {named}.")
     pages = Counter(row["matched"] for row in responses if row["matched"] not in (None, "exact"))
     if pages:
         found = ", ".join(f"{n:,} by {how}" for how, n in pages.most_common())
