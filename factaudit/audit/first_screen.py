@@ -39,7 +39,7 @@ from factaudit.audit.first_screen_table import (
 )
 from factaudit.audit.input_description import TRIAL_MODEL, uses_trial_model
 from factaudit.audit.quantification import list_evaluator_bias_rows
-from factaudit.audit.quantification_checks import select_significant_biases
+from factaudit.audit.quantification_checks import has_system_names, select_significant_biases
 from factaudit.audit.ranking_checks import list_ordering_rows, list_reversing_rows, sum_ordered_pairs
 from factaudit.text.display_text import format_count
 
@@ -300,7 +300,7 @@ def _list_error_rate_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdvice
     whole = [row for row in biased_datasets if row["evaluator"] == best["evaluator"]]
     if whole and not off:
         worst_row = max(whole, key=lambda row: abs(row["bias"]))
-        whose = "that of all systems together" if _names_systems(run, worst_row) else "the predicted one"
+        whose = "that of all systems together" if has_system_names(run, worst_row) else "the predicted one"
         text = f"reporting error rates: {whose} is significantly off, by {{row.bias:points}} points "
         yield ScreenAdviceLine("Not for", make_statement(f"{text}on {{row.dataset}}.", row=worst_row))
     quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
@@ -313,13 +313,6 @@ def _list_error_rate_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdvice
         yield ScreenAdviceLine(
             "Instead", make_statement("estimate error rates from the labels of a sample (factaudit sample).")
         )
-
-
-def _names_systems(run: AuditedRun, row: Row) -> bool:
-    """Whether the claims of a row's data set name systems."""
-    return any(
-        other["dataset"] == row["dataset"] and not is_total_key(other["system"]) for other in run.rows("quantification")
-    )
 
 
 def _list_estimate_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
