@@ -345,7 +345,7 @@ def compare_counts(
         by_level = "levels" in audit.options_model().model_fields
         for level in [one for one in levels if one in asked.get("levels", LEVELS)] if by_level else levels[:1]:
             judged = units[level, str(audit.counts)]
-            if audit.compute is not None and len(judged.claims):
+            if audit.compute is not None:
                 given = asked | ({"levels": [level]} if by_level else {})
                 rows += audit.compute(judged, **given, intervals=settings.intervals)
         found[name] = sorted(rows, key=lambda row: str(row["dataset"])) if by_level else rows

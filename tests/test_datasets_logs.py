@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,18 @@ def test_inspect(file: str) -> None:
     assert [row[0] for row in verdicts_of("inspect", file, "overlap")] == pytest.approx(OVERLAP)
     assert found.verdicts is not None
     assert found.verdicts["evaluator"].unique().tolist() == ["grounded", "overlap"]
+
+
+def test_an_inspect_archive_without_zstandard_is_read_alike(tmp_path: Path) -> None:
+    log = json.loads((LOGS / "inspect.json").read_text())
+    with zipfile.ZipFile(tmp_path / "log.eval", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("header.json", json.dumps({key: value for key, value in log.items() if key != "samples"}))
+        for sample in log["samples"]:
+            archive.writestr(f"samples/{sample['id']}_epoch_1.json", json.dumps(sample))
+    found, expected = convert("inspect", [tmp_path / "log.eval"]), convert("inspect", [LOGS / "inspect.eval"])
+    pd.testing.assert_frame_equal(found.claims, expected.claims)
+    assert found.verdicts is not None
+    pd.testing.assert_frame_equal(found.verdicts, expected.verdicts)
 
 
 def test_inspect_epochs_are_repeats_and_errors_are_no_verdicts(tmp_path: Path) -> None:

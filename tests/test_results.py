@@ -53,6 +53,13 @@ def test_rows_by_their_values_in_the_order_of_the_evaluators(results):
         results.rows("rates", evaluater="a")
     with pytest.raises(UsageError, match="no audit 'rate' in these results"):
         results.rows("rate")
+    with pytest.raises(AttributeError, match=r"no audit 'rate' in these results \(did you mean 'rates'"):
+        _ = results.rate
+
+
+def test_what_results_are_is_shown(results):
+    assert repr(results).startswith("<Results of 40 claims, evaluators z, random:seed=1, a; audits rates, ")
+    assert repr(Results("", {}, {})) == "<Results of 0 claims, evaluators ; audits >"
 
 
 def test_audits_take_one_core(monkeypatch):

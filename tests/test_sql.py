@@ -209,6 +209,20 @@ def test_error_rates_are_estimated_as_from_arrays(tmp_path, monkeypatch):
     engine.close()
 
 
+def test_where_no_claim_has_a_system_none_is_left_out_of_the_estimates(tmp_path):
+    claims, verdicts = messy(7)
+    del claims["system"]
+    known = validate_claims(claims)
+    tables = written(tmp_path, claims, verdicts)
+    engine = tables.open_engine(tmp_path)
+    stored = SqlTallies(engine, join_source_tables(engine, tables, [], with_scores=True, with_ids=True))
+    options = {"main": "e1", "covariates": [], "strata": [], "seed": 3}
+    expected = estimate_rates(known, validate_verdicts(verdicts, claims=known), **options).audits()
+    assert estimate_rates_past_memory(stored, **options).audits() == expected
+    assert not any("without a system" in (row["reason"] or "") for row in expected["estimate_summary"])
+    engine.close()
+
+
 def test_what_is_said_of_the_tables_is_the_same(both):
     from factaudit.audit.input_description import describe_audit_inputs
 
