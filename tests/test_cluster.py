@@ -99,9 +99,14 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     sys.modules.pop("slow_evaluator")
 
 
-@pytest.fixture
-def nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A cluster with a head that judges nothing, and two nodes of one core and one GPU each."""
+@pytest.fixture(scope="module")
+def nodes() -> Iterator[Any]:
+    """A cluster with a head that judges nothing, and two nodes of one core and one GPU each; it takes long to start."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        yield from start_nodes(monkeypatch)
+
+
+def start_nodes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="needs the [ray] extra")
     pytest.importorskip("grpc", reason="needs the [ray] extra")
     from ray.cluster_utils import Cluster
@@ -155,6 +160,26 @@ def journaled(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("cluster")
+def test_the_client_of_a_cluster_and_what_ends_an_evaluator(own: Any, nodes: Any, tmp_path: Path) -> None:
+    notes = tmp_path / "notes"
+    few = CLAIMS.iloc[:24].reset_index(drop=True)
+    found = judge_by_client(few, NamedEvaluator("slow", own.Slow(str(notes))), nodes.client)
+    pd.testing.assert_frame_equal(found, judge(few, [NamedEvaluator("slow", own.Slow(str(tmp_path / "here")))]))
+    assert "" not in {node for _, node in noted(notes)}
+    # An evaluator with a device has an actor for each GPU (of which Ray only has to be told), and sees no other.
+    judge(few, [NamedEvaluator("gpu", own.OnGPU(str(tmp_path / "gpu"), seconds=0.02))], on="ray")
+    assert {line.rsplit(maxsplit=1)[1] for line in (tmp_path / "gpu").read_text().splitlines()} == {'"0"]'}
+    # What was judged before an evaluator gave up is kept.
+    broken = NamedEvaluator("slow", own.Slow(str(notes), seconds=0.02, fails_at="c015"))
+    with pytest.raises(FactauditError, match=r"on ray: no weights here"):
+        judge(few, [broken], journal=tmp_path / "journal", on="ray")
+    assert {f"c{i:03}" for i in (12, 13, 14)} <= journaled(tmp_path / "journal")
+
+
+# The last one: of its two nodes it kills one.
+@pytest.mark.slow
+@pytest.mark.xdist_group("cluster")
 def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any, tmp_path: Path) -> None:
     notes, journal = tmp_path / "notes", tmp_path / "journal"
     slow = NamedEvaluator("slow", own.Slow(str(notes), seconds=0.05, nodes=2))
@@ -181,23 +206,6 @@ def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any,
     pd.testing.assert_frame_equal(found, here)
     pd.testing.assert_frame_equal(judge(CLAIMS, [slow], journal=journal, on="ray"), here)
     assert noted(notes) == judged
-
-
-@pytest.mark.slow
-def test_the_client_of_a_cluster_and_what_ends_an_evaluator(own: Any, nodes: Any, tmp_path: Path) -> None:
-    notes = tmp_path / "notes"
-    few = CLAIMS.iloc[:24].reset_index(drop=True)
-    found = judge_by_client(few, NamedEvaluator("slow", own.Slow(str(notes))), nodes.client)
-    pd.testing.assert_frame_equal(found, judge(few, [NamedEvaluator("slow", own.Slow(str(tmp_path / "here")))]))
-    assert "" not in {node for _, node in noted(notes)}
-    # An evaluator with a device has an actor for each GPU (of which Ray only has to be told), and sees no other.
-    judge(few, [NamedEvaluator("gpu", own.OnGPU(str(tmp_path / "gpu"), seconds=0.02))], on="ray")
-    assert {line.rsplit(maxsplit=1)[1] for line in (tmp_path / "gpu").read_text().splitlines()} == {'"0"]'}
-    # What was judged before an evaluator gave up is kept.
-    broken = NamedEvaluator("slow", own.Slow(str(notes), seconds=0.02, fails_at="c015"))
-    with pytest.raises(FactauditError, match=r"on ray: no weights here"):
-        judge(few, [broken], journal=tmp_path / "journal", on="ray")
-    assert {f"c{i:03}" for i in (12, 13, 14)} <= journaled(tmp_path / "journal")
 
 
 def test_a_language_model_is_asked_from_here() -> None:
