@@ -77,6 +77,27 @@ def test_one_matrix_gives_both_scores(knowledge: TopicLookup) -> None:
     assert len(scored.claims) == len(scored.verdicts) == 6
 
 
+def test_equal_facts_of_two_people_stay_and_those_of_one_do_not(knowledge: TopicLookup) -> None:
+    def answer_grouping(prompt: str) -> str:
+        if prompt.startswith("Each paragraph below"):
+            facts = prompt.rsplit("Facts:\n", 1)[1].split("Facts by person:")[0].strip().splitlines()
+            return "\n".join([*facts[:3], "- ===", *facts[3:]])
+        return answer(prompt)
+
+    text = "Ann Lee was born. Ann Lee painted. Ann Lee was born. Ann Lee was born. Ann Lee dived."
+    (row,) = score(knowledge, ScriptedLLM(answer_grouping), bios(text)).responses
+    told = [(fact["text"], fact["group"]) for fact in row["facts"]]
+    assert told == [
+        ("Ann Lee was born.", 0),
+        ("Ann Lee painted.", 0),
+        ("Ann Lee was born.", 1),
+        ("Ann Lee dived.", 1),
+    ]
+    assert row["n_duplicates"] == 1
+    with pytest.raises(UsageError, match="core"):
+        DFactScorer(knowledge, ScriptedLLM(answer), core=True)
+
+
 def test_a_prefilter_saves_calls_and_the_bounds_hold_what_they_could_have_said(knowledge: TopicLookup) -> None:
     given = bios(MERGED, candidates=tuple(PAGES), facts=tuple(AtomicFact(f"{one}.") for one in MERGED[:-1].split(". ")))
     whole = score(knowledge, ScriptedLLM(answer), given, gamma=0).responses[0]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from factaudit.engines.records import DecompositionRecord, SentenceRecord
+from factaudit.engines.records import DecompositionRecord, GroupingRecord, SentenceRecord
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS, is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.engines.responses import AtomicFact
 from factaudit.knowledge.bm25 import Bm25Index
@@ -126,27 +126,58 @@ class DecompositionDemonstrations:
 
 
 def remove_repeated_decomposed_facts(
-    facts_by_sentence: Sequence[Sequence[str]], max_facts: int = MAX_FACTS
+    facts_by_sentence: Sequence[Sequence[str]], max_facts: int = MAX_FACTS, by_sentence: bool = False
 ) -> tuple[list[list[str]], int, int]:
     """Remove a response's repeated facts (the first stays) and those beyond ``max_facts``, sentence by sentence.
 
+    by_sentence: only a sentence's own repetitions are removed; equal facts of two sentences may be of two people.
     Returns (the facts left per sentence, the number of duplicates removed, the number cut).
     """
     seen: set[str] = set()
     left: list[list[str]] = []
-    n_duplicates = n_cut = 0
+    n_left = n_duplicates = n_cut = 0
     for group in facts_by_sentence:
         left.append([])
+        seen = set() if by_sentence else seen
         for fact in group:
             if fact in seen:
                 n_duplicates += 1
-            elif len(seen) >= max_facts:
+            elif n_left >= max_facts:
                 # It is not put among the seen, so that a second one beyond the cap counts as cut too.
                 n_cut += 1
             else:
                 seen.add(fact)
                 left[-1].append(fact)
+                n_left += 1
     return left, n_duplicates, n_cut
+
+
+def remove_facts_repeated_in_groups(
+    record: DecompositionRecord, groupings: dict[str, GroupingRecord]
+) -> tuple[DecompositionRecord, dict[str, GroupingRecord]]:
+    """Without the facts that their group has already, by the first grouper; of no groups all stay.
+
+    A fact that stands for a sentence which was not decomposed stays.
+    """
+    groups = next((one.groups for one in groupings.values()), None)
+    if groups is None:
+        return record, groupings
+    seen: set[tuple[int, str]] = set()
+    kept = []
+    for number, fact in enumerate(record.facts):
+        key = (groups[number], fact.text)
+        if fact.failure_status is not None or key not in seen:
+            seen.add(key)
+            kept.append(number)
+    n_removed = len(record.facts) - len(kept)
+    if not n_removed:
+        return record, groupings
+    left = {
+        name: one if one.groups is None else replace(one, groups=tuple(one.groups[number] for number in kept))
+        for name, one in groupings.items()
+    }
+    facts = tuple(record.facts[number] for number in kept)
+    return replace(record, facts=facts, n_duplicates=record.n_duplicates + n_removed), left
 
 
 def keep_core_facts(record: DecompositionRecord, topic: str) -> DecompositionRecord:
@@ -182,6 +213,7 @@ async def decompose_into_facts(
     max_facts: int = MAX_FACTS,
     min_characters: int = MIN_FACT_CHARACTERS,
     filter_facts: Callable[[str, Sequence[str]], list[str]] | None = None,
+    unique_by_sentence: bool = False,
 ) -> DecompositionRecord:
     """A text's sentences with their facts, one call a sentence, all at once; for boilerplate nothing is asked.
 
@@ -190,7 +222,7 @@ async def decompose_into_facts(
     reply could not be read, stands for its facts itself (`AtomicFact.failure_status`).
 
     filter_facts: gives of a sentence's facts those that stay (`factaudit.engines.entity_filter`); called in a thread.
-    None: all stay.
+    None: all stay. unique_by_sentence: as of `remove_repeated_decomposed_facts`.
     """
 
     async def one(numbered: tuple[int, str]) -> tuple[SentenceRecord, list[str], int]:
@@ -212,7 +244,9 @@ async def decompose_into_facts(
     made = await run_coroutines_concurrently(
         map(one, enumerate(split_sentences_for_decomposition(strip_thoughts(text))))
     )
-    kept, n_duplicates, n_cut = remove_repeated_decomposed_facts([own for _, own, _ in made], max_facts)
+    kept, n_duplicates, n_cut = remove_repeated_decomposed_facts(
+        [own for _, own, _ in made], max_facts, unique_by_sentence
+    )
     told = tuple(sentence for sentence, *_ in made)
     facts: list[AtomicFact] = []
     for number, (sentence, own) in enumerate(zip(told, kept, strict=True)):

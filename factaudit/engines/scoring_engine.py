@@ -26,6 +26,7 @@ from factaudit.engines.fact_decomposition import (
     decompose_into_facts,
     keep_core_facts,
     make_undecomposed_record,
+    remove_facts_repeated_in_groups,
     split_sentences_for_decomposition,
 )
 from factaudit.engines.fact_tables import build_fact_claims_table, build_fact_verdicts_table
@@ -114,8 +115,9 @@ class ScoringEngine:
     #: Begins the name of the journal; of its report.
     name: ClassVar[str]
     title: ClassVar[str]
-    #: Whether a knowledge source is looked for where none is given.
+    #: Whether a knowledge source is looked for where none is given; whether equal facts may be of two people.
     needs_knowledge: ClassVar[bool]
+    groups_facts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -136,8 +138,6 @@ class ScoringEngine:
         given = isinstance(self.knowledge, str | Path)
         if given or (self.knowledge is None and self.needs_knowledge and self._verifiers.need_passages):
             self.knowledge = TopicLookup(DocDB(find_knowledge_database(self.knowledge)))  # type: ignore[arg-type]
-
-    # ------------------------------------------------------------------------------------ what engines differ in
 
     def get_scored_text(self, response: Response) -> str:
         """The text of a response that is decomposed."""
@@ -222,8 +222,6 @@ class ScoringEngine:
         found = [(asked, self.llm), ("decomposer", self.decomposer), *self._verifiers.counted_clients]
         return [(name, one) for name, one in found if getattr(one, "usage", None) is not None]
 
-    # -------------------------------------------------------------------------------------------------- the work
-
     def verify_responses(
         self, responses: Sequence[Response], *, journal: str | Path | None = None, progress: bool = False
     ) -> VerifiedRecords:
@@ -306,8 +304,10 @@ class ScoringEngine:
         calls = ResponseCallCounter(bar)
         decomposed = await self._decompose_response(response, calls)
         decomposed = keep_core_facts(decomposed, response.topic) if self.core else decomposed
-        bar.add_decomposed_facts(len(decomposed.facts))
         groupings = await self.group_facts(response, decomposed, calls)
+        if response.facts is None:
+            decomposed, groupings = remove_facts_repeated_in_groups(decomposed, groupings)
+        bar.add_decomposed_facts(len(decomposed.facts))
         found = await asyncio.to_thread(self.find_candidates, response, decomposed)
         record = replace(await self._retrieve_in_turn(response.topic, decomposed, found), groupings=groupings)
         supports = await self._verifiers.verify_record(response.topic, record, found.pages, calls, bar)
@@ -318,25 +318,26 @@ class ScoringEngine:
         text = self.get_scored_text(response)
         if does_response_abstain(response, self.abstain):
             return DecompositionRecord(True, tuple(map(SentenceRecord, split_sentences_for_decomposition(text))))
-        if (
-            response.facts is None
-            and (hopeless := await asyncio.to_thread(self.find_hopeless_reason, response)) is not None
-        ):
-            return make_undecomposed_record(text, hopeless.status, hopeless.reason)
         if response.facts is not None:
             given = response.sentences if response.sentences is not None else self.split_given_sentences(response)
             facts = response.facts
             if len(given) == 1:
                 facts = tuple(replace(fact, sentence=0) for fact in facts)
             return DecompositionRecord(False, tuple(map(SentenceRecord, given)), facts)
+        if (hopeless := await asyncio.to_thread(self.find_hopeless_reason, response)) is not None:
+            return make_undecomposed_record(text, hopeless.status, hopeless.reason)
         llm = self.decomposer or self.llm
         assert llm is not None
         async with self._beginning:  # the first calls go out before the last response is split into sentences
             await asyncio.sleep(0)
-        limits = {"max_facts": self.max_facts, "min_characters": self.min_characters}
-        passing = None if self._filter is None else self._filter.filter_facts
         return await decompose_into_facts(
-            text, partial(calls.ask, llm), self._demonstrations, filter_facts=passing, **limits
+            text,
+            partial(calls.ask, llm),
+            self._demonstrations,
+            filter_facts=None if self._filter is None else self._filter.filter_facts,
+            unique_by_sentence=self.groups_facts,
+            max_facts=self.max_facts,
+            min_characters=self.min_characters,
         )
 
     async def _retrieve_in_turn(

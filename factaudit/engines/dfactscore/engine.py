@@ -94,6 +94,7 @@ class DFactScorer(ScoringEngine):
     name: ClassVar[str] = "dfactscore"
     title: ClassVar[str] = "D-FActScore"
     needs_knowledge: ClassVar[bool] = False
+    groups_facts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if isinstance(self.groupers, str):
@@ -111,6 +112,8 @@ class DFactScorer(ScoringEngine):
         if not self.groupers:
             raise UsageError("D-FActScore needs a grouper")
         super().__post_init__()
+        if self.core:
+            raise UsageError("core: the core of facts is chosen of one person's; D-FActScore has no such option")
         if "llm" in self.groupers and self.llm is None:
             raise UsageError("the grouper 'llm' needs an LLM; without one take, say, heuristic")
         self._group_demonstrations = FactGroupingDemonstrations.load(self.group_demos)
@@ -138,6 +141,7 @@ class DFactScorer(ScoringEngine):
         llm = None if asked is None else asked.signature
         return {
             "groupers": make_signature("groupers", {"names": list(self.groupers), "demos": demos, "llm": llm}),
+            "repeated": "removed in groups",
             "candidates": {"by": self.candidates, "cap": self.max_candidates, "nearest": self.prefilter},
         }
 
