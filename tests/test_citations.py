@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from factaudit.arrays.judgements import Judgements
