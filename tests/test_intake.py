@@ -347,6 +347,21 @@ def test_columns_that_nothing_reads_are_named_with_the_nearest_known_name() -> N
     assert "unread  docs_id (did you mean 'doc_id'?), lable (did you mean 'label'?), colour" in proposal.notes
 
 
+@pytest.mark.parametrize(
+    ("columns", "is_told"),
+    [
+        ({"sentence": CLAIMS, "context": DOCS, "gpt4": [0.5] * len(CLAIMS)}, True),
+        ({"sentence": CLAIMS, "context": DOCS, "human": LABELS, "gpt4": [0.5] * len(CLAIMS)}, False),
+    ],
+)
+def test_where_no_column_is_taken_for_labels_it_is_told_and_nowhere_else(
+    columns: dict[str, list[Any]], is_told: bool
+) -> None:
+    notes = propose_mapping([("a.csv", pd.DataFrame(columns))]).notes
+    assert ("labels  none: no column was taken for people's labels (--map label=COLUMN)" in notes) == is_told
+    assert not any(note.startswith("claims  without text") for note in notes)
+
+
 def test_a_missing_cell_of_an_evaluator_is_an_unscored_claim() -> None:
     scores: list[float | None] = [*SCORES]
     scores[3] = None
