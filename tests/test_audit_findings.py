@@ -415,6 +415,8 @@ def test_what_a_calibration_does_to_the_others():
     blurred = [of("zero_bias_threshold", system, 0.02, 0.4) for system in "ab"]
     found = find(of_corrections(before + blurred))
     assert "none of 2 corrected rates are significantly off; 1 more cannot be corrected." in found["statement"]
+    found = find(of_corrections(before + blurred[:1]))
+    assert "none of 1 corrected rate is significantly off; 2 more cannot be corrected." in found["statement"]
     wider = [of("adjusted_counts", system, 0.2, 0.4) for system in "abc"]
     found = find(of_corrections(before + wider))
     assert found["severity"] == "fail", "a wider interval is no smaller bias"

@@ -24,6 +24,7 @@ from factaudit.audit.rates import RATE_NAMES, compute_evaluator_rates
 from factaudit.estimate.rate_estimation import estimate_rates
 from factaudit.report.check_table import build_check_table
 from factaudit.report.figure_selection import count_unscored_verdicts
+from factaudit.report.report_document import build_report_document
 from factaudit.report.report_figures import list_report_figures
 from factaudit.report.summary import compose_summary_paragraphs
 from factaudit.results import compare
@@ -189,7 +190,7 @@ def test_a_headroom_is_off_by_no_more_than_both_rates_leave() -> None:
     assert row["bias_low"] <= row["bias"] <= row["bias_high"]
 
 
-def test_without_intervals_the_tests_that_need_none_are_told() -> None:
+def test_without_intervals_the_tests_that_need_none_are_told(tmp_path: Path) -> None:
     results = compare(*(check(table) for check, table in zip(CHECKS, make_world("whole"), strict=True)), replicates=0)
     table = build_check_table(results.to_dict())
     assert table is not None
@@ -197,6 +198,10 @@ def test_without_intervals_the_tests_that_need_none_are_told() -> None:
     assert any(text != "–" for text in made), "pairs of systems are tested"
     assert "nothing is tested" not in table.caption
     assert "where a check made no test, its warnings go by the figures alone" in table.caption
+    sections = build_report_document(results.to_dict(), tmp_path).sections
+    text = " ".join(paragraph for section in sections for paragraph in section.paragraphs)
+    assert "No interval was computed." in text
+    assert "captions say how it is made" not in text
 
 
 def test_a_single_rate_is_no_list_of_rates() -> None:

@@ -279,9 +279,9 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
                 make_statement(
                     f"With {words} the mean |bias| is {{after.bias:points}} points ({{before.bias:points}} before), at "
                     f"worst {{worst.bias:points}}; {how_many} of {{after:count corrected rate}} "
-                    + ("is" if off[1] == 1 else "are")
+                    + ("is" if 1 in (off[1], len(pairs)) else "are")
                     + " significantly off"
-                    + ("; {lacking:count more} cannot be corrected." if lacking else "."),
+                    + ("; {lacking:count} more cannot be corrected." if lacking else "."),
                     before=sides[0],
                     after=sides[1],
                     worst=worst,

@@ -254,6 +254,8 @@ def _explain_claims_labels_and_intervals(results: Mapping[str, Any]) -> list[str
         if results["audits"].get("headroom"):
             alone += ", but that of a lowest error rate is of all its systems together"
         text = f"{alone} ({level}); captions say how it is made."
+        if about.get("replicates") == 0:
+            text = "No interval was computed."
         if n_tests := about.get("n_tests") or {}:
             checks, tests = format_count(len(n_tests), "check"), format_count(sum(n_tests.values()), "test")
             text += (
