@@ -152,6 +152,7 @@ def validate_verdicts(
             "chunk_scores": parse_chunk_scores_column(table.get("chunk_scores"), table.index, problems),
         }
     )
+    del table, score, prediction, status, evaluators, repeat  # of millions of rows, two copies are too many
     positions = None if claims is None else find_claim_positions_in_table(claims, ids)
     _report_duplicate_verdicts(problems, verdicts, positions)
     if claims is not None and positions is not None:
@@ -239,8 +240,16 @@ def _report_duplicate_verdicts(
     if claim_codes is None or (claim_codes < 0).any():
         claim_codes = pc.dictionary_encode(make_arrow_text(verdicts["claim_id"])).indices.to_numpy(zero_copy_only=False)
     names = pc.dictionary_encode(make_arrow_text(verdicts["evaluator"]))
-    key = claim_codes.astype(np.int64) * max(1, len(names.dictionary)) + names.indices.to_numpy(zero_copy_only=False)
+    key = claim_codes.astype(np.int64)
+    key *= max(1, len(names.dictionary))
+    key += names.indices.to_numpy(zero_copy_only=False)
     repeat = verdicts["repeat"].to_numpy()
+    most = int(key.max(initial=0))
+    if not repeat.any() and most < 4 * len(key):  # mostly there is none, which a table of all keys shows at once
+        seen = np.zeros(most + 1, dtype=bool)
+        seen[key] = True
+        if np.count_nonzero(seen) == len(key):
+            return
     both = pd.DataFrame({"key": key, "repeat": repeat}) if repeat.any() else pd.Series(key)
 
     def said(row: int) -> str:
