@@ -113,6 +113,12 @@ class Judgements:
         """int8 (E, n): `prediction` without what was guessed, a reply that states no verdict and was read as one."""
         return np.where(self.status > STATUSES.index("ok"), MISSING, self.prediction).astype(np.int8)
 
+    def compute_support(self, evaluators: Sequence[str]) -> np.ndarray:
+        """float64 (E, n): their scores, predictions where one gave no score, NaN where it gave neither."""
+        at = [self.evaluators.index(name) for name in evaluators]
+        said = np.where(np.isnan(self.score[at]), self.prediction[at], self.score[at])
+        return np.where(self.prediction[at] == MISSING, np.nan, said)
+
     def at_level(self, level: str) -> Judgements:
         """The claims themselves, or their responses (see `responses`)."""
         if level not in LEVELS:

@@ -181,7 +181,7 @@ def _find_inconsistent_evaluators(audited_run: AuditedRun) -> Iterator[Finding]:
 
 AUDIT = Audit(
     name="consistency",
-    after="discrimination",
+    after="triage",
     title="Whether evaluators agree on the same claims",
     question="Do two evaluators find the same claims attributable, and unattributable?",
     source="VC §3.1 and A.8, Figs. 2, 9, 10",

@@ -23,6 +23,7 @@ from factaudit.audit.core.decision_limits import (
 )
 from factaudit.audit.core.evaluator_comparison import (
     find_datasets_apart_by_bacc,
+    find_least_review_row,
     find_overall_evaluator_rows,
     is_surely_better_evaluator,
 )
@@ -195,7 +196,7 @@ def _list_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[S
     worse = [row for row in rows if is_surely_better_evaluator(run, best, row["evaluator"])]
     yield ScreenAdviceLine("Use", _state_recommended_evaluators(rows, useful, alike, worse))
     yield from _list_evaluators_to_avoid(run, [row for row in rows if row not in alike])
-    yield from _list_error_flagging_advice(run, alike)
+    yield from _list_error_flagging_advice(run, alike, [row["evaluator"] for row in rows])
     yield from _list_error_rate_advice(run, best)
     yield from _list_ranking_advice(run, best)
     yield from _list_caveat_advice(run, alike)
@@ -257,7 +258,9 @@ def _state_missed_errors_or_false_alarms(run: AuditedRun, row: Row, key: str, n_
     return make_statement(f"{{counted.n_wrong:number}} of {{counted.{n_key}:number {noun}}}", counted=counted)
 
 
-def _list_error_flagging_advice(run: AuditedRun, alike: Sequence[Row]) -> Iterator[ScreenAdviceLine]:
+def _list_error_flagging_advice(
+    run: AuditedRun, alike: Sequence[Row], evaluators: Sequence[str]
+) -> Iterator[ScreenAdviceLine]:
     least = read_decision_limits(run).min_rate
     if all(is_surely_above(row, key, least) for row in alike for key in ("tpr", "tnr")):
         text = "flagging single errors: it finds significantly more than {least:limit} % of the errors, and passes as "
@@ -274,7 +277,11 @@ def _list_error_flagging_advice(run: AuditedRun, alike: Sequence[Row]) -> Iterat
             who = f"the best {verb} at least" if len(alike) > 1 else f"it {verb}{'es' if key == 'tnr' else 's'}"
             told = make_statement(text, who=who, mistakes=_state_missed_errors_or_false_alarms(run, row, key, n_key))
             yield ScreenAdviceLine("Not for", told)
-            return
+            break
+    if (review := find_least_review_row(run, evaluators)) is not None:
+        text = "of single verdicts, review {review.review_share:percent} of the claims by {review.evaluator}: at most "
+        text += "{review.max_error:limit} % of the rest are errors (confidence {review.confidence:limit} %)."
+        yield ScreenAdviceLine("Instead", make_statement(text, review=review))
 
 
 def _list_error_rate_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLine]:

@@ -34,9 +34,11 @@ from factaudit.audit.core.decision_limits import (
 from factaudit.audit.core.evaluator_comparison import (
     ALIKE_BACC_DIFFERENCE,
     explain_no_evaluators_alike,
+    find_least_review_row,
     find_overall_evaluator_rows,
     is_constant_evaluator,
     list_evaluators_alike_by_bacc,
+    state_review_share,
 )
 from factaudit.audit.core.figure_formatting import format_limit_in_points
 from factaudit.audit.core.finding_parts import (
@@ -276,6 +278,8 @@ def _decide_on_rates(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAns
                 least=least,
             ),
         )
+    if (review := find_least_review_row(audited_run, [evaluator])) is not None:
+        return TaskDecisionAnswer("with review", figure, state_review_share(review))
     short = [key for key in rates if is_surely_below(row, key, least)]
     if short:
         key = min(short, key=lambda each: row[each])

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     "limits",
     multiple=True,
     metavar="NAME=SHARE",
-    help="What is asked of an evaluator: min_rate, max_bias, max_misordered, min_orderable, max_unscored.",
+    help="What is asked of an evaluator: min_rate, max_bias, max_misordered, min_orderable, max_unscored, max_review.",
 )
 @click.option(
     "--label-rule",

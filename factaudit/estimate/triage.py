@@ -121,7 +121,7 @@ def triage_claims(
     if not len(rows):
         raise UsageError("there is no label: `factaudit sample` draws the claims to label, --labels names the labels")
     error = 1.0 - judgements.label[rows]
-    score = _read_support(judgements, names)
+    score = judgements.compute_support(names)
     random = np.random.default_rng(seed)
     risk, weights = cross_fit_combined_risk(score, rows, error, judgements.cluster_codes, random)
     weight = _weigh_labels(judgements, rows, names, sample)
@@ -151,13 +151,6 @@ def triage_claims(
         results.curve.extend(_list_curve_rows(group, curve, int(inside.sum()), promise))
     queue = _order_queue(judgements, risk, passes)
     return TriageResults(results.rule, results.promises, results.curve, queue)
-
-
-def _read_support(judgements: Judgements, evaluators: Sequence[str]) -> np.ndarray:
-    """float64 (E, N): scores, predictions where an evaluator gives none, NaN where it gave neither."""
-    at = [judgements.evaluators.index(name) for name in evaluators]
-    score, prediction = judgements.score[at], judgements.prediction[at]
-    return np.where(prediction < 0, np.nan, np.where(np.isnan(score), prediction, score))
 
 
 def _weigh_labels(

@@ -230,9 +230,10 @@ def _prefix_design_effects(place: np.ndarray, n_thresholds: int, cluster: np.nda
     together = float((total**2 - np.bincount(code, residual**2)).sum()) / 2
     alike = together / n_pairs / variance if variance > 0 else 0.0
     alike = min(1.0, max(0.0, alike + 1 / np.sqrt(n_pairs)))
-    effect = np.ones(n_thresholds)
-    for at in range(n_thresholds):
-        mine = np.bincount(code[place <= at])
-        if mine.any():
-            effect[at] = 1 + ((mine**2).sum() / mine.sum() - 1) * alike
+    # A label that joins k others of its cluster adds (k + 1)² − k² = 2k + 1 to the sum of squared sizes.
+    order = np.lexsort([place, code])
+    rank = np.arange(len(order)) - np.searchsorted(code[order], code[order])
+    squares = np.cumsum(np.bincount(place[order], 2 * rank + 1, n_thresholds + 1)[:-1])
+    labels = np.cumsum(np.bincount(place, minlength=n_thresholds + 1)[:-1])
+    effect: np.ndarray = 1 + (squares / np.maximum(labels, 1) - 1) * alike * (labels > 0)
     return effect

@@ -213,7 +213,7 @@ class EvaluatorOverviewColumns:
     note: Callable[[Row], str]
 
 
-Permission = Literal["yes", "with a correction", "no", "cannot tell"]
+Permission = Literal["yes", "with a correction", "with review", "no", "cannot tell"]
 
 
 @dataclass(frozen=True)

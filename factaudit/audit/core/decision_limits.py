@@ -19,7 +19,7 @@ class DecisionLimits:
     max_misordered: share of pairs of systems that labels and predictions order differently, to rank them (one that is
     significantly reversed forbids it). min_orderable: share of pairs that the labels must order, before they can say
     anything of a ranking. max_unscored: with a larger share unscored or guessed, sentences state bounds instead of the
-    figure.
+    figure. max_review: share of the claims that people may have to review, so that few of the rest are errors.
     """
 
     min_rate: float = 0.8
@@ -27,6 +27,7 @@ class DecisionLimits:
     max_misordered: float = 0.1
     min_orderable: float = 0.25
     max_unscored: float = 0.1
+    max_review: float = 0.5
 
     @classmethod
     def parse(cls, limits: Mapping[str, Any] | None) -> DecisionLimits:

@@ -1,4 +1,5 @@
-"""Comparing evaluators: each one's overall row, pairs alike by BAcc, and whether one is surely better."""
+"""Comparing evaluators: each one's overall row, pairs alike by BAcc, whether one is surely better, and how
+much review it needs."""
 
 from __future__ import annotations
 
@@ -8,7 +9,12 @@ from itertools import combinations
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.core.decision_limits import interval_for_decision_limits, is_surely_above, is_surely_below
+from factaudit.audit.core.decision_limits import (
+    interval_for_decision_limits,
+    is_surely_above,
+    is_surely_below,
+    read_decision_limits,
+)
 from factaudit.audit.core.result_rows import (
     MACRO_MEAN,
     Row,
@@ -16,9 +22,15 @@ from factaudit.audit.core.result_rows import (
     is_redundant_macro_row,
     is_total_key,
 )
+from factaudit.audit.core.statements import Statement, make_statement
 
 #: Evaluators whose BAccs are no further apart are alike by BAcc.
 ALIKE_BACC_DIFFERENCE = 0.02
+#: What the audit `triage` promises of an evaluator's single verdicts.
+REVIEW_SENTENCE = (
+    "With review of {row.review_share:percent} of the claims, at most {row.max_error:limit} % of the rest are errors"
+)
+CONFIDENCE_WORDS = " (confidence {row.confidence:limit} %)."
 
 
 def is_constant_evaluator(name: str) -> bool:
@@ -93,3 +105,18 @@ def find_datasets_apart_by_bacc(rates_rows: Sequence[Row], evaluator: str) -> tu
     worst, top = parts[0], parts[-1]
     low, high = interval_for_decision_limits(worst, "bacc"), interval_for_decision_limits(top, "bacc")
     return (worst, top) if low is not None and high is not None and low[1] < high[0] else None
+
+
+def find_least_review_row(audited_run: AuditedRun, evaluators: Sequence[str]) -> Row | None:
+    """Of these evaluators the overall row with the least review; None where more must be reviewed than the limit says,
+    or nothing: then errors are so rare that no evaluator is needed.
+    """
+    rows = find_overall_evaluator_rows(audited_run.rows("triage"))
+    most = read_decision_limits(audited_run).max_review
+    able = [rows[name] for name in evaluators if name in rows and 0 < rows[name]["review_share"] <= most]
+    return min(able, key=lambda row: row["review_share"], default=None)
+
+
+def state_review_share(row: Row) -> Statement:
+    """What is promised with review of a share of the claims."""
+    return make_statement(REVIEW_SENTENCE + CONFIDENCE_WORDS, row=row)

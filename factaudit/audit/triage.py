@@ -1,0 +1,148 @@
+"""How many claims must people review, so that few of the rest are errors?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.evaluator_comparison import (
+    CONFIDENCE_WORDS,
+    REVIEW_SENTENCE,
+    find_overall_evaluator_rows,
+)
+from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.statements import make_statement
+from factaudit.errors import UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.risk_control import control_passing_errors, plan_labels_to_pass
+from factaudit.text.display_text import format_count
+
+#: With more times the labels than this nothing is said of how many would do: the scores are the limit.
+_MOST_MORE_LABELS = 10
+
+
+def compute_review_shares(
+    judgements: Judgements,
+    *,
+    max_error: float = 0.05,
+    confidence: float = 0.9,
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """The smallest share of claims to review by each evaluator's scores, so that few errors are among the others.
+
+    A row per dataset and evaluator with verdicts of labelled claims, and one over all datasets. The promise is of
+    further claims of this kind. It is tested at the level (1 − confidence) / E, where E evaluators are tried on the
+    same labels: all E promises of a dataset hold together. A claim that an evaluator left unscored, or of which its
+    verdict was guessed, is reviewed.
+    """
+    if not 0 < max_error < 1 or not 0.5 <= confidence < 1:
+        raise UsageError(
+            f"triage: expected max_error from 0 to 1 and confidence from 0.5 to 1, found {max_error} and {confidence}"
+        )
+    labelled = judgements.label != MISSING
+    names = judgements.dataset_names
+    parts = [(name, labelled & (judgements.dataset_codes == code)) for code, name in enumerate(names)]
+    if len(names) > 1:
+        parts.append((ALL_TOGETHER, labelled))
+    return [
+        row
+        for name, inside in parts
+        for row in _list_review_rows(judgements, name, np.flatnonzero(inside), max_error, confidence)
+    ]
+
+
+def _list_review_rows(
+    judgements: Judgements, dataset: str, claims: np.ndarray, max_error: float, confidence: float
+) -> Iterator[Row]:
+    asked = [
+        name
+        for name, status in zip(judgements.evaluators, judgements.status[:, claims], strict=True)
+        if (status != MISSING).any()
+    ]
+    error = 1.0 - judgements.label[claims]
+    level = (1 - confidence) / max(len(asked), 1)
+    for name in asked:
+        support = judgements.compute_support([name])[0, claims]
+        is_stated = judgements.stated_prediction[judgements.evaluators.index(name), claims] != MISSING
+        risk = np.where(is_stated, 1 - support, np.nan)
+        curve = control_passing_errors(
+            risk,
+            np.arange(len(claims)),
+            error,
+            1 - level,
+            max_error,
+            cluster=judgements.cluster_codes[claims],
+            is_population=True,
+        )
+        n_scored = int(is_stated.sum())
+        row: Row = {"dataset": dataset, "evaluator": name, "n": n_scored, "n_unscored": len(claims) - n_scored}
+        row |= {"n_errors": int(error.sum()), "review_share": 1.0, "passing_error_share": None, "threshold": None}
+        row |= {"max_error": max_error, "confidence": confidence, "reason": None}
+        if curve.last >= 0:
+            passes = risk <= curve.threshold[curve.last]
+            row["review_share"] = float(1 - passes.mean())
+            row["passing_error_share"] = float(error[passes].mean())
+            row["threshold"] = float(support[passes].min())  # 1 − risk may be rounded above it
+        else:
+            needed = plan_labels_to_pass(curve, len(claims), max_error, 1 - level)
+            row["reason"] = (
+                "no threshold is certified, and more labels are not likely to help"
+                if needed is None or needed > _MOST_MORE_LABELS * len(claims)
+                else f"no threshold is certified: about {format_count(needed, 'label')} would do"
+            )
+        yield row
+
+
+def _list_review_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
+    overall = list(find_overall_evaluator_rows(rows).values())
+    able = [row for row in overall if row["review_share"] < 1]
+    if not able:
+        if not overall:
+            return []
+        text = "No claim passes without review: these labels cannot promise of any evaluator that at most "
+        text += "{row.max_error:limit} % of what passes are errors" + CONFIDENCE_WORDS
+        return [make_statement(text, row=overall[0])]
+    best = min(able, key=lambda row: row["review_share"])
+    by = ", by the scores of {row.evaluator}" + CONFIDENCE_WORDS
+    if best["review_share"] == 0:
+        text = "Errors are rare: without any review at most {row.max_error:limit} % of the claims are errors"
+        return [make_statement(text + CONFIDENCE_WORDS, row=best)]
+    return [make_statement(REVIEW_SENTENCE + by, row=best)]
+
+
+AUDIT = Audit(
+    name="triage",
+    after="discrimination",
+    title="How much review single verdicts need",
+    question="How many claims must people review, so that few of the rest are errors?",
+    source="Angelopoulos et al. 2021, Learn then Test; Jung et al. 2024, Trust or Escalate",
+    formula="Claims pass from the highest score down, as far as a binomial test at each threshold in turn rejects that "
+    "more than max_error of what passes are errors (fixed sequence, level (1 − confidence) / evaluators; documents "
+    "whose labels are alike count for less). Review share = claims that do not pass / all.",
+    text="What the scores of one evaluator are good for where single verdicts cannot be trusted: the claims that it is "
+    "most sure of pass, people review the others. The promise is of further claims of the same kind.",
+    remedy="Combine evaluators and label a random sample of your own claims: `factaudit triage` promises it of them, "
+    "and queues the claims to review.",
+    columns={
+        **pick_shared_columns("dataset", "evaluator"),
+        "n": Column("n", "count", "labelled claims with a stated verdict"),
+        "n_unscored": Column("unscored", "count", "labelled claims without one: they are reviewed"),
+        "n_errors": Column("errors", "count", "labelled errors"),
+        "review_share": Column("to review", "percent", "share of the claims that do not pass"),
+        "passing_error_share": Column("errors that pass", "percent", "labelled errors among what passes, as a share"),
+        "threshold": Column("threshold", "number", "claims pass from this score on", digits=3),
+        "max_error": Column("promised", "percent", "at most this share of what passes are errors", shown=False),
+        "confidence": Column("confidence", "percent", "how often all promises of a dataset hold", shown=False),
+        **pick_shared_columns("reason"),
+    },
+    options={
+        "max_error": "the promised share of errors among what passes",
+        "confidence": "how often the promises of all evaluators hold together",
+    },
+    compute=compute_review_shares,
+    remarks=_list_review_remarks,
+)

@@ -1,0 +1,138 @@
+"""The audit ``triage``: how much review single verdicts need, and when nothing may be said of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from audit_tables import find, judged
+from test_decisions import INTERVALS, Row, answers
+
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.first_screen import compose_first_screen
+from factaudit.audit.rates import compute_evaluator_rates
+from factaudit.audit.triage import AUDIT, compute_review_shares
+from factaudit.errors import UsageError
+
+
+def scored_rows(n: int = 900, skill: float = 2.0, rate: float = 0.25, seed: int = 0, **names: Any) -> list[Row]:
+    """Claims in documents of three; ``e`` tells errors with this skill, ``useless`` not at all."""
+    random = np.random.default_rng(seed)
+    error = random.random(n) < rate
+    good, noise = (1 / (1 + np.exp(-random.standard_normal(n) + by * error)) for by in (skill, 0.0))
+    return [
+        {"claim_id": f"c{at}", "doc_id": f"d{at // 3}", "label": int(not error[at]), **names}
+        | {"e": float(good[at]), "useless": float(noise[at])}
+        for at in range(n)
+    ]
+
+
+def audited(table: Judgements, **options: Any) -> Row:
+    rows = compute_review_shares(table, **options)
+    found = {"rates": compute_evaluator_rates(table, intervals=INTERVALS), "triage": rows}
+    named = [{"name": name} for name in table.evaluators]
+    about = {"evaluators": named, "claims": [{"dataset": "d", "n_claims": 900, "n_labelled": 900, "n_attributable": 1}]}
+    return {"audits": found, "about": about, "findings": []}
+
+
+def instead(of: Row) -> list[str]:
+    return [line.sentence for line in compose_first_screen(of).advice if line.word == "Instead"]
+
+
+def test_a_good_score_needs_little_review_and_a_useless_one_promises_nothing():
+    table = judged(scored_rows(skill=4.0), "e", "useless")
+    rows = compute_review_shares(table)
+    good, useless = (find(rows, evaluator=name) for name in ("e", "useless"))
+    assert 0.2 < good["review_share"] < 0.3
+    passes = table.score[0] >= good["threshold"]
+    assert passes.mean() == pytest.approx(1 - good["review_share"])
+    assert (table.label[passes] == 0).mean() == good["passing_error_share"] < 0.05
+    assert (useless["review_share"], useless["threshold"], useless["passing_error_share"]) == (1, None, None)
+    assert "more labels are not likely to help" in useless["reason"]
+
+
+def test_the_decision_and_the_first_screen_say_with_how_much_review():
+    of = audited(judged(scored_rows(skill=4.0), "e", "useless"))
+    review = find(of["audits"]["triage"], evaluator="e")["review_share"]
+    decision = answers(of)["find single errors"]
+    assert decision.may == "with review"
+    said = f"With review of {100 * review:.1f} % of the claims, at most 5 % of the rest are errors (confidence 90 %)."
+    assert decision.sentence == said
+    assert answers(of, "useless")["find single errors"].may == "no"
+    (line,) = instead(of)
+    assert line.startswith(f"of single verdicts, review {100 * review:.1f} % of the claims by e: at most 5 %")
+    (remark,) = AUDIT.remarks(of["audits"]["triage"], [])
+    assert "by the scores of e (confidence 90 %)" in remark
+
+
+def test_it_is_not_said_where_more_claims_must_be_reviewed_than_the_limit_allows():
+    of = audited(judged(scored_rows(skill=2.0), "e", "useless"))
+    assert 0.3 < find(of["audits"]["triage"], evaluator="e")["review_share"] < 0.5
+    assert answers(of)["find single errors"].may == "with review"
+    of["about"]["limits"] = {"max_review": 0.3}
+    assert answers(of)["find single errors"].may == "no"
+    assert instead(of) == []
+
+
+def test_it_is_not_said_where_errors_are_so_rare_that_nobody_needs_an_evaluator():
+    of = audited(judged(scored_rows(rate=0.01), "e", "useless"))
+    assert find(of["audits"]["triage"], evaluator="useless")["review_share"] == 0
+    assert answers(of)["find single errors"].may != "with review"
+    assert instead(of) == []
+    assert AUDIT.remarks(of["audits"]["triage"], []) == [
+        "Errors are rare: without any review at most 5 % of the claims are errors (confidence 90 %)."
+    ]
+
+
+def test_without_the_audit_nothing_is_said_of_review():
+    of = audited(judged(scored_rows(skill=4.0), "e", "useless"))
+    del of["audits"]["triage"]
+    assert answers(of)["find single errors"].may in ("no", "cannot tell", "yes")
+    assert instead(of) == []
+
+
+def test_few_labels_promise_nothing_and_say_how_many_would_do():
+    rows = compute_review_shares(judged(scored_rows(n=36, skill=6.0), "e"))
+    (row,) = rows
+    assert row["review_share"] == 1
+    assert "labels would do" in row["reason"]
+    assert "these labels cannot promise" in AUDIT.remarks(rows, [])[0]
+
+
+def test_what_is_unscored_or_guessed_is_reviewed():
+    rows = scored_rows(skill=4.0)
+    whole = find(compute_review_shares(judged(rows, "e")), evaluator="e")
+    lacking = judged([row | ({"e": None} if at % 3 == 0 else {}) for at, row in enumerate(rows)], "e")
+    (row,) = compute_review_shares(lacking)
+    assert (row["n"], row["n_unscored"]) == (600, 300)
+    assert row["review_share"] > 1 / 3 + whole["review_share"] / 2
+    guessed = judged(rows, "e")
+    status = guessed.status.copy()
+    status[:, ::3] = 1  # unparsed, with a score all the same
+    assert compute_review_shares(replace(guessed, status=status)) == [row]
+
+
+def test_several_evaluators_share_the_level_and_several_datasets_do_not():
+    rows = scored_rows(skill=2.5)
+    alone = find(compute_review_shares(judged(rows, "e")), evaluator="e")
+    beside = find(compute_review_shares(judged(rows, "e", "useless")), evaluator="e")
+    assert beside["review_share"] > alone["review_share"]
+    other = [row | {"dataset": "x", "claim_id": f"x{at}"} for at, row in enumerate(scored_rows(seed=1, skill=2.5))]
+    both = compute_review_shares(judged([*rows, *other], "e"))
+    assert [row["dataset"] for row in both] == ["d", "x", "__all__"]
+    assert both[0] == alone
+
+
+def test_documents_that_are_alike_need_more_review():
+    rows = scored_rows(skill=2.5)
+    by_document = [row | {"doc_id": f"d{row['label']}{at % 40}"} for at, row in enumerate(rows)]
+    apart, alike = (compute_review_shares(judged(one, "e"))[0]["review_share"] for one in (rows, by_document))
+    assert alike > apart
+
+
+@pytest.mark.parametrize("options", [{"max_error": 0}, {"confidence": 0.2}])
+def test_what_cannot_be_promised_is_refused(options):
+    with pytest.raises(UsageError, match="expected max_error from 0 to 1"):
+        compute_review_shares(judged(scored_rows(n=30), "e"), **options)
