@@ -35,8 +35,8 @@ from factaudit.audit.decomposition import list_decomposition_advice
 from factaudit.audit.first_screen_table import (
     build_estimate_table,
     build_evaluator_table,
-    count_mistakes,
     is_said_as_share,
+    state_missed_errors_or_false_alarms,
 )
 from factaudit.audit.input_description import TRIAL_MODEL, uses_trial_model
 from factaudit.audit.quantification import list_evaluator_bias_rows
@@ -230,12 +230,12 @@ def _list_evaluators_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator
     for row in worse:
         if is_surely_below(row, "tpr", 0.5):
             what = make_statement(
-                "it flags {mistakes}", mistakes=_state_missed_errors_or_false_alarms(run, row, "tpr", "n_attributable")
+                "it flags {mistakes}", mistakes=state_missed_errors_or_false_alarms(run, row, "tpr", "n_attributable")
             )
         elif is_surely_below(row, "tnr", 0.5):
             what = make_statement(
                 "it misses {mistakes}",
-                mistakes=_state_missed_errors_or_false_alarms(run, row, "tnr", "n_unattributable"),
+                mistakes=state_missed_errors_or_false_alarms(run, row, "tnr", "n_unattributable"),
             )
         elif has_interval(row, "bacc") and not is_surely_above(row, "bacc", 0.5):
             what = make_statement("it is not shown to be better than guessing")
@@ -247,15 +247,6 @@ def _list_evaluators_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator
         more = reasons[_MAX_AVOIDED:]
         tail = make_statement("{more:count more evaluator}", more=more) if more else None
         yield ScreenAdviceLine("Avoid", join_statements([text, tail] if tail else [text], "; and ", "."))
-
-
-def _state_missed_errors_or_false_alarms(run: AuditedRun, row: Row, key: str, n_key: str) -> Statement:
-    """``44 of 100 errors``; of few claims the count, ``3 of 12 errors``."""
-    noun = "error" if key == "tnr" else "correct claim"
-    if is_said_as_share(run, row.get(n_key)):
-        return make_statement(f"{{row.{key}:rest}} {noun}s", row=row)
-    counted = row | {"n_wrong": count_mistakes(run, row, key, n_key)}
-    return make_statement(f"{{counted.n_wrong:number}} of {{counted.{n_key}:number {noun}}}", counted=counted)
 
 
 def _list_error_flagging_advice(
@@ -275,7 +266,7 @@ def _list_error_flagging_advice(
             row = max(alike, key=lambda each: each[key])
             verb = "miss" if key == "tnr" else "flag"
             who = f"the best {verb} at least" if len(alike) > 1 else f"it {verb}{'es' if key == 'tnr' else 's'}"
-            told = make_statement(text, who=who, mistakes=_state_missed_errors_or_false_alarms(run, row, key, n_key))
+            told = make_statement(text, who=who, mistakes=state_missed_errors_or_false_alarms(run, row, key, n_key))
             yield ScreenAdviceLine("Not for", told)
             break
     if (review := find_least_review_row(run, evaluators)) is not None:

@@ -11,6 +11,7 @@ from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.significance import read_confidence
+from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.estimates import add_labelled_error_rates
 from factaudit.audit.quantification import list_evaluator_bias_rows, state_mean_absolute_bias
 from factaudit.audit.ranking_checks import sum_ordered_pairs
@@ -143,3 +144,12 @@ def _format_rate_cell(row: Row, key: str) -> str:
         return f"{100 * row[key]:.1f}"
     digits = 1 if high - low <= 0.1 else 0
     return f"{100 * row[key]:.{digits}f} ({100 * low:.{digits}f}–{100 * high:.{digits}f})"
+
+
+def state_missed_errors_or_false_alarms(run: AuditedRun, row: Row, key: str, n_key: str) -> Statement:
+    """``44 of 100 errors``; of few claims the count, ``3 of 12 errors``."""
+    noun = "error" if key == "tnr" else "correct claim"
+    if is_said_as_share(run, row.get(n_key)):
+        return make_statement(f"{{row.{key}:rest}} {noun}s", row=row)
+    counted = row | {"n_wrong": count_mistakes(run, row, key, n_key)}
+    return make_statement(f"{{counted.n_wrong:number}} of {{counted.{n_key}:number {noun}}}", counted=counted)

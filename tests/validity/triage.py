@@ -15,12 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.triage import compute_review_shares
 from factaudit.stats.allocation import allocate_first_phase, allocate_further_phase
 from factaudit.stats.hierarchical_regression import stable_logistic
 from factaudit.stats.risk_control import RiskCurve, are_labels_clustered, control_passing_errors
 from factaudit.stats.score_combination import ScoreScale, cross_fit_combined_risk
 from factaudit.stats.stratified_sampling import StratifiedDraw, stratified_label_weights
+from factaudit.tables import validate_claims, validate_verdicts
 
 CONFIDENCE = 0.9
 FIGURES = Path(__file__).with_name("coverage_triage.json")
@@ -34,7 +38,9 @@ class TriageRegime:
 
     skill: the log odds of an error per score unit, of each evaluator; document_effect: the standard deviation of the
     log odds of documents, unknown to the scores; shift: of one of four systems; draw: ``random`` claims, ``documents``
-    with all their claims, or ``sample``, two phases by the scores; target: ``corpus`` or ``population``.
+    with all their claims, ``sample``, two phases by the scores, or ``all``: every claim has a label, and each evaluator
+    a promise of its own, as the audit ``triage`` makes them (broken where one of them is; the greatest share passes);
+    target: ``corpus`` or ``population``.
     """
 
     name: str
@@ -119,6 +125,27 @@ def simulate_promise(regime: TriageRegime, random: np.random.Generator) -> tuple
     return is_broken(regime, curve, risk, world.error)
 
 
+def simulate_audit(regime: TriageRegime, random: np.random.Generator) -> tuple[bool, float]:
+    """Whether one of the promises that the audit makes of new claims is broken, and the greatest share that passes."""
+    world = simulate_claims(regime, regime.n_claims, random)
+    names = [f"e{at}" for at in range(len(regime.skill))]
+    columns = {"dataset": "d", "doc_id": [f"d{one}" for one in world.document], "label": 1 - world.error.astype(int)}
+    claims = pd.DataFrame(columns).assign(claim="a claim", claim_id=[f"c{at}" for at in range(regime.n_claims)])
+    verdicts = [
+        pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": name, "score": score})
+        for name, score in zip(names, world.score, strict=True)
+    ]
+    judgements = Judgements.join(validate_claims(claims), validate_verdicts(pd.concat(verdicts, ignore_index=True)))
+    new = simulate_claims(regime, N_NEW_CLAIMS, random)
+    broken, shares = False, [0.0]
+    for row in compute_review_shares(judgements, max_error=regime.max_error or 0.05, confidence=CONFIDENCE):
+        if row["threshold"] is not None:
+            passes = new.score[names.index(row["evaluator"])] >= row["threshold"]
+            broken = broken or bool(new.error[passes].mean() > row["max_error"])
+            shares.append(1 - row["review_share"])
+    return broken, max(shares)
+
+
 def is_broken(regime: TriageRegime, curve: RiskCurve, risk: np.ndarray, error: np.ndarray) -> tuple[bool, float]:
     """Whether the claims that pass hold too many errors, and their share."""
     passes = risk <= curve.threshold[curve.last]
@@ -176,6 +203,17 @@ REGIMES = (
         max_error=0.15,
         n_labels=300,
     ),
+    TriageRegime("the audit, one evaluator", draw="all", max_error=0.1, n_claims=400),
+    TriageRegime("the audit, the best of four like evaluators", draw="all", max_error=0.1, skill=(1.0,) * 4),
+    TriageRegime("the audit, four useless ones", draw="all", max_error=0.1, skill=(0.0,) * 4, rate=0.105, n_claims=400),
+    TriageRegime(
+        "the audit, documents of 6 that are alike",
+        *(0.1, 0.1, None, (1.0, 0.5)),
+        draw="all",
+        claims_per_document=6,
+        document_effect=1.5,
+        n_claims=600,
+    ),
     TriageRegime("nine of ten errors reviewed", max_error=None, min_recall=0.9),
     TriageRegime("nine of ten errors reviewed, a useless score", max_error=None, min_recall=0.9, skill=(0.0,)),
     TriageRegime("both promises", max_error=0.1, min_recall=0.8, skill=(1.2, 0.8, 0.3)),
@@ -184,7 +222,8 @@ REGIMES = (
 
 def measure_regime(regime: TriageRegime, replicates: int, seed: int) -> tuple[float, float]:
     """The share of broken promises, and the mean share of claims that pass."""
-    found = [simulate_promise(regime, np.random.default_rng([seed, at])) for at in range(replicates)]
+    simulate = simulate_audit if regime.draw == "all" else simulate_promise
+    found = [simulate(regime, np.random.default_rng([seed, at])) for at in range(replicates)]
     broken, passed = zip(*found, strict=True)
     return float(np.mean(broken)), float(np.mean(passed))
 
