@@ -289,7 +289,7 @@ def test_without_labels_nothing_is_found_of_labels():
 
 def test_what_the_model_for_trying_made_is_said_to_say_nothing():
     claims, verdicts = make_tables({"llm": (0.9, 0.9)})
-    said = "SmolLM2-135M (135 million parameters) is there to try the tool: no figure that it made says anything."
+    said = "the model of llm is there to try the tool: no figure that it made says anything."
     made = compare(claims, verdicts, audits=["rates"], signatures={"llm": "llm|model:SmolLM2-135M-Instruct.Q4_1"})
     assert said in advice_of(screen_of(made), "Beware")
     other = compare(claims, verdicts, audits=["rates"], signatures={"llm": "llm|model:gpt-4o-mini"})

@@ -38,7 +38,7 @@ from factaudit.audit.first_screen_table import (
     is_said_as_share,
     state_missed_errors_or_false_alarms,
 )
-from factaudit.audit.input_description import TRIAL_MODEL, uses_trial_model
+from factaudit.audit.input_description import uses_trial_model
 from factaudit.audit.quantification import list_evaluator_bias_rows
 from factaudit.audit.quantification_checks import has_system_names, select_significant_biases
 from factaudit.audit.ranking_checks import list_ordering_rows, list_reversing_rows, sum_ordered_pairs
@@ -153,8 +153,8 @@ def list_score_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
     yield from starmap(ScreenAdviceLine, list_decomposition_advice(run))
     tried = [row for row in run.about.get("evaluators") or [] if uses_trial_model(row)]
     if tried:
-        text = "{model} (135 million parameters) is there to try the tool: no figure that it made says anything."
-        yield ScreenAdviceLine("Beware", make_statement(text, model=TRIAL_MODEL))
+        text = "the model of {row.name} is there to try the tool: no figure that it made says anything."
+        yield ScreenAdviceLine("Beware", make_statement(text, row=tried[0]))
 
 
 def _list_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[ScreenAdviceLine]:

@@ -24,17 +24,24 @@ def build_factscore_facts_section(
     responses: Sequence[Row], summary: Row, *, max_facts: int, parser: str, irrelevant: str
 ) -> Row:
     """Where the facts and their verdicts are from, and what went wrong on the way."""
-    text = [
-        f"{summary['n_scored']:,} of {summary['n_responses']:,} responses are scored; {summary['n_abstained']:,} "
-        f"abstained, {summary['n_without_facts']:,} hold no fact, of {summary['n_unscored_responses']:,} nothing could "
-        f"be put to a verifier. {summary['n_facts']:,} facts, {summary['n_unscored']:,} of them unscored by "
-        f"{summary['evaluator']}. In a response that has a score they count as not supported, and the bounds let them "
-        "be either; a response without any verdict has no score."
-    ]
+    left_out = {
+        "n_abstained": "abstained",
+        "n_without_facts": "hold no fact",
+        "n_unscored_responses": "were not asked about",
+    }
+    why = ", ".join(f"{summary[key]:,} {what}" for key, what in left_out.items() if summary[key])
+    said = f"{summary['n_scored']:,} of {summary['n_responses']:,} responses are scored{f' ({why})' if why else ''}."
+    if summary["n_unscored"]:
+        lacking = (
+            f"Of {summary['n_facts']:,} facts {summary['n_unscored']:,} have no verdict of {summary['evaluator']}."
+        )
+        said += f" {lacking} In a response that has a score they count as not supported, and the bounds let them be "
+        said += "either; a response without any verdict has no score."
+    text = [said]
     if summary["n_duplicates"] or summary["n_cut"]:
         text.append(
-            f"Of the facts of the replies, {summary['n_duplicates']:,} were repeated in a response and removed, and "
-            f"{summary['n_cut']:,} cut beyond {max_facts} a response."
+            f"Of the facts of the replies, {summary['n_duplicates']:,} were repeated in a response and removed"
+            + (f", and {summary['n_cut']:,} cut beyond {max_facts} a response." if summary["n_cut"] else ".")
         )
     if summary["n_filtered"]:
         text.append(f"Of the facts of the replies, the filters (entities, core) removed {summary['n_filtered']:,}.")
