@@ -96,6 +96,11 @@ def test_nothing_derived_is_shown_as_observed_and_nothing_is_concluded_of_it(
         rates = [cell.value for cell in cells if cell.system == row["system"] and cell.quantity == "error_rate"]
         if rates:
             assert any(abs(100 * row["predicted_error_rate"] - value) < 1e-9 for value in rates)
+    rows = results.rows("quantification")
+    named = {(row["dataset"], row["level"]) for row in rows if row["system"] != "__all__"}
+    together = {(row["dataset"], row["level"]) for row in rows if row["system"] == "__all__"}
+    assert together, "data sets of which a rate of all claims is printed"
+    assert not together & named, "no rate of all claims follows from rates of systems"
     report = (out / "report.md").read_text(encoding="utf-8")
     for wrong in ("26,925", "cannot be told from guessing", "do not tell it from", "surely", "leave open"):
         assert wrong not in report

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from factaudit.audit.core.result_rows import Row
 from factaudit.datasets.source_files import DatasetSourceRow, read_dataset_source_rows
 
 #: The evaluator of a cell in the column of the labels.
@@ -86,3 +88,12 @@ class PrintedTables:
                 unit = found.setdefault(key, PrintedSystemRates(*key, rates={}, biases={}))
                 (unit.rates if cell.quantity == "error_rate" else unit.biases)[cell.evaluator] = cell.value
         return list(found.values())
+
+
+def drop_rates_over_printed_systems(rows: Sequence[Row]) -> list[Row]:
+    """Rows of error rates without those of all systems together where single systems have some.
+
+    How many claims each system has is not printed, so that no rate over all claims follows from theirs.
+    """
+    named = {(row["dataset"], row["level"]) for row in rows if row["system"] != ALL_SYSTEMS}
+    return [row for row in rows if row["system"] != ALL_SYSTEMS or (row["dataset"], row["level"]) not in named]
