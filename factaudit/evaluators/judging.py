@@ -21,6 +21,7 @@ from factaudit.errors import FactauditError, UsageError, first_error_line
 from factaudit.evaluators.base import Claim, Evaluator, EvaluatorSource, Verdict
 from factaudit.evaluators.judging_progress import JudgingProgressBar
 from factaudit.evaluators.passage_order import ReorderedPassagesEvaluator
+from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
 from factaudit.evaluators.ray_cluster import check_ray_address, has_language_model, judge_on_ray
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.evaluators.server_journals import open_server_journal
@@ -176,6 +177,8 @@ def judge(
     table = load_data_frames(claims, None, mapping, columns).claims
     if table is None:
         raise UsageError("judge: there are no claims in what was given")
+    asked = [part for one in named for each in one.evaluator_and_repeats for part in _list_evaluator_members(each)]
+    check_prompts_spare_claims(asked, table)
     inputs = _JudgingInputs(table)
     if not inputs.ids:
         raise UsageError("there is nothing to judge: every row stands for a response without claims")
@@ -385,11 +388,8 @@ def _predict_verdict_by_threshold(verdict: Verdict, threshold: float) -> int | N
 
 
 def _format_evaluator_spec(evaluator_name: str, options: Mapping[str, Any]) -> str:
-    return (
-        evaluator_name
-        if not options
-        else f"{evaluator_name}:{','.join(f'{key}={value}' for key, value in options.items())}"
-    )
+    settings = ",".join(f"{key}={value}" for key, value in options.items())
+    return f"{evaluator_name}:{settings}" if options else evaluator_name
 
 
 def _list_cell_texts_for_judging(column: pd.Series) -> list[Any]:

@@ -75,6 +75,11 @@ class _BaseLLMJudge(LLMSettings):
         return JudgePromptTemplate.load(self.template)
 
     @property
+    def prompt_text(self) -> str:
+        """All that the prompt says of its own, before a claim is filled in."""
+        return f"{self._prompt.system or ''} {self._prompt.user}"
+
+    @property
     def signature(self) -> str:
         """Every setting that can change a verdict; not the server's address, nor how fast it is asked."""
         model, revision = self.client_key()
