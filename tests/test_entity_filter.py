@@ -104,7 +104,7 @@ def test_a_run_tells_how_many_facts_it_removed(filter_by_rules: EntityFilter) ->
     assert (all_facts["n_facts"], all_facts["n_filtered"]) == (3, 0)
     assert (result["responses"][0]["n_facts"], result["n_filtered"]) == (2, 1)
     told = filtered.sections(filtered.score_responses([make_response("Ada", BORN)]))[0]["text"]
-    assert "Of the facts of the replies, the entity filter removed 1." in told
+    assert "Of the facts of the replies, the filters (entities, core) removed 1." in told
     (name,) = plain.names
     assert "entities" not in plain.signatures[name]
     assert "en_rules-1" in filtered.signatures[name]

@@ -93,7 +93,8 @@ def check_report(run):
     """Every number that it says is a value of its rows, in plain words."""
     results = Results.load(run).to_dict()
     assert len(check_statements(results)) > 5
-    assert find_faults(list_document_texts(build_report_document(results, run))) == []
+    faults = find_faults(list_document_texts(build_report_document(results, run)))
+    assert not faults, "\n".join(faults)
 
 
 def test_the_table_of_experiments_has_them_all():

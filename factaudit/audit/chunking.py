@@ -272,14 +272,15 @@ def _find_chunking_flips(audited_run: AuditedRun) -> Iterator[Finding]:
             continue
         sure, _, dataset, chunked, split, whole = max(bad, key=lambda each: each[:2])
         where = format_how_many_datasets([each[2] for each in bad], compared)
+        others = "{whole.flip_1_to_0:percent}" if whole["flip_1_to_0"] else "none"
         yield Finding(
             "fail" if sure else "warn",
             evaluator,
             dataset,
             make_statement(
-                "Chunks make {split.evaluator} reject more of the claims whose wording is spread over them{where}: "
-                "{split.flip_1_to_0:percent} of {split.n:number} on {split.dataset}, against "
-                "{whole.flip_1_to_0:percent} of the others. Give it whole documents, or larger chunks.",
+                "Chunks make {split.evaluator} reject more of the claims whose wording is spread over them{where}. "
+                "On {split.dataset} they turn {split.flip_1_to_0:percent} of {split.n:number} from attributable to "
+                f"unattributable, against {others} of the others. Give it whole documents, or larger chunks.",
                 split=split,
                 whole=whole,
                 where=where,

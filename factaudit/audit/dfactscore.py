@@ -171,7 +171,7 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
         large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
         severity: Severity = "fail" if large else "warn"
         if row["merged_floor"] is None:
-            said = f"{scores}: {of_others}, or so the verifier finds: how often it errs is not measured. "
+            said = f"{scores}. The verifier finds that {of_others}; how often it errs is not measured. "
             said, severity = f"{said}Judge cells that are known to be false (decoys) before you rely on it.", "warn"
         elif row in merging:
             noise = (

@@ -151,7 +151,7 @@ def _find_opposite_quantification_biases(audited_run: AuditedRun) -> Iterator[Fi
                 make_statement(
                     "{most.evaluator} significantly over-estimates the error rate on {over:count} of {mine:count} "
                     "datasets (most on {most.dataset}: {most.bias:signed} points) and under-estimates it on "
-                    "{under:count} (most on {least.dataset}: {least.bias:signed}): one correction does not fit all.",
+                    "{under:count} (most on {least.dataset}: {least.bias:signed}). One correction does not fit all.",
                     most=most,
                     least=least,
                     over=over,

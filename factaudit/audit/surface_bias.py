@@ -273,7 +273,7 @@ def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
             evaluator,
             task,
             make_statement(
-                "{evaluator} significantly leans on word overlap{where}: on {task} it {said}; distrust it on "
+                "{evaluator} significantly leans on word overlap{where}. On {task} it {said}. Distrust it on "
                 "paraphrases and near copies.",
                 evaluator=evaluator,
                 where=where,

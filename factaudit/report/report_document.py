@@ -175,6 +175,8 @@ def _format_option(value: Any) -> str:
     """``claim, response``; ``small: a, b; large: c``."""
     if isinstance(value, Mapping):
         return "; ".join(f"{name}: {_format_option(inner)}" for name, inner in value.items())
+    if value is None:
+        return "null"  # as it is written in the YAML
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 

@@ -11,7 +11,7 @@ from factaudit.text.display_text import format_count
 #: Responses that the report shows, each with so many of the facts that were found unsupported.
 MAX_SHOWN_RESPONSES, MAX_SHOWN_FACTS = 10, 8
 #: Topics without a page that the report names.
-MAX_NAMED_TOPICS = 20
+MAX_NAMED_TOPICS = 8
 
 
 def list_topics_without_page(responses: Sequence[Row]) -> list[str]:
