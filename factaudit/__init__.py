@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from factaudit.evaluators.judging import judge
     from factaudit.experiment import run
     from factaudit.llm.settings import LLM
-    from factaudit.python_input import read_input_claims as read_claims
-    from factaudit.python_input import read_input_verdicts as read_verdicts
+    from factaudit.python_input import read_python_input_claims as read_claims
+    from factaudit.python_input import read_python_input_verdicts as read_verdicts
     from factaudit.results import Results, compare
     from factaudit.tables import validate_claims, validate_verdicts, write_table
     from factaudit.tables.annotations import read_annotations
@@ -60,7 +60,7 @@ _MODULES = {
 }
 
 #: What a module calls it; functions of `factaudit.tables` have the short names.
-_LONGER_NAMES = {"read_claims": "read_input_claims", "read_verdicts": "read_input_verdicts"}
+_LONGER_NAMES = {"read_claims": "read_python_input_claims", "read_verdicts": "read_python_input_verdicts"}
 
 
 def __getattr__(name: str) -> Any:

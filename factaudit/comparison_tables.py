@@ -15,11 +15,11 @@ from factaudit.arrays.row_table import RowTable
 from factaudit.audit import list_computable_audits
 from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.findings import run_checks
+from factaudit.audit.findings import run_audit_checks
 from factaudit.audit.first_screen import DEFAULT_TITLE
 from factaudit.blas_threads import use_one_blas_thread
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_data_frames
+from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.signature import hash_texts, make_signature
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.annotations import list_annotator_judgements, relabel_claims_by_annotations
@@ -50,7 +50,7 @@ class ComparisonTables:
         evaluators: Sequence[str] | None = None,
     ) -> ComparisonTables:
         """The arguments are those of `compare`."""
-        loaded = load_data_frames(claims, verdicts, mapping, columns, evaluators)
+        loaded = load_python_input_frames(claims, verdicts, mapping, columns, evaluators)
         if loaded.claims is None or loaded.verdicts is None:
             missing = "claims" if loaded.claims is None else "verdicts"
             raise UsageError(f"compare: there are no {missing} in what was given")
@@ -146,5 +146,5 @@ class ComparisonSettings:
             "audits": hash_texts(*(make_signature(name, options) for name, options in chosen.items())),
         }
         signature = make_signature("factaudit", {**self._signed_settings, **own})
-        findings, about["n_tests"] = run_checks(audit_rows, about)
+        findings, about["n_tests"] = run_audit_checks(audit_rows, about)
         return signature, about, audit_rows, findings

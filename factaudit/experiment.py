@@ -337,7 +337,7 @@ def estimate_experiment_cost(experiment: Experiment, price_table_path: str | Pat
     """What the calls of an experiment would cost at the most, a row per evaluator that asks a language model.
 
     Nothing is sent. ``price_table_path``: a price table of the user's. The rows are those of
-    `factaudit.llm.cost.estimate_judging_cost`.
+    `factaudit.llm.cost.estimate_llm_judging_cost`.
     """
     from factaudit.evaluators.judging_cost import estimate_evaluator_costs
 

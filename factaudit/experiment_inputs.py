@@ -109,7 +109,7 @@ def read_experiment_inputs(experiment: ExperimentTablePaths) -> ExperimentInputs
     annotations = pd.concat(said, ignore_index=True) if said else None
     if experiment.limit_documents is not None:
         n_claims = len(claims)
-        claims = select_claims_of_first_documents(claims, experiment.limit_documents)
+        claims = select_experiment_claims_of_first_documents(claims, experiment.limit_documents)
         verdicts, annotations = (
             None if table is None else table[table["claim_id"].isin(claims["claim_id"])].reset_index(drop=True)
             for table in (verdicts, annotations)
@@ -129,7 +129,7 @@ def read_experiment_inputs(experiment: ExperimentTablePaths) -> ExperimentInputs
     )
 
 
-def select_claims_of_first_documents(claims: pd.DataFrame, n_documents: int) -> pd.DataFrame:
+def select_experiment_claims_of_first_documents(claims: pd.DataFrame, n_documents: int) -> pd.DataFrame:
     """The claims of the first ``n_documents`` documents of each data set; a claim without one is its own."""
     documents = claims["doc_id"].astype(object).fillna(claims["doc"]).fillna(claims["claim_id"])
     first = pd.DataFrame({"dataset": claims["dataset"], "doc": documents}).drop_duplicates()

@@ -37,13 +37,15 @@ def load_input_tables(
     `UsageError`.
     """
     with collect_unreadable_rows() as left_out:
-        loaded = _load_collected_tables(sources, mapping, report_line)
+        loaded = _load_collected_input_tables(sources, mapping, report_line)
     for note in left_out.list_notes():
         report_line(f"rows      {note}")
     return loaded
 
 
-def _load_collected_tables(sources: Sequence[Any], mapping: Any, report_line: Callable[[str], None]) -> LoadedTables:
+def _load_collected_input_tables(
+    sources: Sequence[Any], mapping: Any, report_line: Callable[[str], None]
+) -> LoadedTables:
     given = ColumnMapping(auto=True) if mapping is None else ColumnMapping.from_source(mapping)
     if has_nested_paths(given):
         (source,) = sources if len(sources) == 1 else (None,)
@@ -96,7 +98,7 @@ def name_input_sources(sources: Sequence[Any]) -> str:
 
 
 @dataclass(frozen=True)
-class JudgedClaims:
+class JudgedInputClaims:
     """Claims that somebody or something judged."""
 
     claims: pd.DataFrame
@@ -104,9 +106,9 @@ class JudgedClaims:
     annotations: pd.DataFrame | None
 
 
-def load_judged_claims(
+def load_judged_input_claims(
     sources: Sequence[Any], mapping: Any = None, report_line: Callable[[str], None] = lambda line: None
-) -> JudgedClaims:
+) -> JudgedInputClaims:
     """`load_input_tables` of what must hold claims and verdicts. Raises `UsageError` where either is missing."""
     loaded = load_input_tables(sources, mapping, report_line)
     if loaded.claims is None or loaded.verdicts is None:
@@ -114,10 +116,10 @@ def load_judged_claims(
         raise UsageError(
             f"{name_input_sources(sources)}: no {missing} in it: say {option}, or name the file that has them"
         )
-    return JudgedClaims(loaded.claims, loaded.verdicts, loaded.annotations)
+    return JudgedInputClaims(loaded.claims, loaded.verdicts, loaded.annotations)
 
 
-def load_annotations(
+def load_input_annotations(
     sources: Sequence[str | Path],
     claims: str | Path | None = None,
     mapping: Any = None,
@@ -144,7 +146,7 @@ def suggest_score_command_for_annotated_responses(path: str | Path) -> str:
     )
 
 
-def is_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bool:
+def is_input_counts_file(path: Path, mapping: ColumnMapping | None = None) -> bool:
     """Whether a file holds published error rates (a table of counts), not claims; by the mapping's sheet and header."""
     given = mapping or ColumnMapping(auto=True)
     if detect_dataset_format(path) is not None:

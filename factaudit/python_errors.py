@@ -41,10 +41,10 @@ _PYTHON_WORDS = (
 )
 
 
-def speak_python(text: str) -> str:
+def translate_error_text_to_python(text: str) -> str:
     """A message that names options of the command line, as it names arguments; within a command it stays.
 
-    >>> speak_python("no claims in it: say --map claim=COLUMN, or name the file that has them")
+    >>> translate_error_text_to_python("no claims in it: say --map claim=COLUMN, or name the file that has them")
     'no claims in it: say claim="COLUMN", or name the file that has them'
     """
     if _is_within_our_command():
@@ -57,17 +57,19 @@ def speak_python(text: str) -> str:
 
 
 def raise_python_errors(function: Callable[Arguments, Returned]) -> Callable[Arguments, Returned]:
-    """Let the errors of a function of the Python API say what Python users can do (`speak_python`)."""
+    """Let errors of a function of the Python API say what Python users can do: `translate_error_text_to_python`."""
 
     @functools.wraps(function)
     def with_python_errors(*positional: Arguments.args, **named: Arguments.kwargs) -> Returned:
         try:
             return function(*positional, **named)
         except InputError as error:
-            error.problems = [replace(one, message=speak_python(one.message)) for one in error.problems]
+            error.problems = [
+                replace(one, message=translate_error_text_to_python(one.message)) for one in error.problems
+            ]
             raise
         except FactauditError as error:
-            error.args = (speak_python(str(error)),)
+            error.args = (translate_error_text_to_python(str(error)),)
             raise
 
     return with_python_errors

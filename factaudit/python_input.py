@@ -16,7 +16,7 @@ from factaudit.input_tables import load_input_tables, name_input_sources
 from factaudit.intake.column_mapping import ColumnMapping
 from factaudit.intake.open_questions import merge_mapping_data
 from factaudit.intake.table_loading import LoadedTables, load_pandas_frame
-from factaudit.python_errors import raise_python_errors, speak_python
+from factaudit.python_errors import raise_python_errors, translate_error_text_to_python
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 
 
@@ -50,7 +50,7 @@ class ClaimColumnNames(TypedDict, total=False):
     claim_id: str
 
 
-def load_data_frames(
+def load_python_input_frames(
     claims: TableSource | Sequence[TableSource],
     verdicts: TableSource | Sequence[TableSource] | None = None,
     mapping: MappingSource | None = None,
@@ -62,7 +62,7 @@ def load_data_frames(
     columns: columns of claims by what they are called here. evaluators: the columns that hold what one evaluator said
     each; of a table of verdicts the evaluators to read. Raises `UsageError` for a column that is not there.
     """
-    frames, others = _list_frames(claims), _list_frames(verdicts)
+    frames, others = _list_python_input_frames(claims), _list_python_input_frames(verdicts)
     ours = len(frames) == 1 and len(others) <= 1
     ours = ours and all(
         isinstance(frame, pd.DataFrame) and {*names} <= {*frame.columns}
@@ -73,17 +73,17 @@ def load_data_frames(
     else:
         named = _make_python_mapping(mapping, columns or {}, evaluators, [*frames, *others])
         given = load_input_tables([*frames, *others], named, _print_reading)
-    return given if evaluators is None or given.verdicts is None else _select_evaluators(given, evaluators)
+    return given if evaluators is None or given.verdicts is None else _select_python_input_evaluators(given, evaluators)
 
 
 @raise_python_errors
-def read_input_claims(*sources: TableSource, mapping: MappingSource | None = None) -> pd.DataFrame:
+def read_python_input_claims(*sources: TableSource, mapping: MappingSource | None = None) -> pd.DataFrame:
     """Read the claims of files or data frames of any shape, of known formats too; see `load_input_tables`.
 
     Returns a DataFrame with all columns of claims (missing optional ones null), then any others. Raises `InputError`
     naming file, row and column, and `UsageError` where there are no claims, or two readings are possible.
     """
-    claims = load_input_tables(_list_frames(sources), mapping, _print_reading).claims
+    claims = load_input_tables(_list_python_input_frames(sources), mapping, _print_reading).claims
     if claims is None:
         raise UsageError(
             f"{name_input_sources(sources)}: no claims in it: say mapping={{'columns': {{'claim': COLUMN}}}}"
@@ -92,24 +92,26 @@ def read_input_claims(*sources: TableSource, mapping: MappingSource | None = Non
 
 
 @raise_python_errors
-def read_input_verdicts(
+def read_python_input_verdicts(
     *sources: TableSource, claims: TableSource | None = None, mapping: MappingSource | None = None
 ) -> pd.DataFrame:
     """Read the verdicts of files or data frames of any shape; against ``claims`` where given.
 
-    Returns a DataFrame with the columns of verdicts. Raises as `read_input_claims` does.
+    Returns a DataFrame with the columns of verdicts. Raises as `read_python_input_claims` does.
     """
-    verdicts = load_input_tables([*_list_frames(claims), *_list_frames(sources)], mapping, _print_reading).verdicts
+    verdicts = load_input_tables(
+        [*_list_python_input_frames(claims), *_list_python_input_frames(sources)], mapping, _print_reading
+    ).verdicts
     if verdicts is None:
         raise UsageError(f"{name_input_sources(sources)}: no verdicts in it: say mapping={{'wide': [COLUMN]}}")
     return verdicts
 
 
 def _print_reading(line: str) -> None:
-    print(speak_python(line), file=sys.stderr)
+    print(translate_error_text_to_python(line), file=sys.stderr)
 
 
-def _list_frames(sources: TableSource | Sequence[TableSource] | None) -> list[pd.DataFrame | str | Path]:
+def _list_python_input_frames(sources: TableSource | Sequence[TableSource] | None) -> list[pd.DataFrame | str | Path]:
     if sources is None:
         return []
     if isinstance(sources, pd.DataFrame | str | Path):
@@ -138,7 +140,7 @@ def _make_python_mapping(
     return merge_mapping_data(given, own)
 
 
-def _select_evaluators(loaded: LoadedTables, evaluators: Sequence[str]) -> LoadedTables:
+def _select_python_input_evaluators(loaded: LoadedTables, evaluators: Sequence[str]) -> LoadedTables:
     assert loaded.verdicts is not None
     known = list(loaded.verdicts["evaluator"].unique())
     for name in evaluators:

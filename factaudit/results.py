@@ -30,7 +30,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.python_errors import raise_python_errors
 from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource
 from factaudit.report.results_json import RESULTS_SCHEMA, read_results_json, write_results_json
-from factaudit.report.tidy_frames import FINDING_KEYS, make_tidy_frame
+from factaudit.report.tidy_frames import FINDING_KEYS, make_tidy_report_frame
 from factaudit.tables.digest import compute_table_digest
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Results:
         if name.startswith("_") or name not in audits:
             raise AttributeError(f"no audit {name!r} in these results{suggest_known_name(name, list(audits))}")
         rows = self._select_rows(name, {})
-        return make_tidy_frame(
+        return make_tidy_report_frame(
             self.table(name), list_declared_columns(find_audit_declaration(name, rows).columns, rows)
         )
 

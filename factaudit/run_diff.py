@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.confusion_counts import is_group_unlabelled, labelled_and_predicted_error_rates
+from factaudit.arrays.confusion_counts import confusion_labelled_and_predicted_error_rates, is_group_unlabelled
 from factaudit.arrays.count_source import LABEL_FIELD, prediction_field
 from factaudit.arrays.judgements import Judgements
-from factaudit.arrays.paired_changes import compute_flip_shares, compute_paired_changes
+from factaudit.arrays.paired_changes import compute_paired_changes, compute_paired_flip_shares
 from factaudit.arrays.system_rankings import order_system_rankings
 from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.audit.ranking_pairs import ORDER_SYMBOLS
@@ -21,7 +21,7 @@ from factaudit.errors import InputError, Problem, UsageError
 from factaudit.files import write_json, write_text
 from factaudit.results import Results, Row
 from factaudit.run_folder import sum_run_call_costs
-from factaudit.run_gate import GateVerdict, judge_changes
+from factaudit.run_gate import RunGateVerdict, judge_run_gate_changes
 from factaudit.run_matching import (
     check_runs_match,
     compare_findings_of_runs,
@@ -77,14 +77,14 @@ class RunDiff:
     n_repeats: Row = field(default_factory=dict)
     examples: list[Row] = field(default_factory=list)
 
-    def judge(self, fail_on: Sequence[str] = (), warn_on: Sequence[str] = ()) -> GateVerdict:
+    def judge(self, fail_on: Sequence[str] = (), warn_on: Sequence[str] = ()) -> RunGateVerdict:
         """Whether a gate fails: ``fail_on=["bacc<-0.02"]`` where the whole interval is below, ``warn_on`` where the
         point is. Raises `UsageError` for a condition that is none.
         """
         lone = (self.only_evaluators_before, self.only_evaluators_after)
         told = [f"not compared: {', '.join(lone[0])} before, {', '.join(lone[1])} after; name their pairs with --pair "]
         told = [f"{told[0]}OLD=NEW"] if all(lone) else []
-        return judge_changes(self.changes, fail_on, warn_on, told)
+        return judge_run_gate_changes(self.changes, fail_on, warn_on, told)
 
 
 def diff_runs(
@@ -144,11 +144,11 @@ def diff_runs(
         not_compared,
         int((~alike).sum()),
         {side: _count_repeats(one) for side, one in zip(("before", "after"), judged, strict=True)},
-        _pick_changed_claims(judged, [row["evaluator"] for row in changes if row["dataset"] == MACRO_MEAN]),
+        _pick_run_diff_claims(judged, [row["evaluator"] for row in changes if row["dataset"] == MACRO_MEAN]),
     )
 
 
-def write_run_diff(run_diff: RunDiff, path: Path, verdict: GateVerdict) -> None:
+def write_run_diff(run_diff: RunDiff, path: Path, verdict: RunGateVerdict) -> None:
     """Write a diff as a page (``.html``) or as JSON."""
     if path.suffix != ".html":
         write_json(path, asdict(run_diff) | {"verdict": verdict.word, "failing": verdict.failing})
@@ -172,24 +172,24 @@ def _diff_verdicts_and_rates(judgements_of_runs: Sequence[Judgements], names: Se
         if not all(name in one.evaluators for one in judgements_of_runs):
             continue
         before, after = (one.prediction[one.evaluators.index(name)] for one in judgements_of_runs)
-        shares = [_average_repeats(one, name) for one in judgements_of_runs]
+        shares = [_average_repeats_for_run_diff(one, name) for one in judgements_of_runs]
         mine: list[Row] = []
         for groups, places in ((first.dataset_codes, first.dataset_names), (all_together, [MACRO_MEAN])):
             size = len(places)
             changes = compute_paired_changes(first.label, shares[0], shares[1], groups, size, first.cluster_codes)
-            flips = compute_flip_shares(before, after, groups, size, first.cluster_codes)
+            flips = compute_paired_flip_shares(before, after, groups, size, first.cluster_codes)
             for at, place in enumerate(places):
                 row: Row = {"dataset": place, "evaluator": name}
-                row |= _count_changed_predictions(first.label, before, after, groups == at)
+                row |= _count_run_diff_predictions(first.label, before, after, groups == at)
                 row |= {f"flips{end}": none_if_undefined(one[at]) for end, one in zip(_ENDS[2:], flips, strict=True)}
                 for key, figures in changes.items():
                     row |= {f"{key}{end}": none_if_undefined(one[at]) for end, one in zip(_ENDS, figures, strict=True)}
                 mine.append(row)
-        rows += [*mine[:n_datasets], mine[-1] | _average_changes_over_datasets(mine[:n_datasets])]
+        rows += [*mine[:n_datasets], mine[-1] | _average_run_diff_over_datasets(mine[:n_datasets])]
     return rows
 
 
-def _average_repeats(judgements_of_run: Judgements, evaluator: str) -> np.ndarray:
+def _average_repeats_for_run_diff(judgements_of_run: Judgements, evaluator: str) -> np.ndarray:
     """float64 (n,): the share of an evaluator's repeats that predict 1; NaN where none is scored."""
     at = judgements_of_run.evaluators.index(evaluator)
     asked = judgements_of_run.repeat_predictions
@@ -201,7 +201,7 @@ def _count_repeats(judgements_of_run: Judgements) -> int:
     return 1 if judgements_of_run.repeat_predictions is None else len(judgements_of_run.repeat_predictions)
 
 
-def _count_changed_predictions(label: np.ndarray, before: np.ndarray, after: np.ndarray, inside: np.ndarray) -> Row:
+def _count_run_diff_predictions(label: np.ndarray, before: np.ndarray, after: np.ndarray, inside: np.ndarray) -> Row:
     a, b, label = before[inside], after[inside], label[inside]
     in_both = (a >= 0) & (b >= 0)
     changed = in_both & (a != b)
@@ -216,7 +216,7 @@ def _count_changed_predictions(label: np.ndarray, before: np.ndarray, after: np.
     return {key: int(which.sum()) for key, which in row.items()}
 
 
-def _average_changes_over_datasets(rows: Sequence[Row]) -> Row:
+def _average_run_diff_over_datasets(rows: Sequence[Row]) -> Row:
     """Of each figure the mean over the data sets on which both runs have it, which are independent."""
     mean: Row = {}
     for key in _FIGURES:
@@ -231,7 +231,7 @@ def _average_changes_over_datasets(rows: Sequence[Row]) -> Row:
     return mean
 
 
-def _pick_changed_claims(judgements_of_runs: Sequence[Judgements], names: Sequence[str]) -> list[Row]:
+def _pick_run_diff_claims(judgements_of_runs: Sequence[Judgements], names: Sequence[str]) -> list[Row]:
     """Claims whose prediction changed: what became wrong before what became right, then what has no label."""
     first = judgements_of_runs[0]
     label, found = first.label, []
@@ -280,7 +280,9 @@ def _order_systems_of_run(
     for at, evaluator in enumerate(judgements_of_run.evaluators):
         fields = LABEL_FIELD, prediction_field(at)
         is_unlabelled = is_group_unlabelled(judgements_of_run.count_cells(systems, *fields))
-        rates = labelled_and_predicted_error_rates(judgements_of_run.count_clusters(systems, *fields), is_unlabelled)
+        rates = confusion_labelled_and_predicted_error_rates(
+            judgements_of_run.count_clusters(systems, *fields), is_unlabelled
+        )
         for dataset in judgements_of_run.dataset_names:
             inside = [
                 place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 from factaudit.report.markdown import escape_markdown
 from factaudit.run_diff import RunDiff
-from factaudit.run_gate import GateVerdict, format_points
+from factaudit.run_gate import RunGateVerdict, format_points
 
 _SIGNS = {"fail": "❌", "worse": "❌", "cannot tell": "❓", "warn": "⚠️", "changed": "⚠️"}
 _FIGURES = {"bacc": "BAcc", "tpr": "TPR", "tnr": "TNR", "abs_bias": "size of bias", "unscored": "unscored"}
@@ -14,7 +14,7 @@ _N_CLAIMS = 3
 _MAX_EVALUATORS = 20
 
 
-def render_run_diff_markdown(run_diff: RunDiff, verdict: GateVerdict, link: str | None = None) -> str:
+def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: str | None = None) -> str:
     """GitHub's Markdown, all text escaped. link: where the report is."""
     parts = [f"### {_SIGNS.get(verdict.word, '✅')} factaudit: {verdict.word}"]
     parts.append("\n".join(f"- {_escape_mentions(sentence)}" for sentence in verdict.sentences[:_MAX_EVALUATORS]))
@@ -28,14 +28,14 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: GateVerdict, link: str 
         parts.append(f"{len(rows) - _MAX_EVALUATORS} more evaluators are not shown.")
     if claims := _pick_claims_of_verdict(run_diff.examples, verdict):
         lines = ["| evaluator | claim | label | before | after |", "|---|---|---:|---:|---:|"]
-        lines += [_render_claim_row(row) for row in claims]
+        lines += [_render_run_diff_claim_row(row) for row in claims]
         parts += ["Some claims that changed (1 attributable, 0 not):", "\n".join(lines)]
     if link:
         parts.append(f"[The whole report](<{link}>)")
     return "\n\n".join(parts) + "\n"
 
 
-def _pick_claims_of_verdict(examples: list[Row], verdict: GateVerdict) -> list[Row]:
+def _pick_claims_of_verdict(examples: list[Row], verdict: RunGateVerdict) -> list[Row]:
     """Claims of the evaluators that the verdict names, else of any."""
     named = [row for row in examples if any(one.startswith(f"{row['evaluator']}: ") for one in verdict.failing)]
     return (named or examples)[:_N_CLAIMS]
@@ -44,10 +44,10 @@ def _pick_claims_of_verdict(examples: list[Row], verdict: GateVerdict) -> list[R
 def _render_changes_row(row: Row) -> str:
     flips = "–" if row["flips"] is None else f"{100 * row['flips']:.1f} %"
     cells = [_escape_mentions(row["evaluator"]), f"{row['n_both']:,}", flips]
-    return f"| {' | '.join([*cells, *(_format_change_cell(row, key) for key in _FIGURES)])} |"
+    return f"| {' | '.join([*cells, *(_format_run_diff_change_cell(row, key) for key in _FIGURES)])} |"
 
 
-def _format_change_cell(row: Row, key: str) -> str:
+def _format_run_diff_change_cell(row: Row, key: str) -> str:
     if row[key] is None:
         return "–"
     low, high = row[f"{key}_low"], row[f"{key}_high"]
@@ -55,7 +55,7 @@ def _format_change_cell(row: Row, key: str) -> str:
     return format_points(row[key]) + interval
 
 
-def _render_claim_row(row: Row) -> str:
+def _render_run_diff_claim_row(row: Row) -> str:
     text = row["claim"] or row["claim_id"]
     short = text if len(text) <= _LONGEST_CLAIM else f"{text[:_LONGEST_CLAIM].rstrip()} …"
     values = ["–" if row[key] is None else str(row[key]) for key in ("label", "before", "after")]

@@ -26,12 +26,12 @@ _PATTERN = re.compile(r"\s*([\w_]+)\s*(<=|>=|<|>)\s*([+-]?\d*\.?\d+)\s*")
 
 
 @dataclass(frozen=True)
-class GateCondition:
+class RunGateCondition:
     """``bacc<-0.02``: a figure's change (after - before) against a number; of ``bias`` the change of its size, of
     ``flips`` the share itself.
 
-    >>> GateCondition.parse("bacc < -0.02", "--fail-on")
-    GateCondition(figure='bacc', sign='<', limit=-0.02)
+    >>> RunGateCondition.parse("bacc < -0.02", "--fail-on")
+    RunGateCondition(figure='bacc', sign='<', limit=-0.02)
     """
 
     figure: str
@@ -39,7 +39,7 @@ class GateCondition:
     limit: float
 
     @classmethod
-    def parse(cls, text: str, option: str) -> GateCondition:
+    def parse(cls, text: str, option: str) -> RunGateCondition:
         """Raises `UsageError`, which names the option."""
         found = _PATTERN.fullmatch(text)
         if found is None or found[1] not in GATE_FIGURES:
@@ -66,7 +66,7 @@ class GateCondition:
 
 
 @dataclass(frozen=True)
-class GateVerdict:
+class RunGateVerdict:
     """What a gate says: ``word`` and sentences. failing: what fails it; warnings: what it warns of; undecided: what
     could not be checked; others: what else it tells.
 
@@ -86,9 +86,9 @@ class GateVerdict:
         return [*self.failing, *self.undecided, *self.warnings, *self.others]
 
 
-def judge_changes(
+def judge_run_gate_changes(
     changes: Sequence[Row], fail_on: Sequence[str], warn_on: Sequence[str], without_partner: Sequence[str] = ()
-) -> GateVerdict:
+) -> RunGateVerdict:
     """Judge the changes over all data sets. A condition of ``fail_on`` fails the gate where the interval of the paired
     difference leaves no doubt, one of ``warn_on`` warns where the point is so.
 
@@ -96,32 +96,32 @@ def judge_changes(
     """
     rows = [row for row in changes if row["dataset"] == MACRO_MEAN]
     failing, warnings, undecided = [], [], []
-    for condition in [GateCondition.parse(text, "--fail-on") for text in fail_on]:
+    for condition in [RunGateCondition.parse(text, "--fail-on") for text in fail_on]:
         for row in rows:
             surely = condition.is_surely_met(row)
             if row[condition.key] is None or surely is None:
-                undecided.append(_format_undecided(row, condition))
+                undecided.append(_format_undecided_run_gate_condition(row, condition))
             elif surely:
-                failing.append(f"{format_change(row, condition.figure)}: {condition} holds")
+                failing.append(f"{format_run_gate_change(row, condition.figure)}: {condition} holds")
             elif condition.is_met(row[condition.key]):
-                warnings.append(f"{format_change(row, condition.figure)}: {condition} holds, but not for sure")
-    for condition in [GateCondition.parse(text, "--warn-on") for text in warn_on]:
+                warnings.append(f"{format_run_gate_change(row, condition.figure)}: {condition} holds, but not for sure")
+    for condition in [RunGateCondition.parse(text, "--warn-on") for text in warn_on]:
         warnings += [
-            f"{format_change(row, condition.figure)}: {condition} holds"
+            f"{format_run_gate_change(row, condition.figure)}: {condition} holds"
             for row in rows
             if row[condition.key] is not None and condition.is_met(row[condition.key])
         ]
     undecided += without_partner if fail_on else ()
     if fail_on or warn_on:
         word = "fail" if failing else "cannot tell" if undecided else "warn" if warnings else "pass"
-        others = [] if failing or undecided or warnings else [format_change(row, "bacc") for row in rows]
-        return GateVerdict(word, failing, list(dict.fromkeys(warnings)), undecided, others)
-    moved = [format_change(row, figure) for row in rows for figure in _list_other_changed_figures(row)]
-    others = [*(format_change(row, "bacc") for row in rows), *moved]
-    return GateVerdict(_name_change_without_conditions(rows), [], [], [], others)
+        others = [] if failing or undecided or warnings else [format_run_gate_change(row, "bacc") for row in rows]
+        return RunGateVerdict(word, failing, list(dict.fromkeys(warnings)), undecided, others)
+    moved = [format_run_gate_change(row, figure) for row in rows for figure in _list_run_gate_other_figures(row)]
+    others = [*(format_run_gate_change(row, "bacc") for row in rows), *moved]
+    return RunGateVerdict(_name_run_gate_change_without_conditions(rows), [], [], [], others)
 
 
-def _list_other_changed_figures(row: Row) -> list[str]:
+def _list_run_gate_other_figures(row: Row) -> list[str]:
     """TPR, TNR and the size of the bias, where the interval of the change leaves out 0."""
     keys = {"tpr": "tpr", "tnr": "tnr", "bias": "abs_bias"}
     ends = {figure: (row.get(f"{key}_low"), row.get(f"{key}_high")) for figure, key in keys.items()}
@@ -130,28 +130,28 @@ def _list_other_changed_figures(row: Row) -> list[str]:
     ]
 
 
-def _name_change_without_conditions(rows: Sequence[Row]) -> str:
+def _name_run_gate_change_without_conditions(rows: Sequence[Row]) -> str:
     known = [(row["bacc_low"], row["bacc_high"]) for row in rows if row["bacc_low"] is not None]
     if any(high < 0 for _, high in known):
         return "worse"
     if any(low > 0 for low, _ in known):
         return "better"
-    if any(map(_list_other_changed_figures, rows)):
+    if any(map(_list_run_gate_other_figures, rows)):
         return "changed"
     return "no significant change" if known else "cannot tell"
 
 
-def _format_undecided(row: Row, condition: GateCondition) -> str:
+def _format_undecided_run_gate_condition(row: Row, condition: RunGateCondition) -> str:
     figure = GATE_FIGURES[condition.figure]
     if row[condition.key] is None:
         return f"{row['evaluator']}: {figure} is undefined, so that {condition} cannot be checked (are there labels?)"
     return f"{row['evaluator']}: {figure} has no interval, so that {condition} cannot be checked (too few documents?)"
 
 
-def format_change(row: Row, figure: str) -> str:
+def format_run_gate_change(row: Row, figure: str) -> str:
     """A figure's change with its interval, in points.
 
-    >>> format_change({"evaluator": "judge", "bacc": -0.066, "bacc_low": -0.099, "bacc_high": -0.032}, "bacc")
+    >>> format_run_gate_change({"evaluator": "judge", "bacc": -0.066, "bacc_low": -0.099, "bacc_high": -0.032}, "bacc")
     'judge: BAcc changed by −6.6 points (95 % CI −9.9 to −3.2)'
     """
     key = "abs_bias" if figure == "bias" else figure

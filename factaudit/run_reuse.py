@@ -15,9 +15,9 @@ from factaudit.arrays.row_table import RowTable
 from factaudit.audit import list_computable_audits
 from factaudit.errors import InputError
 from factaudit.files import replace_file_atomically, write_json, write_text
-from factaudit.publications.register import read_citation, recognise_published_files
+from factaudit.publications.register import read_publication_citation, recognise_published_files
 from factaudit.report.rendering import render_report
-from factaudit.report.results_json import list_product_table_files, write_results_json
+from factaudit.report.results_json import list_product_table_files_of_results_json, write_results_json
 from factaudit.results import Results, Row
 from factaudit.run_folder import hold_run_folder, list_run_files
 from factaudit.signature import compute_file_checksum, hash_texts
@@ -33,7 +33,7 @@ def write_run_results_and_report(folder: Path, results: Results, claim_browser: 
     """
     write_results_json(folder, results.to_dict())
     if published := recognise_published_files(results.about["inputs"]):
-        write_text(folder / "references.bib", "\n".join(map(read_citation, published)))
+        write_text(folder / "references.bib", "\n".join(map(read_publication_citation, published)))
     refresh_report_of_reused_run(folder, claim_browser=claim_browser)
 
 
@@ -118,7 +118,7 @@ def remember_finished_run(folder: Path, run_key: str | None, progress_lines: Seq
     names = [
         *_read_run_render_manifest(folder / ".work" / "rendered.json")["files"],
         *list_run_files(folder),
-        *list_product_table_files(folder),
+        *list_product_table_files_of_results_json(folder),
     ]
     files = {name: compute_file_checksum(folder / name) for name in sorted(set(names))}
     write_json(path, {"of": run_key, "files": files, "said": list(progress_lines)})
@@ -127,7 +127,9 @@ def remember_finished_run(folder: Path, run_key: str | None, progress_lines: Seq
 def digest_run_reuse_dependencies(*parts: str, files: Sequence[Path]) -> str:
     """A digest of what a run depends on: ``parts`` (its settings, say), the content of files, and the code."""
     return hash_texts(
-        digest_package_code(), *parts, *(f"{path} {compute_file_checksum(path)}" for path in sorted(set(files)))
+        digest_package_code_for_run_reuse(),
+        *parts,
+        *(f"{path} {compute_file_checksum(path)}" for path in sorted(set(files))),
     )
 
 
@@ -167,11 +169,11 @@ def _digest_run_report_dependencies(folder: Path, files: Mapping[str, Any]) -> s
     tables = (path.relative_to(folder).as_posix() for path in (folder / "tables").glob("*.parquet"))
     read = sorted({"results.json", "claims.parquet", "verdicts.parquet", *figures, *tables} - set(files))
     parts = [f"{name} {compute_file_checksum(folder / name)}" for name in read if (folder / name).is_file()]
-    return hash_texts(digest_package_code(), *parts)
+    return hash_texts(digest_package_code_for_run_reuse(), *parts)
 
 
 @functools.cache
-def digest_package_code() -> str:
+def digest_package_code_for_run_reuse() -> str:
     """A digest of this package's sources, of the audits that others declare, and of what they stand on."""
     own = Path(__file__).parent
     sources = {

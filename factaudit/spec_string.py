@@ -40,7 +40,7 @@ def parse_spec_string(spec: str, spec_kind: str = "evaluator") -> tuple[str, dic
     return name, options
 
 
-def import_user_object(spec_kind: str, module: str, attribute: str) -> Any:
+def import_object_of_spec_string(spec_kind: str, module: str, attribute: str) -> Any:
     """Import what ``MODULE:ATTRIBUTE`` names; modules of the working directory are found, too. Raises `UsageError`."""
     if not _MODULE_NAME.fullmatch(module) or not attribute.isidentifier():
         raise UsageError(

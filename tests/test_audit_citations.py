@@ -11,7 +11,7 @@ import pytest
 from audit_tables import find
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.citations import AUDIT, compute_citation_scores
+from factaudit.audit.citations import AUDIT, compute_citation_audit
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.datasets import convert
 from factaudit.errors import InputError
@@ -40,33 +40,33 @@ def judged(sentences: dict[str, dict[str, int | str]], malformed: dict[str, str]
 
 def test_recall_and_precision_by_hand() -> None:
     # Supported by its one citation; by two, one of which is needless; not supported; not cited.
-    (row,) = compute_citation_scores(judged({"a": {"1": 1}, "b": {"2,3": 1, "2": 1, "3": 0}, "c": {"1": 0}, "d": {}}))
+    (row,) = compute_citation_audit(judged({"a": {"1": 1}, "b": {"2,3": 1, "2": 1, "3": 0}, "c": {"1": 0}, "d": {}}))
     # Without 3 the others (2) support b: 3 is needless.
     assert (row["recall"], row["precision"]) == (2 / 4, 2 / 4)
     assert (row["n_sentences"], row["n_citations"], row["n_uncited"], row["n_unscored"]) == (4, 4, 1, 0)
     # Needed together: neither is enough, so both citations count.
-    (row,) = compute_citation_scores(judged({"a": {"1,2": 1, "1": 0, "2": 0}}))
+    (row,) = compute_citation_audit(judged({"a": {"1,2": 1, "1": 0, "2": 0}}))
     assert (row["recall"], row["precision"]) == (1.0, 1.0)
 
 
 def test_malformed_citations_are_counted() -> None:
-    (row,) = compute_citation_scores(judged({"a": {"1": 1}, "b": {}}, {"b": "[7]; [Document 1]"}))
+    (row,) = compute_citation_audit(judged({"a": {"1": 1}, "b": {}}, {"b": "[7]; [Document 1]"}))
     assert (row["recall"], row["n_malformed"], row["n_uncited"]) == (0.5, 2, 0)
 
 
 def test_a_failed_judgement_never_raises_recall_and_widens_the_bounds() -> None:
-    (row,) = compute_citation_scores(judged({"a": {"1": 1}, "b": {"2": "error"}}))
+    (row,) = compute_citation_audit(judged({"a": {"1": 1}, "b": {"2": "error"}}))
     assert (row["recall"], row["recall_min"], row["recall_max"], row["n_unscored"]) == (0.5, 0.5, 1.0, 1)
     # Whether 2 suffices is not known, but without it the others don't: needed in any case.
     three = {"1,2,3": 1, "1": 1, "3": 0, "2": "error", "1,2": 0}
-    (row,) = compute_citation_scores(judged({"a": three | {"1,3": 0}}))
+    (row,) = compute_citation_audit(judged({"a": three | {"1,3": 0}}))
     assert (row["precision"], row["precision_max"]) == (1.0, 1.0)
-    (row,) = compute_citation_scores(judged({"a": three | {"1,3": 1}}))
+    (row,) = compute_citation_audit(judged({"a": three | {"1,3": 1}}))
     assert (row["precision"], row["precision_max"]) == (pytest.approx(2 / 3), 1.0)
 
 
 def test_precision_is_null_where_single_documents_were_not_asked_about() -> None:
-    (row,) = compute_citation_scores(judged({"a": {"1,2": 1}, "b": {"1": 1}}))
+    (row,) = compute_citation_audit(judged({"a": {"1,2": 1}, "b": {"1": 1}}))
     assert (row["recall"], row["precision"], row["precision_min"], row["precision_max"]) == (1, None, 1 / 3, 1)
     assert row["reason"] == "single documents were not judged in 1 responses: no precision"
 
@@ -76,7 +76,7 @@ def test_precision_is_null_where_single_documents_were_not_asked_about() -> None
 
 def test_recall_is_that_of_the_published_files(shared: Path) -> None:
     found = convert("alce-citations", [shared / "dfactscore" / "citation"])
-    rows = compute_citation_scores(Judgements.join(found.claims, found.verdicts), intervals=ClusterBootstrap(100))
+    rows = compute_citation_audit(Judgements.join(found.claims, found.verdicts), intervals=ClusterBootstrap(100))
     for path in (shared / "dfactscore" / "citation").glob("*.score"):
         total = json.loads(path.read_text())
         row = find(rows, recall=pytest.approx(total["citation_rec"] / 100, abs=1e-9))
@@ -102,7 +102,7 @@ def test_empty_outputs_are_left_out_as_in_alce_and_told(tmp_path: Path) -> None:
     # 1.5 over 4 responses; or over 3, where one is empty.
     for recall, empty in ((37.5, 0), (50.0, 1), (75.0, 2)):
         found = convert("alce-citations", [scores_file(tmp_path, recall)])
-        (row,) = compute_citation_scores(Judgements.join(found.claims, found.verdicts))
+        (row,) = compute_citation_audit(Judgements.join(found.claims, found.verdicts))
         assert (100 * row["recall"], row["n_empty"], row["n_responses"]) == (recall, empty, 4 - empty)
         assert row["recall_all"] == pytest.approx(0.375)
         told = [one.statement for one in AUDIT.checks[0].run(AuditedRun({"citations": [row]}))]
@@ -125,4 +125,4 @@ def test_it_applies_where_claims_say_what_they_cite() -> None:
         validate_verdicts(pd.DataFrame([{"claim_id": "a1", "evaluator": "e", "prediction": 1}])),
     )
     assert not AUDIT.applies(plain)
-    assert compute_citation_scores(plain) == []
+    assert compute_citation_audit(plain) == []

@@ -20,12 +20,12 @@ from sklearn.metrics import roc_auc_score
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import has_response_facts
 from factaudit.arrays.response_means import response_length_penalty
-from factaudit.audit.factscore import compute_factscore
+from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.audit.factscore_agreement import (
-    classify_factscores_by_threshold,
+    classify_factscore_agreement_by_threshold,
     compute_factscore_agreement,
+    compute_factscore_agreement_errors,
     compute_factscore_calibration,
-    compute_factscore_errors,
     compute_factscore_thresholds,
 )
 from factaudit.audit.factscore_auc import compute_factscore_auc
@@ -63,7 +63,7 @@ def table(responses: Sequence[Facts], human: Sequence[tuple[int, int, int] | Non
 
 
 def scored(responses: Sequence[Facts], gamma: float = 0) -> Row:
-    return find(compute_factscore(table(responses), gamma=gamma), dataset="d", system="s")
+    return find(compute_factscore_audit(table(responses), gamma=gamma), dataset="d", system="s")
 
 
 # ---------------------------------------------------------------------------------------------------------- scores
@@ -144,7 +144,7 @@ def test_the_mean_is_over_responses_and_nothing_leaves_silently() -> None:
 def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
     one = table([[1, 1]])
     one.status[0, 0] = 1  # unparsed, with a prediction all the same
-    (row,) = compute_factscore(one, gamma=0)
+    (row,) = compute_factscore_audit(one, gamma=0)
     assert (row["score"], row["score_min"], row["score_max"], row["n_unparsed"]) == (1, 0.5, 1, 1)
 
 
@@ -162,7 +162,7 @@ def test_systems_are_told_apart_and_first_taken_together() -> None:
     ]
     verdicts = [{"claim_id": str(n), "evaluator": "e", "prediction": value} for n, value in enumerate((1, 0, 0))]
     both = Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
-    rows = compute_factscore(both, gamma=0)
+    rows = compute_factscore_audit(both, gamma=0)
     assert [(row["system"], row["score"], row["n_responses"]) for row in rows] == [
         ("__all__", pytest.approx(1 / 3), 3),
         ("b", 0.5, 2),
@@ -194,7 +194,7 @@ def test_rows_of_one_fact_are_one_fact_that_any_of_them_supports() -> None:
         for row, value in zip(claims, values, strict=True)
     ]
     both = Judgements.join(validate_claims(pd.DataFrame(claims)), validate_verdicts(pd.DataFrame(verdicts)))
-    (row,) = compute_factscore(both, gamma=0)
+    (row,) = compute_factscore_audit(both, gamma=0)
     assert (row["n_facts"], row["n_supported"], row["n_unscored"]) == (3, 1, 1)
     assert (row["score"], row["score_max"]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
 
@@ -361,10 +361,10 @@ def test_the_re_implementations_figures_to_the_printed_digit(shared: Path, mode:
     examples = printed["per_example_results"]
     pairs = np.array([[one["ground_truth_accuracy"], one["predicted_score"]] for one in examples])
     assert len(pairs) == printed["evaluated_count"] == 493
-    found = compute_factscore_errors(pairs)
+    found = compute_factscore_agreement_errors(pairs)
     rows = []
     for one in printed["metrics_by_threshold"].values():
-        rows.append(classify_factscores_by_threshold(pairs, one["threshold"]))
+        rows.append(classify_factscore_agreement_by_threshold(pairs, one["threshold"]))
         for theirs, ours in (
             ("accuracy", "accuracy"),
             ("precision", "precision"),

@@ -17,7 +17,7 @@ from estimate_data import World, annotated, tables
 from llm_server import FaultServer, Plan
 
 from factaudit.cli import cli, reference
-from factaudit.cli.json_output import JsonOutputCommand, _convert_to_json_value
+from factaudit.cli.json_output import JsonOutputCommand, _convert_to_json_output_value
 from factaudit.cli.reference import list_command_forms
 from factaudit.tables import write_table
 
@@ -74,7 +74,7 @@ def test_every_verb_gives_json_and_is_tried_here():
         for told in (verb.json_keys or {}).values():
             assert set(told.partition(":")[0].split(" or ")) <= set(TYPES), f"{name}: {told}"
         if verb.json_keys is not None:
-            assert f"`{name_of_document(name)}`" in reference.render_reference_page()
+            assert f"`{name_of_document(name)}`" in reference.render_command_reference_page()
 
 
 @pytest.fixture(scope="module")
@@ -206,5 +206,7 @@ def test_without_it_nothing_changes(folder, monkeypatch, capsys):
 
 
 def test_undefined_figures_are_null_and_keys_are_left_out():
-    found = _convert_to_json_value({"a": float("nan"), "b": [Path("x"), (1, None)], "c": "https://u:secretword@h/"})
+    found = _convert_to_json_output_value(
+        {"a": float("nan"), "b": [Path("x"), (1, None)], "c": "https://u:secretword@h/"}
+    )
     assert found == {"a": None, "b": ["x", [1, None]], "c": "https://***@h/"}

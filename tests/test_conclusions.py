@@ -15,18 +15,18 @@ from test_statements import make_world
 from factaudit.audit import list_computable_audits, make_audited_run
 from factaudit.audit.core.significance import select_rows_beyond_limit
 from factaudit.audit.differences import compute_evaluator_differences
-from factaudit.audit.factscore import compute_factscore
-from factaudit.audit.findings import collect_findings, run_checks
+from factaudit.audit.factscore import compute_factscore_audit
+from factaudit.audit.findings import collect_findings, run_audit_checks
 from factaudit.audit.first_screen import compose_first_screen
 from factaudit.audit.headroom import compute_headroom
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates import RATE_NAMES, compute_evaluator_rates
 from factaudit.estimate.rate_estimation import estimate_rates
-from factaudit.report.check_table import build_check_table
+from factaudit.report.check_table import build_report_check_table
 from factaudit.report.figure_selection import count_unscored_verdicts
 from factaudit.report.report_document import build_report_document
 from factaudit.report.report_figures import list_report_figures
-from factaudit.report.summary import compose_summary_paragraphs
+from factaudit.report.summary import compose_report_summary_paragraphs
 from factaudit.results import compare
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
@@ -156,12 +156,12 @@ def test_nothing_is_beyond_a_limit_that_is_not_beyond_0() -> None:
 def test_a_test_is_counted_for_the_check_that_makes_it() -> None:
     results = compare(*(check(table) for check, table in zip(CHECKS, make_world("whole"), strict=True)), replicates=50)
     rows, about = results.audits, results.about
-    n_tests = run_checks(rows, about)[1]
+    n_tests = run_audit_checks(rows, about)[1]
     corrected = [row for row in rows["adjusted_bias"] if row["level"] == "claim" and row["bias_low"] is not None]
     corrected = [row for row in corrected if not row["calibration_system"].startswith("__")]
     assert n_tests["adjustment"] == len(corrected)
     without = {name: of for name, of in rows.items() if name != "adjusted_bias"}
-    assert "adjustment" not in run_checks(without, about)[1], "the audit was not computed"
+    assert "adjustment" not in run_audit_checks(without, about)[1], "the audit was not computed"
 
 
 def test_responses_that_are_all_alike_have_no_interval() -> None:
@@ -169,11 +169,11 @@ def test_responses_that_are_all_alike_have_no_interval() -> None:
         {"system": "s", "response_id": f"r{i // 4}", "doc_id": f"d{i // 4}", "label": 1, "e": int(i % 4 > 0)}
         for i in range(40)
     ]
-    (row,) = compute_factscore(judged(rows, "e"), gamma=0, intervals=ClusterBootstrap(50))
+    (row,) = compute_factscore_audit(judged(rows, "e"), gamma=0, intervals=ClusterBootstrap(50))
     assert (row["score"], row["score_low"], row["score_high"]) == (0.75, None, None)
     assert "no interval for score, init_score: its responses are fewer than two, or all have the same" in row["reason"]
     unlike = [one | {"e": 1} if one["response_id"] == "r0" else one for one in rows]
-    (row,) = compute_factscore(judged(unlike, "e"), gamma=0, intervals=ClusterBootstrap(50))
+    (row,) = compute_factscore_audit(judged(unlike, "e"), gamma=0, intervals=ClusterBootstrap(50))
     assert row["score_low"] < row["score"] < row["score_high"]
     assert row["reason"] is None
 
@@ -192,7 +192,7 @@ def test_a_headroom_is_off_by_no_more_than_both_rates_leave() -> None:
 
 def test_without_intervals_the_tests_that_need_none_are_told(tmp_path: Path) -> None:
     results = compare(*(check(table) for check, table in zip(CHECKS, make_world("whole"), strict=True)), replicates=0)
-    table = build_check_table(results.to_dict())
+    table = build_report_check_table(results.to_dict())
     assert table is not None
     made = [line[table.columns.index("tests")].text for line in table.rows]
     assert any(text != "–" for text in made), "pairs of systems are tested"
@@ -268,7 +268,7 @@ def test_a_run_says_whose_labels_its_estimates_rest_on() -> None:
     ):
         results = compare(validate_claims(labelled), validate_verdicts(verdicts), audits=["rates"], replicates=20)
         results.audits.update(estimates.audits())
-        text = " ".join(compose_summary_paragraphs(results.to_dict()))
+        text = " ".join(compose_report_summary_paragraphs(results.to_dict()))
         assert said in text
         assert "compared with each other only" not in text
 

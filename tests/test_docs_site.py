@@ -43,7 +43,7 @@ def test_there_are_four():
 
 
 def test_the_reference_is_what_the_declarations_say():
-    assert (ROOT / "docs/reference.md").read_text(encoding="utf-8") == reference.render_reference_page(), (
+    assert (ROOT / "docs/reference.md").read_text(encoding="utf-8") == reference.render_command_reference_page(), (
         "run: python -m factaudit.cli.reference docs/reference.md"
     )
 

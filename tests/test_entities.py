@@ -26,7 +26,7 @@ from factaudit.arrays.fact_entity_matrix import FactEntityMatrix
 from factaudit.arrays.grouped_responses import GroupedResponse, collect_grouped_responses
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.support_matrix_bounds import bound_entity_count
-from factaudit.audit.dfactscore import AUDITS, compute_dfactscore, compute_dfactscore_by_link_rule
+from factaudit.audit.dfactscore import AUDITS, compute_dfactscore_audit, compute_dfactscore_audit_by_link_rule
 from factaudit.audit.dfactscore_elsewhere import list_dfactscore_facts_elsewhere
 from factaudit.audit.dfactscore_gap import compute_dfactscore_gaps
 from factaudit.errors import FactauditError, UsageError
@@ -342,7 +342,7 @@ TABLE = [
 
 
 def test_rows_are_of_systems_and_first_of_all_together() -> None:
-    rows = compute_dfactscore(judged(TABLE, "e"), gamma=0, intervals=ClusterBootstrap(replicates=100))
+    rows = compute_dfactscore_audit(judged(TABLE, "e"), gamma=0, intervals=ClusterBootstrap(replicates=100))
     assert [(row["dataset"], row["evaluator"], row["link"], row["system"]) for row in rows] == [
         ("d", "e", "argmax", "__all__"),
         ("d", "e", "argmax", "s"),
@@ -356,18 +356,18 @@ def test_rows_are_of_systems_and_first_of_all_together() -> None:
 
 def test_every_verifier_links_for_itself_and_every_rule_stands_beside_the_other() -> None:
     table = [row | {"f": 1 - row["e"]} for row in TABLE[:8]]
-    rows = compute_dfactscore(judged(table, "e", "f"))
+    rows = compute_dfactscore_audit(judged(table, "e", "f"))
     assert [(row["evaluator"], row["init_dfactscore"]) for row in rows] == [("e", 0.75), ("f", 0.75)]
-    found = compute_dfactscore_by_link_rule(judged(table, "e"))
+    found = compute_dfactscore_audit_by_link_rule(judged(table, "e"))
     assert [(row["grouper"], row["link"]) for row in found] == [("group", "argmax"), ("group", "hungarian")]
     told = [row | {"given_entity": "B"} for row in table]
-    found = compute_dfactscore_by_link_rule(judged(told, "e"))
+    found = compute_dfactscore_audit_by_link_rule(judged(told, "e"))
     assert {row["link"]: row["init_dfactscore"] for row in found} == {"argmax": 0.75, "hungarian": 0.75, "given": 0.25}
     regrouped = [row | {"other": str(row["fact_id"] == "4")} for row in table]
-    (row,) = compute_dfactscore(judged(regrouped, "e"), group="other")
+    (row,) = compute_dfactscore_audit(judged(regrouped, "e"), group="other")
     assert (row["n_biographies"], row["init_dfactscore"]) == (2, 1.0)
     with pytest.raises(UsageError, match="no column 'gruop'"):
-        compute_dfactscore(judged(table, "e"), group="gruop")
+        compute_dfactscore_audit(judged(table, "e"), group="gruop")
 
 
 def test_facts_of_somebody_else_are_listed() -> None:
@@ -395,22 +395,22 @@ def test_facts_of_somebody_else_are_listed() -> None:
 
 def test_a_failed_call_counts_against_the_score_and_a_skipped_response_leaves_it() -> None:
     failed = [*cells("r", "1", 1, 0), *(row for fact in "23" for row in cells("r", fact, "error", "refused"))]
-    (row,) = compute_dfactscore(judged(failed, "e"), gamma=0)
+    (row,) = compute_dfactscore_audit(judged(failed, "e"), gamma=0)
     assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == (
         pytest.approx(1 / 3),
         pytest.approx(1 / 3),
         1,
     )
-    (row,) = compute_dfactscore(judged([*failed, *cells("q", "1", "error", "error")], "e"), gamma=0)
+    (row,) = compute_dfactscore_audit(judged([*failed, *cells("q", "1", "error", "error")], "e"), gamma=0)
     assert row["factscore"] == pytest.approx(1 / 6)
-    (row,) = compute_dfactscore(judged([*failed, *cells("q", "1", "skipped", "skipped")], "e"), gamma=0)
+    (row,) = compute_dfactscore_audit(judged([*failed, *cells("q", "1", "skipped", "skipped")], "e"), gamma=0)
     assert (row["factscore"], row["factscore_max"]) == (pytest.approx(1 / 3), 1)
 
 
 def test_a_guess_counts_as_it_is_and_as_unknown_in_the_bounds() -> None:
     table = judged(cells("r", "1", 1, 0), "e")
     table.status[:] = 1  # unparsed, with a prediction all the same
-    (row,) = compute_dfactscore(table, gamma=0)
+    (row,) = compute_dfactscore_audit(table, gamma=0)
     assert (row["factscore"], row["factscore_min"], row["factscore_max"]) == (1, 0, 1)
 
 
@@ -431,8 +431,8 @@ def test_they_apply_where_facts_have_entities() -> None:
     plain = judged([{"response_id": "r", "e": 1, "claim": "c"}], "e")
     assert not any(audit.applies is not None and audit.applies(plain) for audit in AUDITS)
     assert (
-        compute_dfactscore(plain)
-        == compute_dfactscore_by_link_rule(plain)
+        compute_dfactscore_audit(plain)
+        == compute_dfactscore_audit_by_link_rule(plain)
         == list_dfactscore_facts_elsewhere(plain)
         == []
     )

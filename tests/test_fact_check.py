@@ -18,18 +18,18 @@ from factaudit.audit.adjustment import compute_adjustment_effect
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.dfactscore import AUDITS as DFACTSCORE_AUDITS
 from factaudit.audit.estimates import AUDITS as ESTIMATE_AUDITS
-from factaudit.audit.findings import collect_findings, list_check_outcomes
+from factaudit.audit.findings import collect_findings, list_audit_check_outcomes
 from factaudit.audit.quantification import AUDIT as QUANTIFICATION
 from factaudit.audit.quantification import compute_quantification_bias
 from factaudit.audit.rates_opening import format_rates_opening
 from factaudit.cli.json_output import JsonOutputCommand
 from factaudit.cli.result_display import RUN_JSON_KEYS, display_run_json
 from factaudit.estimate.rate_estimation import estimate_rates
-from factaudit.report.check_table import build_check_table
+from factaudit.report.check_table import build_report_check_table
 from factaudit.report.report_document import build_report_document
-from factaudit.report.summary import build_task_decision_table
+from factaudit.report.summary import build_report_task_decision_table
 from factaudit.results import Results, compare
-from factaudit.run_gate import judge_changes
+from factaudit.run_gate import judge_run_gate_changes
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.noise_floor import estimate_noise_floor
 from factaudit.tables import validate_claims, validate_verdicts
@@ -163,7 +163,7 @@ def test_only_checks_that_test_are_said_to_keep_false_alarms_rare() -> None:
     tables = validate_claims(claims), validate_verdicts(verdicts)
     for replicates, said in ((20, "Each that tests something warns in at most 5 %"), (0, "nothing is tested")):
         results = compare(*tables, audits=["rates"], replicates=replicates).to_dict()
-        table = build_check_table(results)
+        table = build_report_check_table(results)
         assert table is not None
         assert said in table.caption
         assert "Each warns" not in table.caption
@@ -191,7 +191,7 @@ def test_provenance_says_of_labels_intervals_and_replicates_what_holds_for_the_r
 def test_the_limits_are_those_of_the_tasks_in_the_table() -> None:
     claims, verdicts = make_world("whole")
     results = compare(validate_claims(claims), validate_verdicts(verdicts), audits=["rates"], replicates=20).to_dict()
-    table = build_task_decision_table(results)
+    table = build_report_task_decision_table(results)
     assert table is not None
     assert "single errors" in table.caption
     assert "reversed" not in table.caption
@@ -232,7 +232,9 @@ def test_estimates_beside_the_truth_say_how_many_intervals_hold_it() -> None:
 
 def test_a_run_is_not_put_together_as_json_where_lines_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
-    monkeypatch.setattr("factaudit.report.summary.build_task_decision_table", lambda results: made.append("decisions"))
+    monkeypatch.setattr(
+        "factaudit.report.summary.build_report_task_decision_table", lambda results: made.append("decisions")
+    )
     claims, verdicts = make_world("whole")
     results = compare(validate_claims(claims), validate_verdicts(verdicts), audits=["rates"], replicates=0)
     command = JsonOutputCommand("verb", callback=lambda: display_run_json(results, Path()), json_keys=RUN_JSON_KEYS)
@@ -246,10 +248,10 @@ def test_a_run_is_not_put_together_as_json_where_lines_are_wanted(monkeypatch: p
 def test_runs_whose_other_figures_changed_are_not_said_to_be_unchanged() -> None:
     row = {"dataset": "__macro__", "evaluator": "judge", "bacc": -0.01, "bacc_low": -0.03, "bacc_high": 0.01}
     row |= {"tpr": -0.04, "tpr_low": -0.05, "tpr_high": -0.03, "tnr": 0.02, "tnr_low": -0.01, "tnr_high": 0.05}
-    verdict = judge_changes([row], [], [])
+    verdict = judge_run_gate_changes([row], [], [])
     assert verdict.word == "changed"
     assert [one.partition(" changed")[0] for one in verdict.sentences] == ["judge: BAcc", "judge: TPR"]
-    assert judge_changes([row | {"tpr_high": 0.01}], [], []).word == "no significant change"
+    assert judge_run_gate_changes([row | {"tpr_high": 0.01}], [], []).word == "no significant change"
 
 
 def test_a_check_that_has_nothing_to_look_at_is_listed_as_not_made() -> None:
@@ -260,11 +262,11 @@ def test_a_check_that_has_nothing_to_look_at_is_listed_as_not_made() -> None:
     claims, verdicts = tables([row | {"response_id": f"r{at}"} for at, row in enumerate(rows)], ("good", "poor"))
     audits = ["rates", "consistency", "quantification"]
     about = compare(claims, verdicts, audits=audits, replicates=20)
-    why = {one.check.id: one.not_run for one in list_check_outcomes(about.audits, about.about)}
+    why = {one.check.id: one.not_run for one in list_audit_check_outcomes(about.audits, about.about)}
     assert why["bacc_tie"] == why["iou"] == "no two evaluators of like BAcc are clear of chance"
     assert (why["direction"], why["level"]) == ("there is one dataset", "no response has several claims")
     claims, verdicts = make_world("whole")
     claims["response_id"] = [f"r{at // 12}-{at % 6}" for at in range(len(claims))]
     whole = compare(validate_claims(claims), validate_verdicts(verdicts), audits=audits, replicates=20)
-    why = {one.check.id: one.not_run for one in list_check_outcomes(whole.audits, whole.about)}
+    why = {one.check.id: one.not_run for one in list_audit_check_outcomes(whole.audits, whole.about)}
     assert why["direction"] == why["level"] == ""

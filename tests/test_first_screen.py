@@ -11,7 +11,7 @@ import pytest
 
 from factaudit import compare
 from factaudit.audit.first_screen import MAX_EVALUATORS, FirstScreen, compose_first_screen
-from factaudit.cli.first_screen_text import SCREEN_WIDTH, format_first_screen
+from factaudit.cli.first_screen_text import SCREEN_WIDTH, format_terminal_first_screen
 from factaudit.errors import UsageError
 from factaudit.estimate.rate_estimation import estimate_rates
 from factaudit.results import Results
@@ -239,7 +239,7 @@ def test_many_evaluators_are_cut_and_counted():
 
 
 def test_the_terminal_has_twenty_lines_of_eighty_characters(demo_results):
-    lines = list(format_first_screen(demo_results))
+    lines = list(format_terminal_first_screen(demo_results))
     assert len(lines) <= 20
     assert all(len(line) <= SCREEN_WIDTH for line in lines)
     text = "\n".join(lines)
@@ -250,7 +250,7 @@ def test_the_terminal_has_twenty_lines_of_eighty_characters(demo_results):
 def test_a_long_name_is_cut_in_its_middle():
     name = "llm:SmolLM2-135M-Instruct.Q4_1:short-and-more-of-a-name-than-fits"
     results = compare(*make_tables({name: (0.9, 0.9)}), replicates=100)
-    lines = list(format_first_screen(results))
+    lines = list(format_terminal_first_screen(results))
     row = next(line for line in lines if "…" in line)
     assert row.startswith("llm:")
     assert all(len(line) <= SCREEN_WIDTH or name in line for line in lines)

@@ -19,7 +19,7 @@ from factaudit.llm.reply_cache import (
     export_cached_replies,
     hash_cached_request,
     prune_cached_replies,
-    summarise_cache,
+    summarise_reply_cache,
 )
 
 REPLY = ChatReply(
@@ -155,7 +155,7 @@ def test_a_file_that_is_no_cache_is_left_as_it_is(tmp_path: Path, content: bytes
     before = path.read_bytes()
     for call in (
         ReplyCache,
-        summarise_cache,
+        summarise_reply_cache,
         prune_cached_replies,
         lambda path: export_cached_replies(path, tmp_path / "out.jsonl"),
     ):
@@ -171,7 +171,7 @@ def test_looking_into_a_cache_writes_nothing(tmp_path: Path, damage: str | None)
     damaged(path, damage or "none")
     before = path.read_bytes()
     if damage is None:
-        assert summarise_cache(path)["replies"] == 2000
+        assert summarise_reply_cache(path)["replies"] == 2000
         assert export_cached_replies(path, tmp_path / "out" / "replies.jsonl") == 2000
     else:
         for call in (
@@ -209,12 +209,12 @@ def test_an_old_or_empty_cache_is_read_without_being_changed(tmp_path: Path) -> 
         old.execute("INSERT INTO replies VALUES (x'00', 'm', '', 0, 'ok', 'yes', 'stop', NULL, 3, 1)")
     old.close()
     before = path.read_bytes()
-    assert summarise_cache(path)["replies"] == 1
+    assert summarise_reply_cache(path)["replies"] == 1
     assert export_cached_replies(path, tmp_path / "out.jsonl") == 1
     assert path.read_bytes() == before
     empty = tmp_path / "empty.sqlite"
     empty.touch()
-    assert summarise_cache(empty)["replies"] == 0
+    assert summarise_reply_cache(empty)["replies"] == 0
     assert empty.stat().st_size == 0
 
 
@@ -267,7 +267,7 @@ def test_info_export_and_prune(tmp_path: Path) -> None:
         cache.put(key(2), "a", "r", REPLY)
         cache.put(key(3), "b", "", REPLY)
         cache._run_guarded(lambda c: c.execute("UPDATE replies SET created = 0 WHERE key = ?", (key(3),)))
-    info = store.summarise_cache(path)
+    info = store.summarise_reply_cache(path)
     assert info["replies"] == 3
     assert [(row["model"], row["revision"], row["replies"]) for row in info["models"]] == [
         ("a", "", 1),
@@ -281,9 +281,9 @@ def test_info_export_and_prune(tmp_path: Path) -> None:
     assert rows[0]["key"] == key(3).hex()
     assert store.prune_cached_replies(path, older_than=30) == 1
     assert store.prune_cached_replies(path, model="a") == 2
-    assert store.summarise_cache(path)["replies"] == 0
+    assert store.summarise_reply_cache(path)["replies"] == 0
     with pytest.raises(FactauditError, match="no such file"):
-        store.summarise_cache(tmp_path / "none")
+        store.summarise_reply_cache(tmp_path / "none")
 
 
 VERSION_2 = """
@@ -328,7 +328,7 @@ def test_an_earlier_versions_reply_is_any_servers_until_the_server_has_its_own(t
         replies = [cache.find_replies("m", [REQUEST], server=f"http://{host}/v1")[0] for host in "ab"]
         assert [(reply.text, reply.is_server_known) for reply in replies if reply] == [("new", True), ("old", False)]
         assert cache.find_replies("other", [REQUEST], server="http://a/v1") == [None]
-    rows = summarise_cache(path)["models"]
+    rows = summarise_reply_cache(path)["models"]
     assert [(row["server"], row["replies"]) for row in rows] == [(None, 1), ("http://a/v1", 1)]
     export_cached_replies(path, tmp_path / "out.jsonl")
     lines = (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()
@@ -342,7 +342,7 @@ def test_a_cache_of_the_version_before_is_looked_into_without_being_changed(tmp_
         (found,) = cache.find_replies("m", [REQUEST], server="http://a/v1")
         assert found is not None
         assert not found.is_server_known
-    assert summarise_cache(path)["models"][0]["server"] is None
+    assert summarise_reply_cache(path)["models"][0]["server"] is None
     assert path.read_bytes() == before
 
 

@@ -21,7 +21,7 @@ from factaudit.llm.cost import (
     LLMCostBudget,
     LLMModelPrice,
     approximate_token_count,
-    estimate_judging_cost,
+    estimate_llm_judging_cost,
     find_model_price,
     make_cost_token_counter,
     read_llm_price_table,
@@ -112,7 +112,7 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
     with FaultServer() as server:
         judge = LLMJudge(model="m", base_url=server.url, cache=str(cache))
         evaluators = {"judge": judge, "always-yes": AlwaysYesEvaluator()}
-        (row,) = estimate_judging_cost(evaluators, CLAIMS, prices=prices)
+        (row,) = estimate_llm_judging_cost(evaluators, CLAIMS, prices=prices)
         assert not cache.exists()
         assert sum(server.seen.values()) == 0
         assert (row["evaluator"], row["calls"], row["cached_calls"]) == ("judge", 10, 0)
@@ -122,7 +122,7 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
 
         list(judge.judge(CLAIMS[:4]))
         assert judge.usage.calls == 4
-        (row,) = estimate_judging_cost(evaluators, CLAIMS, prices=prices)
+        (row,) = estimate_llm_judging_cost(evaluators, CLAIMS, prices=prices)
         assert (row["calls"], row["cached_calls"]) == (6, 4)
         # The double counts a token per four characters too, without what wraps a message.
         assert judge.usage.prompt_tokens == pytest.approx(row["prompt_tokens"] / 6 * 4, rel=0.05)
@@ -131,10 +131,10 @@ def test_an_estimate_is_what_the_run_then_uses(tmp_path: Path) -> None:
 def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path) -> None:
     prices = {"m": LLMModelPrice(2.0, 8.0)}
     options: dict[str, Any] = {"model": "m", "cache": str(tmp_path / "none.sqlite")}
-    (row,) = estimate_judging_cost({"judge": NoContextLLMJudge(**options)}, [CLAIMS[0]] * 5, prices=prices)
+    (row,) = estimate_llm_judging_cost({"judge": NoContextLLMJudge(**options)}, [CLAIMS[0]] * 5, prices=prices)
     assert (row["calls"], row["cached_calls"]) == (1, 4)
-    (full,) = estimate_judging_cost({"judge": LLMJudge(**options)}, CLAIMS, prices=prices)
-    (half,) = estimate_judging_cost({"judge": LLMJudge(**options, batch=True)}, CLAIMS, prices=prices)
+    (full,) = estimate_llm_judging_cost({"judge": LLMJudge(**options)}, CLAIMS, prices=prices)
+    (half,) = estimate_llm_judging_cost({"judge": LLMJudge(**options, batch=True)}, CLAIMS, prices=prices)
     assert half["cost"] == pytest.approx(full["cost"] / 2)
 
 
@@ -144,7 +144,7 @@ def test_equal_prompts_and_batches_are_counted_at_what_they_cost(tmp_path: Path)
 )
 def test_a_cost_that_is_not_known_is_null_with_a_reason(tmp_path: Path, options: dict[str, Any], reason: str) -> None:
     judge = LLMJudge(**options, cache=str(tmp_path / "none.sqlite"))
-    (row,) = estimate_judging_cost({"judge": judge}, CLAIMS, prices={"m": LLMModelPrice(1.0, 1.0)})
+    (row,) = estimate_llm_judging_cost({"judge": judge}, CLAIMS, prices={"m": LLMModelPrice(1.0, 1.0)})
     assert row["cost"] is None
     assert reason in row["reason"]
     assert row["prompt_tokens"] > 0

@@ -20,7 +20,7 @@ from factaudit.evaluators.base import Claim
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
-from factaudit.llm.reply_cache import hash_cached_request, summarise_cache
+from factaudit.llm.reply_cache import hash_cached_request, summarise_reply_cache
 from factaudit.llm.server_errors import PermanentServerError, ServerAttemptFailure, parse_server_error_response
 
 REQUEST = ChatRequest(({"role": "user", "content": "hello"},), {"logprobs": True})
@@ -187,7 +187,7 @@ def test_the_address_in_the_key_has_no_password(tmp_path: Path, monkeypatch: pyt
         assert not ask(None, cache=path).cached
         monkeypatch.setenv("OPENAI_BASE_URL", server.url.replace("://", "://me:another-word@"))
         assert ask(None, cache=path).cached
-    assert [row["server"] for row in summarise_cache(path)["models"]] == [server.url]
+    assert [row["server"] for row in summarise_reply_cache(path)["models"]] == [server.url]
     assert b"hidden-word" not in b"".join(part.read_bytes() for part in tmp_path.glob("cache.sqlite*"))
 
 

@@ -15,7 +15,7 @@ from factaudit.llm.chat_types import ChatReply
 from factaudit.llm.ledger import CallLedger
 from factaudit.llm.rate_limits import ConcurrencyLimiter
 from factaudit.llm.reply_cache import ReplyCache
-from factaudit.llm.sqlite_transactions import TransactionQueue
+from factaudit.llm.sqlite_transactions import SqliteTransactionQueue
 
 
 def rows(path: Path, table: str) -> int:
@@ -32,7 +32,7 @@ def test_a_turns_writes_are_on_disk_before_anybody_goes_on(tmp_path: Path) -> No
     seen: list[int] = []
     commits: list[str] = []
 
-    async def one(writes: TransactionQueue, number: int) -> int | None:
+    async def one(writes: SqliteTransactionQueue, number: int) -> int | None:
         send = await writes(lambda: ledger.open_send("a", number, None))
         seen.append(rows(tmp_path / "ledger.sqlite", "open"))
         return send
@@ -40,7 +40,7 @@ def test_a_turns_writes_are_on_disk_before_anybody_goes_on(tmp_path: Path) -> No
     async def run() -> list[int | None]:
         with ledger._locked_connection() as connection:
             connection.set_trace_callback(commits.append)
-        writes = TransactionQueue(ledger)
+        writes = SqliteTransactionQueue(ledger)
         return await asyncio.gather(*(one(writes, number) for number in range(50)))
 
     sends = asyncio.run(run())
@@ -56,7 +56,7 @@ def test_where_one_write_fails_all_of_its_turn_are_told_and_nothing_is_written(t
             raise FactauditError("the disk is full")
 
         async def run() -> list[bool | BaseException | None]:
-            writes = TransactionQueue(cache)
+            writes = SqliteTransactionQueue(cache)
             put = writes(lambda: cache.put(b"k", "m", "", ChatReply("ok", "Yes")))
             return await asyncio.gather(put, writes(fails), return_exceptions=True)
 
@@ -70,13 +70,13 @@ def test_who_is_cancelled_while_writing_knows_what_was_written() -> None:
     ledger = CallLedger()
     known: list[int | None] = []
 
-    async def one(writes: TransactionQueue) -> None:
+    async def one(writes: SqliteTransactionQueue) -> None:
         known.append(await writes(lambda: ledger.open_send("a", 1, None)))
         await asyncio.sleep(60)
         raise AssertionError("it was cancelled")
 
     async def run() -> None:
-        task = asyncio.ensure_future(one(TransactionQueue(ledger)))
+        task = asyncio.ensure_future(one(SqliteTransactionQueue(ledger)))
         await asyncio.sleep(0)  # it waits for the write
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

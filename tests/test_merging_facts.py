@@ -11,10 +11,10 @@ import pytest
 from audit_tables import find
 
 from factaudit.arrays.judgements import Judgements
-from factaudit.audit.dfactscore import compute_dfactscore
+from factaudit.audit.dfactscore import compute_dfactscore_audit
 from factaudit.audit.dfactscore_elsewhere import list_dfactscore_facts_elsewhere
 from factaudit.audit.dfactscore_printed import compare_printed_dfactscores, read_printed_dfactscores
-from factaudit.audit.factscore import compute_factscore
+from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.datasets import convert
 from factaudit.datasets.merging_facts import parse_merging_facts_system
 from factaudit.datasets.source_files import Conversion
@@ -35,7 +35,7 @@ def published(shared: Path) -> Conversion:
 @pytest.fixture(scope="module")
 def rows(published: Conversion) -> list[Row]:
     judged = Judgements.join(published.claims, published.verdicts)
-    return compute_dfactscore(judged, link="given", intervals=ClusterBootstrap(replicates=200))
+    return compute_dfactscore_audit(judged, link="given", intervals=ClusterBootstrap(replicates=200))
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_a_file_of_printed_figures_is_checked(tmp_path: Path) -> None:
 
 
 def test_factscore_says_the_same_of_the_same_table(published: Conversion, rows: list[Row]) -> None:
-    plain = compute_factscore(Judgements.join(published.claims, published.verdicts), gamma=0)
+    plain = compute_factscore_audit(Judgements.join(published.claims, published.verdicts), gamma=0)
     for row in rows:
         assert find(plain, system=row["system"])["score"] == pytest.approx(row["init_factscore"], abs=1e-12)
 
@@ -166,7 +166,7 @@ def test_a_small_file_by_hand(tmp_path: Path) -> None:
         ("new", "A", 1, "1"),
     ]
     judged = Judgements.join(found.claims, found.verdicts)
-    (row,) = compute_dfactscore(judged, link="given")
+    (row,) = compute_dfactscore_audit(judged, link="given")
     assert (row["n_responses"], row["n_answered"], row["respond_ratio"]) == (2, 1, 0.5)
     assert (row["init_factscore"], row["init_dfactscore"]) == (0.75, pytest.approx(2 / 3))
     # a and d are lost: of five facts that may count two are supported, and a may be; or neither counts.

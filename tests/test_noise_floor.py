@@ -14,7 +14,7 @@ from factaudit.arrays.fact_entity_matrix import FactEntityMatrix
 from factaudit.arrays.grouped_responses import GroupedResponse
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.dfactscore import AUDITS, compute_dfactscore
+from factaudit.audit.dfactscore import AUDITS, compute_dfactscore_audit
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -115,7 +115,7 @@ def test_decoys_are_no_candidates_and_measure_the_errors() -> None:
         for fact, values in (("1", (1, 0, 1)), ("2", (0, 1, 0)))
         for title, value in zip("ABZ", values, strict=True)
     ]
-    (row,) = compute_dfactscore(table(rows), gamma=0)
+    (row,) = compute_dfactscore_audit(table(rows), gamma=0)
     assert (row["n_candidates"], row["factscore"], row["dfactscore"]) == (2, 1.0, 0.5)
     assert (row["false_positive_rate"], row["n_false"], row["false_positives_from"]) == (0.5, 2, "decoys")
     assert row["merged_floor"] == pytest.approx(0.5)
@@ -127,7 +127,7 @@ def test_labels_measure_the_errors_where_there_are_no_decoys() -> None:
         for fact, label, values in (("1", 1, (1, 0)), ("2", 0, (1, 1)), ("3", 0, (0, 1)))
         for title, value in zip("AB", values, strict=True)
     ]
-    row = find(compute_dfactscore(table(rows)), system="s")
+    row = find(compute_dfactscore_audit(table(rows)), system="s")
     assert (row["false_positive_rate"], row["n_false"], row["false_positives_from"]) == (0.5, 2, "labels")
 
 
@@ -145,7 +145,7 @@ def test_a_label_is_read_on_the_page_of_the_person_it_is_about_whatever_the_grou
         for title, value in zip("AB", values, strict=True)
     ]
     for column in ("other", "group"):
-        row = find(compute_dfactscore(table(rows), group=column), system="s")
+        row = find(compute_dfactscore_audit(table(rows), group=column), system="s")
         assert (row["false_positive_rate"], row["n_false"], row["false_positives_from"]) == (0.0, 2, "labels")
         assert row["merged_floor"] == 0.0
 

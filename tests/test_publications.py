@@ -33,7 +33,12 @@ from factaudit.publications.fetching import (
     locate_published_reference,
     publication_folder,
 )
-from factaudit.publications.register import find_published_files, list_publications, list_published_files, read_citation
+from factaudit.publications.register import (
+    find_published_files,
+    list_publications,
+    list_published_files,
+    read_publication_citation,
+)
 
 pytestmark = pytest.mark.usefixtures("no_pause")
 #: One small published file, for what goes wrong.
@@ -59,7 +64,7 @@ def test_the_register_is_whole():
         assert set(file.formats) <= set(FORMATS)
     for publication in list_publications().values():
         assert publication.licence
-        assert read_citation(publication).startswith("@")
+        assert read_publication_citation(publication).startswith("@")
 
 
 def test_the_register_says_what_the_sources_say(shared):

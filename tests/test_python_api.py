@@ -16,7 +16,7 @@ import pytest
 
 import factaudit
 from factaudit.errors import FactauditError, UsageError
-from factaudit.python_errors import speak_python
+from factaudit.python_errors import translate_error_text_to_python
 from factaudit.results import Results
 
 N = 60
@@ -111,8 +111,8 @@ def list_option_messages() -> list[str]:
 def test_every_option_in_a_message_has_words_in_python():
     texts = list_option_messages()
     assert len(texts) > 12
-    assert [text for text in texts if re.search(OPTION, speak_python(text))] == []
-    assert speak_python("no column (`factaudit inspect a.csv --page x`): say --map claim=COLUMN") == (
+    assert [text for text in texts if re.search(OPTION, translate_error_text_to_python(text))] == []
+    assert translate_error_text_to_python("no column (`factaudit inspect a.csv --page x`): say --map claim=COLUMN") == (
         'no column (`factaudit inspect a.csv --page x`): say claim="COLUMN"'
     )
 

@@ -25,7 +25,7 @@ from factaudit.engines.reply_facts import is_boilerplate_reply_sentence, parse_r
 from factaudit.evaluators.base import Verdict
 from factaudit.evaluators.llm_judges import LLMJudge
 from factaudit.evaluators.unscored_verdicts import format_unscored_verdicts
-from factaudit.llm.answer_extraction import CUT_OFF_PREFIX, extract_answer
+from factaudit.llm.answer_extraction import CUT_OFF_PREFIX, extract_llm_answer
 from factaudit.llm.chat_completion import parse_chat_completion
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken
 from factaudit.tables import validate_verdicts
@@ -201,7 +201,7 @@ FINISH = st.sampled_from(["stop", "length", "tool_calls", "content_filter", None
 @given(TEXTS, FINISH)
 def test_any_reply_is_read_or_left_unscored(text: str, finish: str | None) -> None:
     reply = ChatReply("ok", text, finish)
-    answer = extract_answer(reply)
+    answer = extract_llm_answer(reply)
     assert answer.status in ("ok", "unparsed", "refused")
     assert answer.status != "ok" or answer.text.strip()
     assert answer.status == "ok" or answer.error or answer.text

@@ -23,11 +23,11 @@ from factaudit.report.rendering import render_report
 from factaudit.report.report_document import build_report_document
 from factaudit.report.report_tables import build_report_table
 from factaudit.report.summary import (
-    build_evaluator_overview,
-    choose_summary_findings,
-    compose_summary_paragraphs,
-    format_summary_finding_evidence,
-    group_summary_findings_by_check,
+    build_report_evaluator_overview,
+    choose_report_summary_findings,
+    compose_report_summary_paragraphs,
+    format_report_summary_finding_evidence,
+    group_report_summary_findings_by_check,
 )
 
 #: What they share takes long: one process makes it.
@@ -341,7 +341,7 @@ def test_a_run_without_claims_has_no_sentence_about_them(tmp_path: Path) -> None
         "signature": "s",
         "about": {"title": "T", "claims": [], "evaluators": []},
     }
-    assert compose_summary_paragraphs({**results, "audits": {}}) == []
+    assert compose_report_summary_paragraphs({**results, "audits": {}}) == []
     page = Page((run(tmp_path, {**results, "audits": {}}) / "report.html").read_text(encoding="utf-8"))
     assert page.headings[0] == 1
 
@@ -370,7 +370,7 @@ def test_the_summary_names_the_best_evaluator_its_limits_and_its_leaning() -> No
             for dataset, n in (("hard", 3), ("easy", 1))
         ],
     }  # fmt: skip
-    text = " ".join(compose_summary_paragraphs(results))
+    text = " ".join(compose_report_summary_paragraphs(results))
     highest = (
         "good has the highest balanced accuracy of these evaluators: 78.0 % (76.0–80.0) as the mean over datasets."
     )
@@ -385,16 +385,16 @@ def test_the_summary_names_the_best_evaluator_its_limits_and_its_leaning() -> No
     ) in text
     paired = {"dataset": "__macro__", "evaluator_a": "poor", "evaluator_b": "good", "key": "bacc", "difference": -0.28}
     results["audits"]["differences"] = [paired | {"difference_low": -0.31, "difference_high": -0.25}]
-    assert "It is significantly above poor." in " ".join(compose_summary_paragraphs(results))
+    assert "It is significantly above poor." in " ".join(compose_report_summary_paragraphs(results))
     results["audits"]["differences"] = [paired | {"difference_low": -0.31, "difference_high": 0.01}]
-    alike = " ".join(compose_summary_paragraphs(results))
+    alike = " ".join(compose_report_summary_paragraphs(results))
     assert "The difference from poor (50.0 %) is not significant." in alike
     assert "highest" not in alike
     bounds = {"difference_low": -0.31, "difference_high": -0.25, "difference_min": -0.5, "difference_max": 0.1}
     results["audits"]["differences"] = [paired | bounds]
-    assert "highest" not in " ".join(compose_summary_paragraphs(results)), "unscored claims could turn it round"
+    assert "highest" not in " ".join(compose_report_summary_paragraphs(results)), "unscored claims could turn it round"
     results["audits"]["rates"] = [row("poor", "__macro__", 0.51, 0.5)]
-    assert "not shown to be better than guessing (50 %)" in " ".join(compose_summary_paragraphs(results))
+    assert "not shown to be better than guessing (50 %)" in " ".join(compose_report_summary_paragraphs(results))
 
 
 def test_which_way_a_leaning_moves_the_error_rate_is_computed() -> None:
@@ -407,7 +407,7 @@ def test_which_way_a_leaning_moves_the_error_rate_is_computed() -> None:
         row |= {f"{key}_{end}": value for key, value in figures.items() for end in ("low", "high", "min", "max")}
         results = make_results(2, 2, 2)
         results["audits"] = {"rates": [row]}
-        return " ".join(compose_summary_paragraphs(results))
+        return " ".join(compose_report_summary_paragraphs(results))
 
     assert "so that errors slip through; it calls 17.8 % of the scored claims errors, the labels 12.5 %." in told(
         0.822, 125
@@ -430,7 +430,7 @@ def test_findings_go_by_check_the_gravest_of_the_best_evaluator_first() -> None:
         for severity, evaluator in (("warn", "good"), ("fail", "poor"), ("ok", "other"), ("fail", "good"))
     ]
     found.append({"id": "fresh", "severity": "warn", "evaluator": None, "dataset": None, "statement": "x"})
-    groups, well = group_summary_findings_by_check({"audits": {"rates": rates}, "findings": found})
+    groups, well = group_report_summary_findings_by_check({"audits": {"rates": rates}, "findings": found})
     assert [group.title for group in groups] == ["TPR and TNR far apart", "fresh"]
     assert [(each["severity"], each["evaluator"]) for each in groups[0].findings] == [
         ("fail", "good"),
@@ -444,8 +444,8 @@ def test_findings_go_by_check_the_gravest_of_the_best_evaluator_first() -> None:
 def test_evidence_is_one_line_with_units_and_intervals() -> None:
     figures = {"tpr": 0.91, "gap": -0.42, "gap_low": -0.5, "gap_high": 0.1, "n": 1200, "bacc_a": 0.5, "system": "s"}
     said = "TPR 91.0 %, gap −42.0 points (−50.0 to +10.0), n 1,200, BAcc a 50.0 %, system s"
-    assert format_summary_finding_evidence({"id": "gap", "evidence": figures}) == said
-    assert format_summary_finding_evidence({}) == ""
+    assert format_report_summary_finding_evidence({"id": "gap", "evidence": figures}) == said
+    assert format_report_summary_finding_evidence({}) == ""
 
 
 @pytest.mark.parametrize(
@@ -584,21 +584,21 @@ def test_floors_are_no_candidates() -> None:
         {"name": name, "floor": name != "mine", "n_verdicts": 10} for name in ("random", "mine", "always-no")
     ]
     results["audits"] = {"rates": [row("random", 0.53), row("mine", 0.51), row("always-no", 0.5)]}
-    text = " ".join(compose_summary_paragraphs(results))
+    text = " ".join(compose_report_summary_paragraphs(results))
     assert text.startswith("1 evaluator and 2 floors, ")
     assert "mine has a balanced accuracy of 51.0 %" in text
     assert "It is not shown to do better than random, which reads nothing (53.0 %)." in text
-    table = build_evaluator_overview(results)
+    table = build_report_evaluator_overview(results)
     assert table is not None
     assert [line[0].text for line in table.rows] == ["mine", "random", "always-no"]
     assert [line[0].notes for line in table.rows] == [[], *[["a floor: reads nothing"]] * 2]
     assert [line[-1].text for line in table.rows] == ["0", "–", "–"]
     results["audits"]["rates"][0] |= {"bacc_low": 0.5, "bacc_high": 0.56}
     results["audits"]["rates"][1] |= {"bacc": 0.7, "bacc_low": 0.6, "bacc_high": 0.8}
-    assert "No evaluator here" not in " ".join(compose_summary_paragraphs(results))
+    assert "No evaluator here" not in " ".join(compose_report_summary_paragraphs(results))
     results["about"]["evaluators"] = results["about"]["evaluators"][::2]
     results["audits"] = {"rates": [row("random", 0.53), row("always-no", 0.5)]}
-    assert "random has a balanced accuracy" in " ".join(compose_summary_paragraphs(results)), (
+    assert "random has a balanced accuracy" in " ".join(compose_report_summary_paragraphs(results)), (
         "there is nothing else to tell of"
     )
 
@@ -662,8 +662,8 @@ def test_five_findings_open_the_report_and_stand_for_those_on_other_data_sets(ex
     found += [finding("headroom", "fail", "b", "one")]
     found += [finding(f"other{n}", "warn", "a", "one") for n in range(4)]
     found += [finding("gap", "ok", "b", "one")]
-    groups, well = group_summary_findings_by_check({**example, "findings": found})
-    first = choose_summary_findings(groups)
+    groups, well = group_report_summary_findings_by_check({**example, "findings": found})
+    first = choose_report_summary_findings(groups)
     assert [one.statement for one in first] == [
         "headroom fail a one (And so on 2 more datasets.)",
         "iou fail b one",

@@ -219,7 +219,7 @@ def test_groups_by_other_columns_are_told_apart() -> None:
 def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     rows = make_results(3, 3)["audits"]["rates"]
     for folder in ("one", "two"):
-        figure_files.write_figure_files(
+        figure_files.write_report_figure_files(
             draw_with_points("rates", rows), tmp_path / folder / "rates", "Rates", ("svg", "png", "pdf")
         )
     for kind in ("svg", "png", "pdf"):
@@ -325,7 +325,7 @@ def test_points_lead_to_their_claims(tmp_path: Path) -> None:
         {"dataset": 'a"&<', "evaluator": "e&<>", "n": 9, "tpr": 0.8, "tnr": 0.6, "bacc": 0.7},
         {"dataset": "__macro__", "evaluator": "e&<>", "n": 9, "tpr": 0.7, "tnr": None, "bacc": None},
     ]
-    (path,) = figure_files.write_figure_files(draw_with_points("rates", rows), tmp_path / "rates", "Rates")
+    (path,) = figure_files.write_report_figure_files(draw_with_points("rates", rows), tmp_path / "rates", "Rates")
     svg = ElementTree.parse(path).getroot()
     found = {
         one.attrib["href"].removeprefix("../report.html#claims?"): one

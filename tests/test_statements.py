@@ -20,7 +20,7 @@ from factaudit.audit.first_screen import compose_first_screen
 from factaudit.audit.stability import MAX_FLIP_RATE
 from factaudit.estimate.rate_estimation import estimate_rates
 from factaudit.report.report_document import build_report_document
-from factaudit.report.summary import rank_evaluators_for_summary
+from factaudit.report.summary import rank_evaluators_for_first_screen
 from factaudit.results import Results, compare
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -82,7 +82,7 @@ def audited_world(request: pytest.FixtureRequest) -> tuple[str, Tables, dict[str
 
 def list_opening_statements(results: dict[str, Any]) -> Iterator[Statement]:
     audited = make_audited_run(results["audits"], results["about"])
-    best = next(iter(rank_evaluators_for_summary(audited)), None)
+    best = next(iter(rank_evaluators_for_first_screen(audited)), None)
     for audit in load_all_audits().values():
         text = audit.opening(audited, best) if audit.opening and audited.rows(audit.name) else ""
         if text:

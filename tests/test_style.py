@@ -10,7 +10,7 @@ import pytest
 from test_statements import WORLDS, audit_world, make_world
 
 from factaudit.audit import load_all_audits
-from factaudit.cli.first_screen_text import format_first_screen
+from factaudit.cli.first_screen_text import format_terminal_first_screen
 from factaudit.cli.result_display import display_estimated_rates
 from factaudit.report.report_document import ReportDocument, build_report_document
 
@@ -75,7 +75,7 @@ def test_reports_and_terminal_speak_plainly(world: str, tmp_path: Path, capsys: 
     assert find_faults(list_document_texts(document)) == []
     if "estimates" in results.audits:
         display_estimated_rates(results.audits)
-    lines = [*format_first_screen(results), *capsys.readouterr().out.splitlines()]
+    lines = [*format_terminal_first_screen(results), *capsys.readouterr().out.splitlines()]
     assert [line for line in lines if BANNED.search(line)] == []
 
 

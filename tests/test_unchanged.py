@@ -46,7 +46,7 @@ def test_what_is_rendered_is_not_rendered_again(tmp_path, monkeypatch):
     write_run_results_and_report(tmp_path, replace(results, audits={"one": [{"n": 2}]}))
     assert len(rendered) == 5
     assert not (tmp_path / "tables" / "two.csv").exists()
-    monkeypatch.setattr(run_reuse, "digest_package_code", lambda: "another version")
+    monkeypatch.setattr(run_reuse, "digest_package_code_for_run_reuse", lambda: "another version")
     write_run_results_and_report(tmp_path, replace(results, audits={"one": [{"n": 2}]}))
     assert len(rendered) == 6
 
@@ -55,13 +55,13 @@ def test_what_is_rendered_is_not_rendered_again(tmp_path, monkeypatch):
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The figures that were drawn, by the names of their files."""
     names: list[str] = []
-    save = figure_files.write_figure_files
+    save = figure_files.write_report_figure_files
 
     def counting(figure, stem, title, kinds=("svg",)):
         names.extend(f"{stem.name}.{kind}" for kind in kinds)
         return save(figure, stem, title, kinds)
 
-    monkeypatch.setattr(figure_files, "write_figure_files", counting)
+    monkeypatch.setattr(figure_files, "write_report_figure_files", counting)
     return names
 
 
@@ -137,7 +137,7 @@ def test_a_run_with_nothing_changed_only_checks(
     assert experiment.run(asked, out).signature != first.signature
     (out / ".work" / "run.json").write_text("[damaged")
     experiment.run(asked, out)
-    monkeypatch.setattr(run_reuse, "digest_package_code", lambda: "another version")
+    monkeypatch.setattr(run_reuse, "digest_package_code_for_run_reuse", lambda: "another version")
     experiment.run(asked, out)
     assert len(read) == 6
 

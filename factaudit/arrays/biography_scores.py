@@ -88,7 +88,7 @@ def score_biography(
         row,
         "dfactscore",
         dfactscore,
-        _bound_supported_fact_share(response, told.by_linked_entity, n_loose, possible),
+        _bound_biography_supported_fact_share(response, told.by_linked_entity, n_loose, possible),
         response_length_penalty(n, gamma),
     )
     row["gap"] = None if factscore is None or dfactscore is None else factscore - dfactscore
@@ -272,7 +272,7 @@ def _support_share_bounds(count_range: tuple[int, int], n_facts: int, possible: 
     return (count_range[0] / n_facts, count_range[1] / n_facts) if possible else (0.0, 1.0)
 
 
-def _bound_supported_fact_share(
+def _bound_biography_supported_fact_share(
     response: GroupedResponse, count_range: tuple[int, int], n_loose: int, possible: bool
 ) -> tuple[float, float] | None:
     """Of the facts that have a group; those without one may be left out, supported or not."""

@@ -56,7 +56,7 @@ def group_claims_by_columns(claims: pd.DataFrame, column_names: Sequence[str]) -
     return ClaimGroups(codes, [{"dataset": key.get("dataset", ALL_TOGETHER), **key} for key in named])
 
 
-def split_groups_by_column(groups: ClaimGroups, claims: pd.DataFrame, column: str) -> ClaimGroups:
+def split_claim_groups_by_column(groups: ClaimGroups, claims: pd.DataFrame, column: str) -> ClaimGroups:
     """Each group split by one more column; rows without a value get code -1."""
     values, names = encode_claim_group_column(claims, column)
     size = len(names) + 1

@@ -157,7 +157,7 @@ def confusion_error_rate_bounds(confusion_counts: np.ndarray) -> EndsByName:
     }
 
 
-def labelled_and_predicted_error_rates(clusters: ClusterCounts, over_all: np.ndarray) -> ClusteredProportions:
+def confusion_labelled_and_predicted_error_rates(clusters: ClusterCounts, over_all: np.ndarray) -> ClusteredProportions:
     """The labelled and the predicted error rate of each group, as shares: (G, 2)."""
     counts = clusters.counts.reshape(-1, 3, 3)
     scored = _predicted_counts(counts, over_all[clusters.group])
@@ -174,7 +174,7 @@ def confusion_error_rate_intervals(clusters: ClusterCounts, over_all: np.ndarray
     Bias is the difference of two shares of discordant claims, of what is labelled and scored; where labelled claims
     are unscored, its interval is moved to the bias over all labels.
     """
-    rates = labelled_and_predicted_error_rates(clusters, over_all)
+    rates = confusion_labelled_and_predicted_error_rates(clusters, over_all)
     both = clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
     n = both.sum((-1, -2))
     low, high = rates.wilson_intervals(confidence)

@@ -109,7 +109,7 @@ class CountSource(Protocol[GroupsType]):
         """int (G,): in how many clusters each group has a claim."""
 
 
-def check_evaluators_are_known(wanted_names: Iterable[str], evaluators: Sequence[str]) -> None:
+def check_count_source_evaluators(wanted_names: Iterable[str], evaluators: Sequence[str]) -> None:
     """Raise `UsageError` for a name that no verdict has."""
     for name in wanted_names:
         if name not in evaluators:
@@ -122,5 +122,5 @@ def pair_count_source_evaluators(
     """Places of the pairs of evaluators that are wanted, each to its other one; None: every two."""
     if partner_by_evaluator is None:
         return list(combinations(range(len(evaluators)), 2))
-    check_evaluators_are_known((name for pair in partner_by_evaluator.items() for name in pair), evaluators)
+    check_count_source_evaluators((name for pair in partner_by_evaluator.items() for name in pair), evaluators)
     return [(evaluators.index(a), evaluators.index(b)) for a, b in partner_by_evaluator.items()]

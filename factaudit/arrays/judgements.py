@@ -15,7 +15,7 @@ from factaudit.arrays.claim_groups import (
     ClaimGroups,
     encode_claim_group_column,
     group_claims_by_columns,
-    split_groups_by_column,
+    split_claim_groups_by_column,
 )
 from factaudit.arrays.confusion_counts import count_confusion_cells, encode_label_prediction_cells
 from factaudit.arrays.count_source import BootstrapStratum, LabelOrPrediction
@@ -95,7 +95,7 @@ class Judgements:
         status[at] = np.array([STATUSES.index(word) for word in words], dtype=np.int8)[said[known]]
         label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
         evaluators = tuple(map(str, names))
-        repeats = _collect_predictions_of_repeats(claims, again, evaluators, prediction) if len(again) else None
+        repeats = _collect_judgements_of_repeats(claims, again, evaluators, prediction) if len(again) else None
         if annotations is not None:
             annotations = annotations[find_claim_positions_in_table(claims, annotations["claim_id"]) >= 0].reset_index(
                 drop=True
@@ -193,7 +193,7 @@ class Judgements:
             if (first != last).any():
                 raise UsageError(f"claims of one response differ in {', '.join(by)}: use levels: [claim]")
             groups = ClaimGroups(first, groups.keys, level, tuple(outside.tolist()))
-        return split_groups_by_column(groups, units.claims, "system") if systems else groups
+        return split_claim_groups_by_column(groups, units.claims, "system") if systems else groups
 
     def count_cells(self, groups: ClaimGroups, *fields: LabelOrPrediction) -> np.ndarray:
         return self._compute_once(("count", groups, fields), lambda: self._count_cells(groups, fields))
@@ -365,7 +365,7 @@ class Judgements:
         return codes
 
 
-def _collect_predictions_of_repeats(
+def _collect_judgements_of_repeats(
     claims: pd.DataFrame, repeated_verdicts: pd.DataFrame, evaluators: tuple[str, ...], first_predictions: np.ndarray
 ) -> np.ndarray:
     """The predictions of all repeats: those of the first, then those of the verdicts asked ``repeated_verdicts``."""

@@ -43,7 +43,7 @@ def compute_paired_changes(
     unlabelled = np.bincount(groups, label >= 0, n_groups) == 0
     counted = (label >= 0) | unlabelled[groups]
     truth = np.where(label >= 0, label, np.nan)
-    runs = [_compute_run_figures(label, one, counted, groups, n_groups) for one in (before, after)]
+    runs = [_compute_paired_run_figures(label, one, counted, groups, n_groups) for one in (before, after)]
     step = after - before
     signs = [np.where(figures["bias"] < 0, -1.0, 1.0)[groups] for figures in runs]
     size = signs[1] * (truth - after) - signs[0] * (truth - before)
@@ -61,13 +61,13 @@ def compute_paired_changes(
     found = {}
     for key, each in terms.items():
         old, new = (figures[key] for figures in runs)
-        difference, (low, high) = _sum_discordant_means(each, pairs, confidence)
+        difference, (low, high) = _sum_paired_discordant_means(each, pairs, confidence)
         moved = new - old - difference
         found[key] = (old, new, new - old, np.maximum(low + moved, -1), np.minimum(high + moved, 1))
     return found
 
 
-def compute_flip_shares(
+def compute_paired_flip_shares(
     before: np.ndarray,
     after: np.ndarray,
     groups: np.ndarray,
@@ -82,12 +82,14 @@ def compute_flip_shares(
     scored = (before >= 0) & (after >= 0)
     hits = np.where(scored, before != after, np.nan)
     pairs = GroupClusterPairs.of(groups, clusters, n_groups)
-    share = estimate_clustered_proportions(_make_cluster_counts(pairs), *_sum_by_pair(pairs, scored, hits))
+    share = estimate_clustered_proportions(
+        _make_cluster_counts(pairs), *_sum_values_by_paired_cluster(pairs, scored, hits)
+    )
     low, high = share.wilson_intervals(confidence)
     return share.point[:, 0], low[:, 0], high[:, 0]
 
 
-def _compute_run_figures(
+def _compute_paired_run_figures(
     label: np.ndarray, prediction: np.ndarray, counted: np.ndarray, groups: np.ndarray, n_groups: int
 ) -> dict[str, np.ndarray]:
     scored = ~np.isnan(prediction)
@@ -103,14 +105,14 @@ def _compute_run_figures(
     return figures | {"unscored": mean(np.ones(len(label), dtype=bool), 1.0 - scored)}
 
 
-def _sum_discordant_means(
+def _sum_paired_discordant_means(
     terms: _Terms, pairs: GroupClusterPairs, confidence: float
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """The weighted sum of the means and its interval: a mean is the share of what rose less that of what fell."""
     hits, sizes, weights = [], [], []
     for weight, inside, values in terms:
         for sign in (1.0, -1.0):
-            part, n = _sum_by_pair(pairs, inside & ~np.isnan(values), np.maximum(sign * values, 0))
+            part, n = _sum_values_by_paired_cluster(pairs, inside & ~np.isnan(values), np.maximum(sign * values, 0))
             hits.append(part)
             sizes.append(n)
             weights.append(sign * weight)
@@ -118,7 +120,9 @@ def _sum_discordant_means(
     return discordant_difference_interval(proportions, np.array(weights), confidence)
 
 
-def _sum_by_pair(pairs: GroupClusterPairs, inside: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _sum_values_by_paired_cluster(
+    pairs: GroupClusterPairs, inside: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Sums of values, and how many they are, in each pair of a group and a cluster: (k, 1) each."""
     at, length = pairs.pair[inside], len(pairs.group)
     sums = np.bincount(at, values[inside], length)

@@ -91,7 +91,7 @@ class BinnedCalibrationCounts:
         members = self.bins_by_unit
         return type(members)((members.data.astype(kind), members.indices, members.indptr), shape=members.shape)
 
-    def weight_below_thresholds(self, weights: CalibrationReplicateWeights, largest_sum: int) -> np.ndarray:
+    def weight_below_thresholds(self, weights: ResampledCalibrationWeights, largest_sum: int) -> np.ndarray:
         """What `calibrate_error_rates_at_thresholds` takes; largest_sum: no system's claims have more weight in any
         weighting.
         """
@@ -106,7 +106,7 @@ class BinnedCalibrationCounts:
         return found
 
 
-class CalibrationReplicateWeights:
+class ResampledCalibrationWeights:
     """How often each of C clusters is drawn in b replicates, in the types that products with it need."""
 
     def __init__(self, times_drawn: np.ndarray) -> None:
@@ -200,7 +200,7 @@ def _resample_each_calibration(
     # Blocks that stay in the processor's cache take half the time.
     width = n_units + max(spread.bins_by_unit.shape[0] for spread in spreads)
     for drawn in intervals.draw_cluster_weights(n_units, dataset, width=width):
-        weights = CalibrationReplicateWeights(drawn)
+        weights = ResampledCalibrationWeights(drawn)
         sums = np.zeros((len(tables), len(drawn)))
         sums[some] = weights.weighted_sums(used, claims * weights.greatest_weight)
         several = []
@@ -226,7 +226,7 @@ def _assign_calibration_bins(score: np.ndarray, edges: np.ndarray) -> np.ndarray
 CORRECTED_FIGURES = ("adjusted_error_rate", "bias")
 
 
-def adjusted_rate_intervals_by_calibration(
+def resampled_calibration_rate_intervals(
     intervals: ClusterBootstrap,
     resampled_calibration: ResampledCalibration | None,
     method: str,
@@ -247,22 +247,22 @@ def adjusted_rate_intervals_by_calibration(
     # As the observed mean is over the calibrations that could be made, so is each replicate's.
     mean = _mean_rate_over_resampled_calibrations(of, possible_calibrations)
     found = np.full((2, *points.shape), np.nan)
-    found[:, :, size] = _corrected_rate_interval_ends(intervals, resampled_calibration, mean, np.arange(size))
+    found[:, :, size] = _resampled_calibration_interval_ends(intervals, resampled_calibration, mean, np.arange(size))
     if method == "none" and size > 1:  # every calibration system gives the others the same
-        ends = _corrected_rate_interval_ends(intervals, resampled_calibration, of[0], np.arange(size))
+        ends = _resampled_calibration_interval_ends(intervals, resampled_calibration, of[0], np.arange(size))
         found[:, :, :size] = ends[:, :, None]
     else:
         calibration, system = np.nonzero(others)
         step = max(1, _INTERVAL_BYTES // (16 * intervals.replicates))
         for start in range(0, len(system), step):
             by, whose = calibration[start : start + step], system[start : start + step]
-            ends = _corrected_rate_interval_ends(intervals, resampled_calibration, of[by, whose], whose)
+            ends = _resampled_calibration_interval_ends(intervals, resampled_calibration, of[by, whose], whose)
             found[:, :, by, whose] = ends
     found[:, :, np.isnan(points[0])] = np.nan
     return np.stack([np.minimum(found[0], points), np.maximum(found[1], points)])
 
 
-def _corrected_rate_interval_ends(
+def _resampled_calibration_interval_ends(
     intervals: ClusterBootstrap, resampled_calibration: ResampledCalibration, rates: np.ndarray, system: np.ndarray
 ) -> np.ndarray:
     """(2, 2, J): low and high ends of J corrected rates, of replicates (J, B), and of their bias; NaN where they are

@@ -82,14 +82,14 @@ class RowTable(Sequence[Row]):
     @classmethod
     def read(cls, path: Path) -> RowTable:
         """The rows of a Parquet file, of whatever run; raises `InputError`."""
-        return cls(_read_arrow_table(path))
+        return cls(_read_row_table_from_arrow(path))
 
     @cached_property
     def arrow(self) -> pa.Table:
         """The columns; raises `InputError` where their file is missing or none of ours."""
         if not isinstance(self._source, Path):
             return self._source
-        found = _read_arrow_table(self._source)
+        found = _read_row_table_from_arrow(self._source)
         if len(found) != self._n_rows or _read_metadata(found, _SIGNATURE) != self._signature:
             raise InputError(
                 str(self._source), [Problem("its rows are of another run than results.json: run the experiment again")]
@@ -246,7 +246,7 @@ class RowTable(Sequence[Row]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def _read_arrow_table(path: Path) -> pa.Table:
+def _read_row_table_from_arrow(path: Path) -> pa.Table:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -273,12 +273,12 @@ def _dictionary_encode_text(values: pa.Array) -> pa.Array:
     return values.dictionary_encode() if pa.types.is_string(values.type) else values
 
 
-def join_reason_columns(
+def join_row_table_reasons(
     reasons: Sequence[tuple[Sequence[str], np.ndarray]],
 ) -> tuple[list[str | None], np.ndarray]:
     """Several reasons of each row as one text, as `join_reasons` joins them: texts, and the place of each row's.
 
-    >>> join_reason_columns([(["", "few"], np.array([0, 1])), (["", "no label"], np.array([0, 1]))])
+    >>> join_row_table_reasons([(["", "few"], np.array([0, 1])), (["", "no label"], np.array([0, 1]))])
     ([None, 'few; no label'], array([0, 1]))
     """
     combined = np.zeros(len(reasons[0][1]), dtype=np.int64)

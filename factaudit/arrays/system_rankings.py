@@ -184,7 +184,7 @@ def bound_system_ranking_errors(
     if not certain_counts[:, :2, 2].any():
         low = high = predicted_order
     else:
-        p_values, signs = _test_rates_with_extreme_unscored_claims(certain_counts, certain_clusters)
+        p_values, signs = _test_system_rankings_with_extreme_unscored_claims(certain_counts, certain_clusters)
         low, high = _bound_pair_orders(p_values, signs, alpha, correction)
         low, high = np.minimum(low, predicted_order), np.maximum(high, predicted_order)
     return {
@@ -195,7 +195,7 @@ def bound_system_ranking_errors(
     }
 
 
-def _test_rates_with_extreme_unscored_claims(
+def _test_system_rankings_with_extreme_unscored_claims(
     certain_counts: np.ndarray, certain_clusters: ClusterCounts | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """p-values and signs of a's rate less b's, (2, pairs): with the fewest errors of a and the most of b; the reverse.
@@ -227,7 +227,7 @@ def _bound_pair_orders(
     p_values: np.ndarray, signs: np.ndarray, alpha: float, correction: MultiplicityCorrection
 ) -> tuple[np.ndarray, np.ndarray]:
     """The lowest and the highest order that each pair could have, (pairs,); arguments as of
-    `_test_rates_with_extreme_unscored_claims`.
+    `_test_system_rankings_with_extreme_unscored_claims`.
 
     Holm's correction rejects more as any p-value falls: what could be takes all others at their least, what is certain
     at their greatest.
@@ -339,7 +339,7 @@ def cross_tabulate_system_rankings(
     }
 
 
-def count_ordered_pairs(ranking_rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+def count_ordered_system_rankings(ranking_rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """Numbers of pairs over rows: all; ordered by the labels, alike, by one side alone, reversed; the most that could
     be ordered by one side or reversed had all been scored; and those whose labels would show 10 points."""
     found = {key: sum(row[key] for row in ranking_rows) for key in ("n_pairs", *_ORDER_COUNT_KEYS)}

@@ -14,26 +14,26 @@ from factaudit.arrays.judgements import LEVELS
 from factaudit.arrays.resampled_calibration import (
     CORRECTED_FIGURES,
     ResampledCalibration,
-    adjusted_rate_intervals_by_calibration,
     resample_calibrations,
+    resampled_calibration_rate_intervals,
 )
-from factaudit.arrays.row_table import RowTable, join_reason_columns
+from factaudit.arrays.row_table import RowTable, join_row_table_reasons
 from factaudit.audit.adjustment import (
     CALIBRATION_OPTIONS,
     CALIBRATION_SYSTEM_COLUMN,
     MEAN_OVER_CALIBRATIONS,
     METHOD_COLUMN,
-    EvaluatorCalibrationLabels,
+    AdjustmentCalibrationLabels,
     calibrate_adjustment_on_each_system,
-    select_rows_of_means_over_calibrations,
+    select_mean_adjustment_rows,
 )
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditedRun,
+    AuditProductTableSummary,
     Check,
     Column,
     Finding,
-    ProductTableSummary,
     pick_shared_columns,
 )
 from factaudit.audit.core.decision_limits import has_interval, is_surely_within, read_decision_limits
@@ -91,7 +91,7 @@ def compute_adjusted_bias(
         for each, replicates in zip(of, drawn, strict=False):
             tables += [
                 (dataset, table)
-                for table in _build_evaluator_tables(each, methods, replicates, intervals, in_detail)
+                for table in _build_adjusted_bias_tables(each, methods, replicates, intervals, in_detail)
                 if len(table)
             ]
     tables.sort(key=lambda named: named[0])
@@ -99,8 +99,8 @@ def compute_adjusted_bias(
     return found if in_detail else found.leave_out(n_rows - len(found))
 
 
-def _build_evaluator_tables(
-    system_calibrations: EvaluatorCalibrationLabels,
+def _build_adjusted_bias_tables(
+    system_calibrations: AdjustmentCalibrationLabels,
     methods: Sequence[str],
     replicates: ResampledCalibration | None,
     intervals: ClusterBootstrap | None,
@@ -115,11 +115,11 @@ def _build_evaluator_tables(
         if intervals is None:
             ends, cause = None, ""
         elif in_detail:
-            ends = adjusted_rate_intervals_by_calibration(intervals, replicates, method, made, figures)
+            ends = resampled_calibration_rate_intervals(intervals, replicates, method, made, figures)
             cause = explain_missing_correction_interval(replicates)
         else:
             ends, cause = np.full((2, *figures.shape), np.nan), _NO_DETAIL_CAUSE
-        yield _build_method_table(system_calibrations, method, figures, ends, cause, in_detail)
+        yield _build_adjusted_bias_method_table(system_calibrations, method, figures, ends, cause, in_detail)
 
 
 #: Why the means over calibrations have no intervals where a row for each calibration was not computed.
@@ -127,7 +127,7 @@ _NO_DETAIL_CAUSE = "the calibrations one by one were not computed (detail)"
 
 
 def explain_missing_correction_interval(replicates: ResampledCalibration | None) -> str:
-    """Why a corrected rate or its bias has no interval: what `adjusted_rate_intervals_by_calibration` asks of the
+    """Why a corrected rate or its bias has no interval: what `resampled_calibration_rate_intervals` asks of the
     replicates.
     """
     return FEW_CLUSTERS if replicates is None else "its replicates are all alike, or most of them undefined"
@@ -142,8 +142,8 @@ def _compute_adjusted_bias_rates(corrected_rates: np.ndarray, calibration_positi
     return adjusted
 
 
-def _build_method_table(
-    system_calibrations: EvaluatorCalibrationLabels,
+def _build_adjusted_bias_method_table(
+    system_calibrations: AdjustmentCalibrationLabels,
     method: str,
     figures: np.ndarray,
     interval_ends: np.ndarray | None,
@@ -152,7 +152,7 @@ def _build_method_table(
 ) -> RowTable:
     """The rows of each system, by each calibration (in_detail) and by their mean.
 
-    figures, interval_ends: the points and the result of `adjusted_rate_intervals_by_calibration`.
+    figures, interval_ends: the points and the result of `resampled_calibration_rate_intervals`.
     """
     names, size = system_calibrations.systems, len(system_calibrations.systems)
     # Of each system the calibrations on the others, then the mean.
@@ -184,11 +184,11 @@ def _build_method_table(
             lacking += (np.isnan(found[f"{key}_low"]) & ~np.isnan(found[key])) << at
         figures_without = (CORRECTED_FIGURES[0], CORRECTED_FIGURES[1], ", ".join(CORRECTED_FIGURES))
         reasons.append((["", *(f"no interval for {keys}: {no_interval_cause}" for keys in figures_without)], lacking))
-    return RowTable.from_columns(found | {"reason": join_reason_columns(reasons)})
+    return RowTable.from_columns(found | {"reason": join_row_table_reasons(reasons)})
 
 
 def _explain_undefined_adjusted_rates(
-    system_calibrations: EvaluatorCalibrationLabels,
+    system_calibrations: AdjustmentCalibrationLabels,
     method: str,
     calibration: np.ndarray,
     system: np.ndarray,
@@ -314,7 +314,7 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
 # --------------------------------------------------------------------------------------------------------- declaration
 
 
-def _summarise_left_bias(rows: RowTable) -> list[Row]:
+def _summarise_adjusted_bias_left(rows: RowTable) -> list[Row]:
     """By method, over the systems: the mean over calibrations of their bias."""
     means = rows.select({"calibration_system": [MEAN_OVER_CALIBRATIONS]})
     bias = means.column("bias")
@@ -365,9 +365,9 @@ AUDIT = Audit(
     },
     options=CALIBRATION_OPTIONS | DETAIL_OPTION,
     compute=compute_adjusted_bias,
-    summary=ProductTableSummary(_SUMMARY_COLUMNS, _summarise_left_bias),
+    summary=AuditProductTableSummary(_SUMMARY_COLUMNS, _summarise_adjusted_bias_left),
     tallies=True,
-    readable=select_rows_of_means_over_calibrations,
+    readable=select_mean_adjustment_rows,
     plots=(
         DotPlotSpec(
             what="What is left of each system's bias, by method",

@@ -19,13 +19,13 @@ from factaudit.arrays.scored_claims import BinnedScoredClaims
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditedRun,
+    AuditProductTableSummary,
     Check,
     Column,
     Finding,
-    ProductTableSummary,
     pick_shared_columns,
 )
-from factaudit.audit.core.finding_parts import format_first_names_and_count, format_how_many_datasets
+from factaudit.audit.core.finding_parts import format_first_finding_names, format_how_many_datasets
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.statements import Statement, make_statement
@@ -89,7 +89,7 @@ def compute_adjustment_effect(
 
 
 @dataclass(frozen=True)
-class EvaluatorCalibrationLabels:
+class AdjustmentCalibrationLabels:
     """What the labels of each system say of one evaluator on a dataset at a level.
 
     estimates: by the claims as they are; sizes, refusal_reasons: per method, `Case.count_usable_claims` and
@@ -110,7 +110,7 @@ class EvaluatorCalibrationLabels:
 
 def calibrate_adjustment_on_each_system(
     count_source: CountSource, levels: Sequence[str], methods: Sequence[str]
-) -> Iterator[EvaluatorCalibrationLabels]:
+) -> Iterator[AdjustmentCalibrationLabels]:
     """The calibrations of each level, dataset and evaluator; they are computed once for all audits."""
     for method in methods:
         if method not in CORRECTION_METHODS:
@@ -121,7 +121,7 @@ def calibrate_adjustment_on_each_system(
         yield from count_source.cache["calibrations", level]
 
 
-def _calibrate_adjustment_at_level(count_source: CountSource, level: str) -> Iterator[EvaluatorCalibrationLabels]:
+def _calibrate_adjustment_at_level(count_source: CountSource, level: str) -> Iterator[AdjustmentCalibrationLabels]:
     systems = count_source.make_groups(level, systems=True)
     for dataset in count_source.dataset_names:
         places = [at for at, key in enumerate(systems.keys) if key["dataset"] == dataset]
@@ -132,7 +132,7 @@ def _calibrate_adjustment_at_level(count_source: CountSource, level: str) -> Ite
             sizes = {method: case.count_usable_claims(method) for method in used}
             why = {method: explain_unidentifiable_calibration(case, method) for method in used}
             about: Row = {"dataset": dataset, "level": level, "evaluator": evaluator}
-            yield EvaluatorCalibrationLabels(
+            yield AdjustmentCalibrationLabels(
                 about, names, calibrate_error_rates_without_resampling(case, used), sizes, why, case.bin_scores()
             )
 
@@ -209,7 +209,7 @@ def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Findin
         listed = [make_statement(text, row=by_system[name]) for name in sorted(few[worst], key=lambda name: of[name])]
         advice = make_statement("Label more first")
         if best not in few[worst]:
-            advice = _describe_best_calibration(rows, by_system[best])
+            advice = _describe_best_adjustment(rows, by_system[best])
         yield Finding(
             "warn" if best not in few[worst] else "fail",
             None,
@@ -223,7 +223,7 @@ def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Findin
                 of=list(of),
                 worst=worst,
                 limit=MIN_CALIBRATION_ERRORS,
-                listed=format_first_names_and_count(listed),
+                listed=format_first_finding_names(listed),
                 advice=advice,
                 where=format_how_many_datasets(bad, list(errors)),
             ),
@@ -242,7 +242,7 @@ def _find_adjustment_with_few_errors(audited_run: AuditedRun) -> Iterator[Findin
         )
 
 
-def _describe_best_calibration(rows: Sequence[Row], best: Row) -> Statement:
+def _describe_best_adjustment(rows: Sequence[Row], best: Row) -> Statement:
     """For how many evaluators a calibration on the system with most errors helps: errors enough are no promise."""
     by_evaluator: dict[str, list[float]] = {}
     for row in rows:
@@ -265,7 +265,7 @@ def _describe_best_calibration(rows: Sequence[Row], best: Row) -> Statement:
 # --------------------------------------------------------------------------------------------------------- the report
 
 
-def select_rows_of_means_over_calibrations(rows: Sequence[Row]) -> tuple[list[Row], str]:
+def select_mean_adjustment_rows(rows: Sequence[Row]) -> tuple[list[Row], str]:
     """The means over calibrations, where there are any: they have no threshold, and no system, of their own."""
     if isinstance(rows, RowTable):
         rows = list(rows.select({"calibration_system": [MEAN_OVER_CALIBRATIONS]}) or rows)
@@ -357,10 +357,10 @@ AUDIT = Audit(
     columns=_COLUMNS,
     options=CALIBRATION_OPTIONS,
     compute=compute_adjustment_effect,
-    summary=ProductTableSummary(_COLUMNS, _select_means),
+    summary=AuditProductTableSummary(_COLUMNS, _select_means),
     counts="joint",
     tallies=True,
-    readable=select_rows_of_means_over_calibrations,
+    readable=select_mean_adjustment_rows,
     plots=(
         DotPlotSpec(
             what="|Bias| of the systems that did not calibrate, by method: mean (filled) and worst (hollow)",

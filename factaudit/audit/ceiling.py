@@ -20,7 +20,7 @@ from factaudit.audit.core.audit_declaration import (
 )
 from factaudit.audit.core.decision_limits import has_interval, is_surely_above, read_decision_limits
 from factaudit.audit.core.finding_parts import (
-    format_first_names_and_count,
+    format_first_finding_names,
     group_finding_rows_by_keys,
     pick_finding_evidence,
 )
@@ -160,7 +160,7 @@ def _find_low_annotator_ceiling(audited_run: AuditedRun) -> Iterator[Finding]:
             told += ": significantly above the {asked:limit} % that are required of an evaluator."
         else:
             continue
-        statement = make_statement(told, one=one, asked=asked, beyond=format_first_names_and_count(beyond))
+        statement = make_statement(told, one=one, asked=asked, beyond=format_first_finding_names(beyond))
         yield Finding(severity, None, dataset, statement, pick_finding_evidence(one, *keys))
 
 

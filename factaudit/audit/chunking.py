@@ -10,7 +10,7 @@ import numpy as np
 
 from factaudit.arrays import confusion_counts
 from factaudit.arrays.claim_groups import group_claims_by_columns
-from factaudit.arrays.count_source import check_evaluators_are_known
+from factaudit.arrays.count_source import check_count_source_evaluators
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import has_interval
@@ -190,7 +190,7 @@ def _pair_evaluators_for_chunking(
             for name in judgements.evaluators
             if _CHUNKED_PREFIX + name in judgements.evaluators
         }
-    check_evaluators_are_known((name for pair in evaluator_pairs.items() for name in pair), judgements.evaluators)
+    check_count_source_evaluators((name for pair in evaluator_pairs.items() for name in pair), judgements.evaluators)
     return [
         (plain, chunked, (chunk_sizes or {}).get(chunked, chunk_size)) for plain, chunked in evaluator_pairs.items()
     ]

@@ -30,7 +30,7 @@ CitedDocuments = tuple[int, ...]
 MANY_EMPTY_SHARE = 0.01
 
 
-def compute_citation_scores(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
+def compute_citation_audit(judgements: Judgements, *, intervals: ClusterBootstrap | None = None) -> list[Row]:
     """Citation recall and precision of each system: means over responses, a row per dataset, evaluator and system.
 
     ``recall`` of a response = recalled sentences / sentences; ``precision`` = precise citations / citations (0 where
@@ -206,7 +206,7 @@ AUDIT = Audit(
         "recall_all": Column("recall, empty as 0", "percent", "recall where empty responses count as 0", shown=False),
         **pick_shared_columns("reason"),
     },
-    compute=compute_citation_scores,
+    compute=compute_citation_audit,
     applies=_has_cited_sentences,
     checks=(
         Check(

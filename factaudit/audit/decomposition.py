@@ -34,7 +34,12 @@ from factaudit.audit.core.decision_limits import is_surely_above, is_surely_belo
 from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT, pick_finding_evidence
 from factaudit.audit.core.interval_methods import RESPONSE_BOOTSTRAP, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
-from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, drop_row_intervals, explain_missing_row_intervals
+from factaudit.audit.core.result_rows import (
+    FEW_CLUSTERS,
+    Row,
+    drop_row_intervals,
+    explain_missing_row_intervals,
+)
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions

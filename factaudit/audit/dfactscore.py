@@ -47,7 +47,7 @@ LinkRule = Literal["argmax", "hungarian", "given"]
 LARGE_GAP = 0.05
 
 
-def compute_dfactscore(
+def compute_dfactscore_audit(
     judgements: Judgements,
     *,
     link: LinkRule = "argmax",
@@ -66,7 +66,7 @@ def compute_dfactscore(
     `factaudit.arrays.biography_scores.summarise_biography_scores`.
     """
     rows = []
-    for key, members in iterate_dfactscore_systems(judgements, group):
+    for key, members in iterate_audited_dfactscore_systems(judgements, group):
         told = [score_biography(one, link, gamma=gamma, narrow_margin=narrow)[0] for one in members]
         rows.append((key, told))
     return [
@@ -75,7 +75,7 @@ def compute_dfactscore(
     ]
 
 
-def compute_dfactscore_by_link_rule(
+def compute_dfactscore_audit_by_link_rule(
     judgements: Judgements,
     *,
     group: str = "group",
@@ -85,7 +85,7 @@ def compute_dfactscore_by_link_rule(
 ) -> list[Row]:
     """The figures that depend on links, by every rule that the table has what it takes for; systems apart."""
     rows = []
-    for key, members in iterate_dfactscore_systems(judgements, group):
+    for key, members in iterate_audited_dfactscore_systems(judgements, group):
         for rule in LINKING_RULES:
             if rule == "given" and not _has_given_entities(members):
                 continue
@@ -109,7 +109,7 @@ def has_fact_entities(judgements: Judgements) -> bool:
     return bool((claims["fact_id"].notna() & claims["entity"].notna() & claims["response_id"].notna()).any())
 
 
-def iterate_dfactscore_systems(
+def iterate_audited_dfactscore_systems(
     judgements: Judgements, group_column: str
 ) -> Iterator[tuple[Row, list[GroupedResponse]]]:
     """The responses of each dataset, evaluator and system, where facts have entities and the evaluator a verdict."""
@@ -315,7 +315,7 @@ AUDITS = (
         ),
         columns={**DFACTSCORE_KEY_COLUMNS, "link": _LINK_COLUMNS["link"], **_COUNT_COLUMNS, **_FIGURE_COLUMNS},
         options=select_dfactscore_options("link", "group", "gamma", "narrow", "false_positives"),
-        compute=compute_dfactscore,
+        compute=compute_dfactscore_audit,
         applies=has_fact_entities,
         plots=(
             DotPlotSpec(
@@ -355,7 +355,7 @@ AUDITS = (
             **{name: (_COUNT_COLUMNS | _FIGURE_COLUMNS)[name] for name in _LINK_DEPENDENT_FIGURES},
         },
         options=select_dfactscore_options("group", "gamma", "narrow"),
-        compute=compute_dfactscore_by_link_rule,
+        compute=compute_dfactscore_audit_by_link_rule,
         applies=has_fact_entities,
     ),
 )

@@ -59,7 +59,7 @@ def compute_dfactscore_by_candidates(
             members = [one for one in mine if (one.key["dataset"], one.key["system"]) == (dataset, system)]
             for way, cap in [*((way, None) for way in CANDIDATE_SOURCES), *(("both", cap) for cap in CANDIDATE_LIMITS)]:
                 kept = [
-                    _restrict_dfactscore_candidates(one, found[_response_key(one)], CANDIDATE_SOURCES[way], cap)
+                    _restrict_audited_dfactscore_candidates(one, found[_response_key(one)], CANDIDATE_SOURCES[way], cap)
                     for one in members
                 ]
                 told = summarise_biography_scores(
@@ -90,7 +90,7 @@ def _index_dfactscore_candidate_origins(judgements: Judgements) -> dict[tuple[st
     return found
 
 
-def _restrict_dfactscore_candidates(
+def _restrict_audited_dfactscore_candidates(
     response: GroupedResponse,
     candidate_origins: dict[str, tuple[str, int]],
     accepted_origins: set[str],

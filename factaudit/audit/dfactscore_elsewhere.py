@@ -16,7 +16,7 @@ from factaudit.audit.dfactscore import (
     DFACTSCORE_KEY_COLUMNS,
     LinkRule,
     has_fact_entities,
-    iterate_dfactscore_systems,
+    iterate_audited_dfactscore_systems,
     select_dfactscore_options,
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -35,7 +35,7 @@ def list_dfactscore_facts_elsewhere(
     """
     found: list[tuple[int, str, list[Row]]] = []
     texts = judgements.claims["claim"].to_numpy(dtype=object)
-    for key, members in iterate_dfactscore_systems(judgements, group):
+    for key, members in iterate_audited_dfactscore_systems(judgements, group):
         for one in members:
             row, links = score_biography(one, link)
             if row["n_elsewhere"]:

@@ -15,7 +15,7 @@ from factaudit.audit.dfactscore import (
     DFACTSCORE_KEY_COLUMNS,
     LinkRule,
     has_fact_entities,
-    iterate_dfactscore_systems,
+    iterate_audited_dfactscore_systems,
     select_dfactscore_options,
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -37,7 +37,7 @@ def compute_dfactscore_gaps(
     much) and its interval.
     """
     rows = []
-    for key, members in iterate_dfactscore_systems(judgements, group):
+    for key, members in iterate_audited_dfactscore_systems(judgements, group):
         values = [score_biography(one, link, gamma=0)[0]["gap"] for one in members]
         known = np.array([value for value in values if value is not None])
         for step in GAP_STEPS:

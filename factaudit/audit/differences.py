@@ -17,7 +17,13 @@ from factaudit.audit.core.audit_declaration import (
 from factaudit.audit.core.dataset_means import average_dataset_rows, explain_undefined_dataset_means
 from factaudit.audit.core.evaluator_comparison import is_constant_evaluator
 from factaudit.audit.core.interval_methods import DISCORDANT
-from factaudit.audit.core.result_rows import CONSTANT_EVALUATOR, FEW_CLUSTERS, MACRO_MEAN, Row, drop_row_intervals
+from factaudit.audit.core.result_rows import (
+    CONSTANT_EVALUATOR,
+    FEW_CLUSTERS,
+    MACRO_MEAN,
+    Row,
+    drop_row_intervals,
+)
 from factaudit.signature import hash_texts
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusterCounts

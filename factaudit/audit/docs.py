@@ -8,7 +8,7 @@ from pathlib import Path
 
 from factaudit.arrays.row_table import MAX_CSV_ROWS
 from factaudit.audit import load_builtin_audits
-from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, Check, Column, ProductTableSummary
+from factaudit.audit.core.audit_declaration import SHARED_COLUMNS, Audit, AuditProductTableSummary, Check, Column
 from factaudit.files import write_text
 
 _PAGE_HEAD = """\
@@ -122,7 +122,7 @@ def _render_audit_section(audit: Audit, heading: str = "##", figure: bool = Fals
     return "\n".join(text) + "\n"
 
 
-def _describe_product_table_summary(audit: Audit, summary: ProductTableSummary) -> str:
+def _describe_product_table_summary(audit: Audit, summary: AuditProductTableSummary) -> str:
     """Where the rows of a product lie, and what results.json has of them."""
     text = f"The rows are a product: they lie in `tables/{audit.name}.parquet` (and in the CSV where they are at most "
     text += f"{MAX_CSV_ROWS:,}), and `Results.table` reads them. "

@@ -16,8 +16,8 @@ from factaudit.arrays.calibration_claims import (
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.resampled_calibration import (
     CORRECTED_FIGURES,
-    adjusted_rate_intervals_by_calibration,
     resample_calibrations,
+    resampled_calibration_rate_intervals,
 )
 from factaudit.audit.adjusted_bias import explain_missing_correction_interval
 from factaudit.audit.core.result_rows import Row, explain_missing_row_intervals
@@ -130,7 +130,7 @@ def _correct_error_rates_by_each_method(
         if intervals is not None:
             points = np.full((2, 3, 2), np.nan)
             points[:, 0, 1] = adjusted, adjusted - labelled
-            ends = adjusted_rate_intervals_by_calibration(intervals, drawn, method, [0], points)[:, :, 0, 1]
+            ends = resampled_calibration_rate_intervals(intervals, drawn, method, [0], points)[:, :, 0, 1]
             row |= {
                 f"{key}_{end}": none_if_undefined(ends[i, k])
                 for k, key in enumerate(CORRECTED_FIGURES)

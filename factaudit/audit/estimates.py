@@ -37,7 +37,7 @@ _RATE_COLUMN = Column(
 )
 
 
-def _select_estimates_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:
+def _select_audit_estimates_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:
     many = len({row["system"] for row in rows}) > MANY_SYSTEMS
     methods = _METHODS_FOR_MANY_SYSTEMS if many else SHOWN_METHODS
     shown = [row for row in rows if row["method"] in methods]
@@ -49,7 +49,7 @@ def _select_estimates_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:
     return shown, "The other methods' rates are in tables/estimates.csv." if len(shown) < len(rows) else ""
 
 
-def _select_ranks_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:
+def _select_audit_estimate_ranks_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:
     """The ranks of data sets whose labels order at least two systems: elsewhere any system may have any rank."""
     lowest_high: dict[tuple[str, str], float] = {}
     for row in rows:
@@ -62,7 +62,7 @@ def _select_ranks_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:
     return [row for row in rows if (row["dataset"], row["level"]) in ordered], note
 
 
-def _state_estimation_methods_and_labels(row: Row) -> Statement:
+def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
     """What is estimated, which method to quote and why, and what the labels achieve."""
     of = "these claims" if row["target"] == "corpus" else "the population that their documents come from"
     noun = "response" if row["level"] == "response" else "claim"
@@ -84,13 +84,13 @@ def _state_estimation_methods_and_labels(row: Row) -> Statement:
         text += "alone: with scores, pooling of systems and the prior, {row.n_labels:number label} do what "
         text += "{row.n_alone:number} would do alone."
         told.append(make_statement(text, row=row | {"n_alone": round(row["n_labels"] * row["worth"])}))
-        told += _state_worth_of_shuffled_scores(row)
+        told += _state_audit_estimates_with_shuffled_scores(row)
     if row["reason"]:
         told.append(make_statement("Note: {row.reason}.", row=row))
     return join_statements(told)
 
 
-def _state_worth_of_shuffled_scores(row: Row) -> list[Statement]:
+def _state_audit_estimates_with_shuffled_scores(row: Row) -> list[Statement]:
     """What the model does without the scores' help: pooling of systems and prior narrow intervals, too."""
     if row.get("worth_shuffled") is None:  # of a folder that was written before
         return []
@@ -102,7 +102,7 @@ def _state_worth_of_shuffled_scores(row: Row) -> list[Statement]:
     return [make_statement(text, row=row | {"n_shuffled": round(row["n_labels"] * row["worth_shuffled"])})]
 
 
-def _state_estimated_error_rates(audited_run: AuditedRun, row: Row) -> Iterator[Statement]:
+def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> Iterator[Statement]:
     """What the report's opening says of a row: the rest is in its section."""
     keys = {key: row[key] for key in ("dataset", "level")}
     head = "{row.dataset}, {row.level}s: {row.n_labels:number label} for {row.n_systems:number system}"
@@ -127,10 +127,10 @@ def _state_estimated_error_rates(audited_run: AuditedRun, row: Row) -> Iterator[
         counts = {f"n_{key}": round(row["n_labels"] * row[key]) for key in ("worth", "worth_shuffled")}
         text = "{row.n_labels:number label} do what {row.n_worth:number} would do alone, with the scores shuffled what "
         yield make_statement(text + "{row.n_worth_shuffled:number} would.", row=row | counts)
-    yield from _state_estimates_distance_from_truth(audited_run, row, systems)
+    yield from _state_audit_estimates_distance_from_truth(audited_run, row, systems)
 
 
-def add_labelled_error_rates(audited_run: AuditedRun, rows: Sequence[Row]) -> list[Row]:
+def add_labelled_rates_to_audit_estimates(audited_run: AuditedRun, rows: Sequence[Row]) -> list[Row]:
     """The rows with the rate by all labels of the system's claims, where all are labelled and estimates used a part."""
     columns = ("dataset", "level", "system")
     true_rates = {
@@ -146,11 +146,11 @@ def add_labelled_error_rates(audited_run: AuditedRun, rows: Sequence[Row]) -> li
     return found
 
 
-def _state_estimates_distance_from_truth(
+def _state_audit_estimates_distance_from_truth(
     audited_run: AuditedRun, row: Row, systems: Sequence[Row]
 ) -> Iterator[Statement]:
     """How near the estimates came, where all claims are labelled and the estimates used a part of the labels."""
-    systems = add_labelled_error_rates(audited_run, systems)
+    systems = add_labelled_rates_to_audit_estimates(audited_run, systems)
     if not systems or any("labelled_error_rate" not in one for one in systems):
         return
     beside = [one | {"distance": one["rate"] - one["labelled_error_rate"]} for one in systems]
@@ -174,9 +174,9 @@ def _state_estimates_distance_from_truth(
         yield make_statement(text, holding=holding, with_interval=with_interval)
 
 
-def _format_estimates_opening(audited_run: AuditedRun, best_evaluator: str | None) -> Statement:
+def _format_audit_estimates_opening(audited_run: AuditedRun, best_evaluator: str | None) -> Statement:
     rows = audited_run.rows("estimate_summary")
-    told = [each for row in rows[:2] for each in _state_estimated_error_rates(audited_run, row)]
+    told = [each for row in rows[:2] for each in _state_audit_estimates_of_error_rates(audited_run, row)]
     if more := rows[2:]:
         told.append(make_statement("{more:count more dataset or level|more datasets and levels} below.", more=more))
     return join_statements(told)
@@ -206,8 +206,8 @@ AUDITS = (
             **pick_shared_columns("reason"),
         },
         compute=None,
-        readable=_select_estimates_to_state,
-        add_references=add_labelled_error_rates,
+        readable=_select_audit_estimates_to_state,
+        add_references=add_labelled_rates_to_audit_estimates,
         plots=(
             ForestPlotSpec(
                 what="Error rates",
@@ -256,8 +256,8 @@ AUDITS = (
             **pick_shared_columns("reason"),
         },
         compute=None,
-        remarks=lambda rows, findings: [_state_estimation_methods_and_labels(row) for row in rows],
-        opening=_format_estimates_opening,
+        remarks=lambda rows, findings: [_state_audit_estimation_methods_and_labels(row) for row in rows],
+        opening=_format_audit_estimates_opening,
     ),
     Audit(
         name="estimate_ranks",
@@ -276,7 +276,7 @@ AUDITS = (
             ),
         },
         compute=None,
-        readable=_select_ranks_to_state,
+        readable=_select_audit_estimate_ranks_to_state,
         plots=(ForestPlotSpec(what="Ranks by error rate (1: the lowest)", key="rank", labels=("system",)),),
     ),
     Audit(

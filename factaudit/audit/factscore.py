@@ -26,7 +26,7 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 
 
-def compute_factscore(
+def compute_factscore_audit(
     judgements: Judgements, *, gamma: float = DEFAULT_GAMMA, intervals: ClusterBootstrap | None = None
 ) -> list[Row]:
     """FActScore of each system: a row per evaluator, dataset and system; first ``__all__`` where there are several.
@@ -112,7 +112,7 @@ AUDIT = Audit(
     ),
     columns=_FACTSCORE_COLUMNS,
     options={"gamma": "γ of the length penalty; 0 turns it off"},
-    compute=compute_factscore,
+    compute=compute_factscore_audit,
     applies=has_response_facts,
     plots=(DotPlotSpec(what="FActScore of systems", keys=("score", "init_score"), groups=("system",)),),
 )

@@ -71,7 +71,7 @@ def compute_factscore_agreement(
                 "n_responses": len(human),
                 "human_respond_ratio": float(annotated.mean()),
             }
-            rows.append(key | told | compute_factscore_errors(pairs, intervals))
+            rows.append(key | told | compute_factscore_agreement_errors(pairs, intervals))
     return rows
 
 
@@ -92,7 +92,7 @@ def compute_factscore_thresholds(
     for key, human, _, predicted in _iterate_human_and_predicted_scores(judgements, irrelevant, gamma):
         for figure in COMPARED_SCORES:
             pairs = _pair_human_with_predicted_scores(human, predicted[figure])
-            mine = [key | {"figure": figure} | classify_factscores_by_threshold(pairs, t) for t in grid]
+            mine = [key | {"figure": figure} | classify_factscore_agreement_by_threshold(pairs, t) for t in grid]
             best = max((row["f1"] for row in mine if row["f1"] is not None), default=None)
             rows += [row | {"best": best is not None and row["f1"] == best} for row in mine]
     return rows
@@ -146,7 +146,7 @@ def _pair_human_with_predicted_scores(human_scores: np.ndarray, predicted_scores
     return both[~np.isnan(both).any(axis=1)]
 
 
-def classify_factscores_by_threshold(score_pairs: np.ndarray, threshold: float) -> Row:
+def classify_factscore_agreement_by_threshold(score_pairs: np.ndarray, threshold: float) -> Row:
     """What "predicted > t" finds of "people's score > t"; pairs (human, predicted): float64 (n, 2)."""
     true, found = score_pairs[:, 0] > threshold, score_pairs[:, 1] > threshold
     tp, fp, fn = int((true & found).sum()), int((~true & found).sum()), int((true & ~found).sum())
@@ -168,7 +168,7 @@ def classify_factscores_by_threshold(score_pairs: np.ndarray, threshold: float) 
     }
 
 
-def compute_factscore_errors(score_pairs: np.ndarray, intervals: ClusterBootstrap | None = None) -> Row:
+def compute_factscore_agreement_errors(score_pairs: np.ndarray, intervals: ClusterBootstrap | None = None) -> Row:
     """How near predicted scores come to people's (see `compute_factscore_agreement`); pairs (human, predicted): float64
     (n, 2)."""
     from scipy import stats  # slow to import, here and below

@@ -24,10 +24,10 @@ def collect_findings(audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str
     audit_rows: rows by audit name, as in ``results.json``. about: its ``about``, with the evaluators (one without any
     row gets a finding, floors such as ``always-yes`` get none) and the number of clusters.
     """
-    return run_checks(audit_rows, about)[0]
+    return run_audit_checks(audit_rows, about)[0]
 
 
-def run_checks(
+def run_audit_checks(
     audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None
 ) -> tuple[list[Row], dict[str, int]]:
     """As `collect_findings`; and how many tests each check made, by its id."""
@@ -47,7 +47,7 @@ def _make_run_without_floors(audit_rows: Mapping[str, Sequence[Row]], about: Map
 
 
 @dataclass(frozen=True)
-class CheckOutcome:
+class AuditCheckOutcome:
     """A check of an audit of the run, and for whom it could not run, with the reason; "" where it ran for all."""
 
     check: Check
@@ -55,9 +55,9 @@ class CheckOutcome:
     not_run: str = ""
 
 
-def list_check_outcomes(
+def list_audit_check_outcomes(
     audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None = None
-) -> list[CheckOutcome]:
+) -> list[AuditCheckOutcome]:
     """The checks of all audits of the run, in their order, with what could not be checked and why.
 
     A check could run on a row that has its figure, with an interval where the audit makes one.
@@ -72,7 +72,7 @@ def list_check_outcomes(
             why = _explain_evaluators_not_checked(audit, check, rows) or (
                 check.lacks(candidates) if check.lacks else ""
             )
-            found.append(CheckOutcome(check, name, why))
+            found.append(AuditCheckOutcome(check, name, why))
     return found
 
 

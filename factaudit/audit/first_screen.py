@@ -27,21 +27,21 @@ from factaudit.audit.core.evaluator_comparison import (
     find_overall_evaluator_rows,
     is_surely_better_evaluator,
 )
-from factaudit.audit.core.finding_parts import format_first_names_and_count
+from factaudit.audit.core.finding_parts import format_first_finding_names
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidence
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.audit.decomposition import list_decomposition_advice
 from factaudit.audit.first_screen_table import (
-    build_estimate_table,
-    build_evaluator_table,
+    build_first_screen_estimate_table,
+    build_first_screen_evaluator_table,
     is_said_as_share,
     state_missed_errors_or_false_alarms,
 )
 from factaudit.audit.input_description import uses_trial_model
 from factaudit.audit.quantification import list_evaluator_bias_rows
 from factaudit.audit.quantification_checks import has_system_names, select_significant_biases
-from factaudit.audit.ranking_checks import list_ordering_rows, list_reversing_rows, sum_ordered_pairs
+from factaudit.audit.ranking_checks import list_ranking_order_rows, list_ranking_reversal_rows, sum_ordered_pairs
 from factaudit.text.display_text import format_count
 
 #: The title of a run that has none of its own.
@@ -96,16 +96,16 @@ class FirstScreen:
 def compose_first_screen(results: Mapping[str, Any]) -> FirstScreen:
     """The first screen of a ``results.json``'s content."""
     run = make_audited_run(results["audits"], results["about"])
-    ranked = rank_evaluators_for_summary(run)
-    columns, rows = build_evaluator_table(run, ranked)
+    ranked = rank_evaluators_for_first_screen(run)
+    columns, rows = build_first_screen_evaluator_table(run, ranked)
     advice, most = list(_list_screen_advice(run, ranked)), MAX_EVALUATORS
     if not columns and run.rows("estimates"):
-        columns, rows = build_estimate_table(run)
-        advice, most = list(_list_estimate_advice(run)), MAX_ESTIMATED_SYSTEMS
-    return FirstScreen(describe_run_size(run), columns, rows[:most], rows[most:], advice)
+        columns, rows = build_first_screen_estimate_table(run)
+        advice, most = list(_list_first_screen_estimate_advice(run)), MAX_ESTIMATED_SYSTEMS
+    return FirstScreen(describe_first_screen_run_size(run), columns, rows[:most], rows[most:], advice)
 
 
-def rank_evaluators_for_summary(run: AuditedRun) -> list[str]:
+def rank_evaluators_for_first_screen(run: AuditedRun) -> list[str]:
     """The evaluators from the best on, by the first audit that can say so; floors, no candidates, come last."""
     for name, audit in load_all_audits().items():
         if audit.best is not None and (found := audit.best(run.rows(name))):
@@ -113,7 +113,7 @@ def rank_evaluators_for_summary(run: AuditedRun) -> list[str]:
     return []
 
 
-def describe_run_size(run: AuditedRun) -> str:
+def describe_first_screen_run_size(run: AuditedRun) -> str:
     """How many evaluators, claims, labels and errors there are, and how many labels estimates rest on."""
     about, n_estimated = run.about, sum(row["n_labels"] or 0 for row in run.rows("estimate_summary"))
     claims = about.get("claims") or []
@@ -189,20 +189,20 @@ def _list_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[S
         if len(rows) == 1:
             text = "{best.evaluator}: it is not shown to be better than guessing."
         yield ScreenAdviceLine("Do not use", make_statement(text, best=rows[0]))
-        yield from _list_caveat_advice(run, rows[:1])
+        yield from _list_first_screen_caveat_advice(run, rows[:1])
         return
     best, *others = useful
     alike = [best, *(row for row in others if not is_surely_better_evaluator(run, best, row["evaluator"]))]
     worse = [row for row in rows if is_surely_better_evaluator(run, best, row["evaluator"])]
-    yield ScreenAdviceLine("Use", _state_recommended_evaluators(rows, useful, alike, worse))
-    yield from _list_evaluators_to_avoid(run, [row for row in rows if row not in alike])
-    yield from _list_error_flagging_advice(run, alike, [row["evaluator"] for row in rows])
-    yield from _list_error_rate_advice(run, best)
-    yield from _list_ranking_advice(run, best)
-    yield from _list_caveat_advice(run, alike)
+    yield ScreenAdviceLine("Use", _state_first_screen_recommended_evaluators(rows, useful, alike, worse))
+    yield from _list_first_screen_evaluators_to_avoid(run, [row for row in rows if row not in alike])
+    yield from _list_first_screen_error_flagging_advice(run, alike, [row["evaluator"] for row in rows])
+    yield from _list_first_screen_error_rate_advice(run, best)
+    yield from _list_first_screen_ranking_advice(run, best)
+    yield from _list_first_screen_caveat_advice(run, alike)
 
 
-def _state_recommended_evaluators(
+def _state_first_screen_recommended_evaluators(
     rows: Sequence[Row], useful: Sequence[Row], alike: Sequence[Row], worse: Sequence[Row]
 ) -> Statement:
     """Which evaluator to use; ``alike``: the best, and those of use that do not differ from it significantly."""
@@ -213,18 +213,18 @@ def _state_recommended_evaluators(
         text = "{best.evaluator} or {second.evaluator}: the difference is not significant."
         return make_statement(text, best=best, second=alike[1])
     if len(alike) > 2:
-        names = format_first_names_and_count([row["evaluator"] for row in alike[1:]])
+        names = format_first_finding_names([row["evaluator"] for row in alike[1:]])
         text = "{best.evaluator}: the differences from {names} are not significant."
         return make_statement(text, best=best, names=names)
     if len(useful) == 1 and len(worse) < len(rows) - 1:
         return make_statement("{best.evaluator}: it alone is shown to be better than guessing.", best=best)
     if len(worse) == len(rows) - 1 > 1:
         return make_statement("{best.evaluator}: it is significantly more accurate than the others.", best=best)
-    names = format_first_names_and_count([row["evaluator"] for row in worse])
+    names = format_first_finding_names([row["evaluator"] for row in worse])
     return make_statement("{best.evaluator}: it is significantly more accurate than {names}.", best=best, names=names)
 
 
-def _list_evaluators_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator[ScreenAdviceLine]:
+def _list_first_screen_evaluators_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator[ScreenAdviceLine]:
     """Those that are significantly worse than the best, and of no use."""
     reasons = []
     for row in worse:
@@ -249,7 +249,7 @@ def _list_evaluators_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator
         yield ScreenAdviceLine("Avoid", join_statements([text, tail] if tail else [text], "; and ", "."))
 
 
-def _list_error_flagging_advice(
+def _list_first_screen_error_flagging_advice(
     run: AuditedRun, alike: Sequence[Row], evaluators: Sequence[str]
 ) -> Iterator[ScreenAdviceLine]:
     least = read_decision_limits(run).min_rate
@@ -275,7 +275,7 @@ def _list_error_flagging_advice(
         yield ScreenAdviceLine("Instead", make_statement(text, review=review))
 
 
-def _list_error_rate_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLine]:
+def _list_first_screen_error_rate_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLine]:
     rows = list_evaluator_bias_rows(run.rows("quantification"), best["evaluator"])
     biased, biased_datasets = select_significant_biases(run)
     off = [row for row in biased if row in rows]
@@ -313,7 +313,7 @@ def _list_error_rate_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdvice
         )
 
 
-def _list_estimate_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
+def _list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
     """Of a run without evaluators to compare: which rates to report, and whether those that are predicted will do."""
     summary = [row for row in run.rows("estimate_summary") if row.get("quote")]
     if not summary:
@@ -351,10 +351,10 @@ def _list_estimate_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
             yield ScreenAdviceLine("Beware", make_statement(text, apart=apart, compared=compared, row=row))
 
 
-def _list_ranking_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLine]:
+def _list_first_screen_ranking_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLine]:
     """By the criterion of the decision and of the finding."""
     evaluator = best["evaluator"]
-    rows = [row for row in list_reversing_rows(run) if row["evaluator"] == evaluator]
+    rows = [row for row in list_ranking_reversal_rows(run) if row["evaluator"] == evaluator]
     counts = sum_ordered_pairs(run.rows("ranking"), evaluator)
     if rows:
         text = "ranking systems: {best.evaluator} reverses {rows.n_reversed:number} of {rows.n_pairs:number pair}."
@@ -363,10 +363,12 @@ def _list_ranking_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLin
         text = "these labels order only {rows.n_ordered:number} of {rows.n_pairs:number pair} of systems."
         if not counts["n_ordered"]:
             text = "these labels order none of {rows.n_pairs:number pair} of systems."
-        yield ScreenAdviceLine("Beware", make_statement(text, rows=list_ordering_rows(run.rows("ranking"), evaluator)))
+        yield ScreenAdviceLine(
+            "Beware", make_statement(text, rows=list_ranking_order_rows(run.rows("ranking"), evaluator))
+        )
 
 
-def _list_caveat_advice(run: AuditedRun, alike: Sequence[Row]) -> Iterator[ScreenAdviceLine]:
+def _list_first_screen_caveat_advice(run: AuditedRun, alike: Sequence[Row]) -> Iterator[ScreenAdviceLine]:
     best = alike[0]
     trained = [each for each in run.about.get("evaluators") or [] if each.get("trained_on")]
     sets = {row["dataset"] for row in run.about.get("claims") or []}
@@ -377,7 +379,7 @@ def _list_caveat_advice(run: AuditedRun, alike: Sequence[Row]) -> Iterator[Scree
     ]
     if seen:
         text = "trained on this data: {names}."
-        yield ScreenAdviceLine("Beware", make_statement(text, names=format_first_names_and_count(seen)))
+        yield ScreenAdviceLine("Beware", make_statement(text, names=format_first_finding_names(seen)))
     if unscored_share_for_decision(best) > read_decision_limits(run).max_unscored:
         lacking = best | {"n_lacking": count_unscored_or_guessed(best)}
         text = "{lacking.n_lacking:number claim} of {best.evaluator} are unscored or guessed."

@@ -12,13 +12,15 @@ from factaudit.audit.core.finding_parts import MIN_SHARE_COUNT
 from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.significance import read_confidence
 from factaudit.audit.core.statements import Statement, make_statement
-from factaudit.audit.estimates import add_labelled_error_rates
+from factaudit.audit.estimates import add_labelled_rates_to_audit_estimates
 from factaudit.audit.quantification import list_evaluator_bias_rows, state_mean_absolute_bias
 from factaudit.audit.ranking_checks import sum_ordered_pairs
 from factaudit.text.display_text import format_count
 
 
-def build_evaluator_table(run: AuditedRun, ranked: Sequence[str]) -> tuple[list[tuple[str, str]], list[list[str]]]:
+def build_first_screen_evaluator_table(
+    run: AuditedRun, ranked: Sequence[str]
+) -> tuple[list[tuple[str, str]], list[list[str]]]:
     overall = find_overall_evaluator_rows(run.rows("rates"))
     names = [*ranked, *(name for name in overall if name not in ranked)]
     # Floors are no candidates: they have no line beside those that are.
@@ -44,9 +46,9 @@ def build_evaluator_table(run: AuditedRun, ranked: Sequence[str]) -> tuple[list[
     table = [
         [
             name,
-            _format_bacc_cell(overall[name], limit),
-            _format_mistakes_cell(run, overall[name], "tnr", "n_unattributable", limit, errors),
-            _format_mistakes_cell(run, overall[name], "tpr", "n_attributable", limit, others),
+            _format_first_screen_bacc_cell(overall[name], limit),
+            _format_first_screen_mistakes_cell(run, overall[name], "tnr", "n_unattributable", limit, errors),
+            _format_first_screen_mistakes_cell(run, overall[name], "tpr", "n_attributable", limit, others),
             _format_bias_cell(run, name),
             _format_reversals_cell(run, name),
         ]
@@ -63,7 +65,7 @@ def is_said_as_share(run: AuditedRun, n: int | None) -> bool:
     return n is None or n >= MIN_SHARE_COUNT or bool(run.about.get("counts"))
 
 
-def _format_bacc_cell(row: Row, max_unscored: float) -> str:
+def _format_first_screen_bacc_cell(row: Row, max_unscored: float) -> str:
     if row.get("bacc") is None:
         return UNDEFINED_MARK
     if unscored_share_for_decision(row) > max_unscored and row.get("bacc_min") is not None:
@@ -72,7 +74,7 @@ def _format_bacc_cell(row: Row, max_unscored: float) -> str:
     return f"{text} ({100 * row['bacc_low']:.0f}–{100 * row['bacc_high']:.0f})" if has_interval(row, "bacc") else text
 
 
-def _format_mistakes_cell(
+def _format_first_screen_mistakes_cell(
     run: AuditedRun, row: Row, key: str, n_key: str, max_unscored: float, heading_n: int | None
 ) -> str:
     """Mistakes of 100, as the heading says; of few claims their count, and of how many unless the heading says it."""
@@ -102,10 +104,10 @@ def _format_reversals_cell(run: AuditedRun, evaluator: str) -> str:
     return UNDEFINED_MARK if found is None else f"{found['n_reversed']:,} of {found['n_pairs']:,}"
 
 
-def build_estimate_table(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
+def build_first_screen_estimate_table(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:
     """Of a run that estimates error rates and compares no evaluators: the systems with the rates to report."""
     quotes = {(row["dataset"], row["level"]): row["quote"] for row in run.rows("estimate_summary") if row.get("quote")}
-    rows = add_labelled_error_rates(run, run.rows("estimates"))
+    rows = add_labelled_rates_to_audit_estimates(run, run.rows("estimates"))
     rows = [row for row in rows if not is_total_key(row["system"]) and row.get("rate") is not None]
     predicted = {_place_estimate(row): row for row in rows if row["method"] == "raw"}
     quoted = [row for row in rows if quotes.get((row["dataset"], row["level"])) == row["method"]]
@@ -121,9 +123,9 @@ def build_estimate_table(run: AuditedRun) -> tuple[list[tuple[str, str]], list[l
     table = [
         [
             ", ".join(str(row[key]) for key in (*differing, "system")),
-            _format_rate_cell(row, "rate"),
-            _format_rate_cell(predicted.get(_place_estimate(row), {}), "rate"),
-            _format_rate_cell(row, "labelled_error_rate"),
+            _format_first_screen_rate_cell(row, "rate"),
+            _format_first_screen_rate_cell(predicted.get(_place_estimate(row), {}), "rate"),
+            _format_first_screen_rate_cell(row, "labelled_error_rate"),
         ]
         for row in quoted
     ]
@@ -135,7 +137,7 @@ def _place_estimate(row: Row) -> tuple[str, str, str]:
     return row["dataset"], row["level"], row["system"]
 
 
-def _format_rate_cell(row: Row, key: str) -> str:
+def _format_first_screen_rate_cell(row: Row, key: str) -> str:
     """In percent; decimals stand where the interval is no wider than 10 points."""
     if row.get(key) is None:
         return UNDEFINED_MARK

@@ -152,7 +152,7 @@ def _compute_headroom_intervals(
     clusters: ClusterCounts, is_unlabelled: np.ndarray, system_positions: Sequence[int], confidence: float
 ) -> Row:
     row: Row = {}
-    rates = confusion_counts.labelled_and_predicted_error_rates(clusters, is_unlabelled)
+    rates = confusion_counts.confusion_labelled_and_predicted_error_rates(clusters, is_unlabelled)
     for column, key in enumerate(("labelled", "predicted")):
         some = rates.select_as_one_group(system_positions, column)
         low, high = least_proportion_interval(some, confidence) if system_positions else (np.array([np.nan]),) * 2

@@ -39,7 +39,7 @@ def compute_minimal_pair_shares(
     predicted alike. ranked: the attributable one scored strictly higher, of pairs with two scores. ``kinds``: a column
     of the twin; `ALL_TOGETHER` is all kinds together. A pair is of the twin's dataset; clusters are documents.
     """
-    twins, originals = _find_claims_with_changed_twins(judgements.claims)
+    twins, originals = _find_minimal_pair_twins(judgements.claims)
     groups = group_claims_by_columns(judgements.claims, ("dataset",))
     named = (
         judgements.claims[kinds].to_numpy(dtype=object)[twins]
@@ -62,7 +62,7 @@ def compute_minimal_pair_shares(
     return rows
 
 
-def _find_claims_with_changed_twins(claims: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+def _find_minimal_pair_twins(claims: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """The rows of the twins, and those of the claims that they were made of; twins of unknown claims are left out."""
     if PAIR_COLUMN not in claims:
         raise UsageError(
@@ -133,7 +133,7 @@ def _compute_minimal_pair_share(
     return row
 
 
-def _find_changed_claims_judged_like_originals(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_minimal_pairs_judged_alike(audited_run: AuditedRun) -> Iterator[Finding]:
     """Evaluators that give a claim and its changed twin the same verdict."""
     rows = [row for row in audited_run.rows("pairs") if row["told_apart"] is not None]
     whole = [row for row in rows if row["error_type"] == ALL_TOGETHER]
@@ -210,7 +210,7 @@ AUDIT = Audit(
             "pairs",
             "Claims taken for their changed twins",
             "significantly fewer than half of the pairs",
-            _find_changed_claims_judged_like_originals,
+            _find_minimal_pairs_judged_alike,
             null="at least half of the pairs are judged rightly on every dataset",
             controls="Holm over all datasets of all evaluators",
             figure="told_apart",

@@ -22,14 +22,14 @@ from factaudit.audit.adjustment import MEAN_OVER_CALIBRATIONS
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditedRun,
+    AuditOverviewColumns,
     Column,
-    EvaluatorOverviewColumns,
     TaskDecisionAnswer,
     TaskDecisionColumn,
     pick_shared_columns,
 )
 from factaudit.audit.core.decision_limits import (
-    explain_why_limit_is_undecided,
+    explain_undecided_decision_limit,
     has_interval,
     is_surely_within,
     read_decision_limits,
@@ -43,7 +43,7 @@ from factaudit.audit.quantification_checks import (
     QUANTIFICATION_CHECKS,
     list_quantification_bias_rows,
     select_significant_biases,
-    select_single_system_rows,
+    select_single_system_bias_rows,
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import none_if_undefined
@@ -113,7 +113,10 @@ def _build_quantification_rows(
         row |= {name: none_if_undefined(values[at]) for name, values in figures.items()}
         if tests is not None:
             row |= {"p_bias": none_if_undefined(tests["p_bias"][at]), "n_clusters": int(tests["n_clusters"][at])}
-        why = [_explain_missing_quantification(counts[at], row), explain_missing_row_intervals(row, FEW_CLUSTERS)]
+        why = [
+            _explain_missing_quantification(counts[at], row),
+            explain_missing_row_intervals(row, FEW_CLUSTERS),
+        ]
         rows.append(row | {"reason": join_reasons(why)})
     return rows
 
@@ -136,7 +139,7 @@ _MEAN_BIAS_COLUMN = Column("mean system |bias|", "points", signed=False)
 def list_evaluator_bias_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
     """The rows of single systems at claim level, and of the data sets that name none; none where no row names any."""
     mine = [row for row in rows if row["evaluator"] == evaluator and row.get("bias") is not None]
-    found = select_single_system_rows([row for row in mine if not is_total_key(row.get("dataset"))])
+    found = select_single_system_bias_rows([row for row in mine if not is_total_key(row.get("dataset"))])
     return found if any(not is_total_key(row["system"]) for row in found) else []
 
 
@@ -257,7 +260,7 @@ def _explain_open_quantification(rows: Sequence[Row], max_bias: float) -> str:
     """Why it is not known that each rate is near the labelled one, though none is shown to be far from it."""
     unsettled = [row for row in rows if not is_surely_within(row, "bias", max_bias)]
     if not all(has_interval(row, "bias") for row in unsettled):
-        return explain_why_limit_is_undecided({}, "bias")
+        return explain_undecided_decision_limit({}, "bias")
     more = ", or the unscored claims leave it open" * any(row["bias_min"] != row["bias_max"] for row in unsettled)
     return f"no rate is significantly farther off, and not every one is significantly within{more}"
 
@@ -345,7 +348,7 @@ AUDIT = Audit(
     checks=QUANTIFICATION_CHECKS,
     decides=(TaskDecisionColumn("report a system's error rate", _decide_on_quantification),),
     opening=_format_quantification_opening,
-    glance=EvaluatorOverviewColumns(
+    glance=AuditOverviewColumns(
         {"mean_abs_bias": _MEAN_BIAS_COLUMN},
         compute_mean_absolute_bias,
         lambda row: "System |bias|: how far predicted error rates of systems are off.",

@@ -28,10 +28,10 @@ from factaudit.stats.multiplicity import p_value_of_interval
 
 def list_quantification_bias_rows(audited_run: AuditedRun) -> list[Row]:
     """Rows of single systems at claim level; of all claims, in a data set that names no system."""
-    return select_single_system_rows(list(audited_run.per_dataset("quantification", "bias")))
+    return select_single_system_bias_rows(list(audited_run.per_dataset("quantification", "bias")))
 
 
-def select_single_system_rows(rows: Sequence[Row]) -> list[Row]:
+def select_single_system_bias_rows(rows: Sequence[Row]) -> list[Row]:
     """The rows of single systems at claim level; of all claims, in a data set that names no system."""
     rows = [row for row in rows if row.get("level", "claim") == "claim"]
     named = {(row["dataset"], row["evaluator"]) for row in rows if row["system"] != ALL_TOGETHER}
@@ -224,7 +224,7 @@ def _explain_no_other_dataset(audited_run: AuditedRun) -> str:
     return "" if len(datasets) > 1 else "there is one dataset"
 
 
-def _explain_no_responses(audited_run: AuditedRun) -> str:
+def _explain_quantification_without_responses(audited_run: AuditedRun) -> str:
     sizes: dict[str, dict[tuple[str, str, str], int]] = {"claim": {}, "response": {}}
     for row in audited_run.rows("quantification"):
         sizes.setdefault(row["level"], {})[row["dataset"], row["system"], row["evaluator"]] = row["n"]
@@ -270,6 +270,6 @@ QUANTIFICATION_CHECKS = (
         null="on no dataset is the bias of responses farther from 0 than that of claims",
         controls=_OVER_ALL_DATASETS,
         figure="bias",
-        lacks=_explain_no_responses,
+        lacks=_explain_quantification_without_responses,
     ),
 )

@@ -24,8 +24,8 @@ from factaudit.arrays.system_rankings import (
 )
 from factaudit.audit.core.audit_declaration import (
     Audit,
+    AuditOverviewColumns,
     Column,
-    EvaluatorOverviewColumns,
     TaskDecisionColumn,
     pick_shared_columns,
 )
@@ -258,7 +258,7 @@ AUDIT = Audit(
     checks=RANKING_CHECKS,
     opening=format_ranking_opening,
     decides=(TaskDecisionColumn("rank systems", decide_on_ranking_systems),),
-    glance=EvaluatorOverviewColumns(
+    glance=AuditOverviewColumns(
         {
             "n_reversed": Column("reversed pairs", "count"),
             "n_one_sided": Column("pairs that one side orders", "count"),

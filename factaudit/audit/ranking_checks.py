@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from factaudit.arrays.system_rankings import count_ordered_pairs
+from factaudit.arrays.system_rankings import count_ordered_system_rankings
 from factaudit.audit.core.audit_declaration import AuditedRun, Check, Finding, Permission, TaskDecisionAnswer
 from factaudit.audit.core.decision_limits import read_decision_limits
 from factaudit.audit.core.finding_parts import (
@@ -23,7 +23,7 @@ MIN_DETECTABLE = 0.50
 SHOWN_DIFFERENCE = 0.1
 
 
-def list_reversing_rows(audited_run: AuditedRun) -> list[Row]:
+def list_ranking_reversal_rows(audited_run: AuditedRun) -> list[Row]:
     """The rows in which a pair of systems is significantly reversed, by the bounds as well: Holm over all of the run's.
 
     A pair that only one side orders is none: there the other side found no significant difference.
@@ -36,10 +36,10 @@ def list_reversing_rows(audited_run: AuditedRun) -> list[Row]:
 
 def _find_reversed_systems(audited_run: AuditedRun) -> Iterator[Finding]:
     """Systems that the predictions put in the reverse order of the labels."""
-    reversing = list_reversing_rows(audited_run)
+    reversing = list_ranking_reversal_rows(audited_run)
     for evaluator, rows in group_finding_rows_by_evaluator(_list_claim_ranking_rows(audited_run)):
         turned = [row for row in reversing if row["evaluator"] == evaluator]
-        told = count_ordered_pairs(rows)
+        told = count_ordered_system_rankings(rows)
         if turned:
             worst = max(turned, key=lambda row: row["n_reversed"])
             at_worst = " (most on {worst.dataset}: {worst.n_reversed:number})" if len(turned) > 1 else ""
@@ -115,11 +115,11 @@ def _find_too_few_ranking_labels(audited_run: AuditedRun) -> Iterator[Finding]:
             make_statement(
                 "The labels cannot say how evaluators rank systems{where}. On {worst.dataset} they order "
                 f"{_number_or_none('worst.n_ordered', worst['n_ordered'])} of {{worst.n_pairs:number pair}} "
-                f"significantly, and {_describe_able_pairs(count_ordered_pairs([worst])['n_able'])} labels enough to "
-                "show a difference of {shown:limit} points. A pair without a significant difference is not a pair of "
-                "equals.",
+                f"significantly, and {_describe_able_pairs(count_ordered_system_rankings([worst])['n_able'])} labels "
+                "enough to show a difference of {shown:limit} points. A pair without a significant difference is not a "
+                "pair of equals.",
                 worst=worst,
-                able=range(count_ordered_pairs([worst])["n_able"]),
+                able=range(count_ordered_system_rankings([worst])["n_able"]),
                 shown=SHOWN_DIFFERENCE,
                 where=format_how_many_datasets(few, list(rows)),
             ),
@@ -151,7 +151,7 @@ def _find_too_few_ranking_labels(audited_run: AuditedRun) -> Iterator[Finding]:
 # ---------------------------------------------------------------------------------------------- the report's opening
 
 
-def list_ordering_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
+def list_ranking_order_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
     """The rows of an evaluator at claim level whose pairs were compared."""
     return [
         row
@@ -162,15 +162,15 @@ def list_ordering_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
 
 def sum_ordered_pairs(rows: Sequence[Row], evaluator: str) -> Row | None:
     """How many pairs of systems are ordered alike, and how not, at claim level, over all datasets."""
-    mine = list_ordering_rows(rows, evaluator)
-    return dict(count_ordered_pairs(mine)) if mine else None
+    mine = list_ranking_order_rows(rows, evaluator)
+    return dict(count_ordered_system_rankings(mine)) if mine else None
 
 
 def format_ranking_opening(audited_run: AuditedRun, evaluator: str | None) -> Statement:
-    rows = [] if evaluator is None else list_ordering_rows(audited_run.rows("ranking"), evaluator)
+    rows = [] if evaluator is None else list_ranking_order_rows(audited_run.rows("ranking"), evaluator)
     if not rows:
         return make_statement("")
-    told = count_ordered_pairs(rows)
+    told = count_ordered_system_rankings(rows)
     if told["n_ordered"]:
         text = "{evaluator} reverses {none}{reversed} of {rows.n_pairs:number pair} of systems; of the "
         text += (
@@ -199,7 +199,7 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> TaskDe
     ]
     if not rows:
         return None
-    limits, counts = read_decision_limits(audited_run), count_ordered_pairs(rows)
+    limits, counts = read_decision_limits(audited_run), count_ordered_system_rankings(rows)
     pairs, told = counts["n_pairs"], dict(rows[0])
     text = "{rows.n_reversed:number} of {rows.n_pairs:number pair} reversed; {rows.n_one_sided:number} ordered by one "
     text += "side alone"
@@ -207,7 +207,7 @@ def decide_on_ranking_systems(audited_run: AuditedRun, evaluator: str) -> TaskDe
         for name, key in (("soft", "soft_accuracy"), ("soft_constant", "soft_accuracy_constant")):
             told[name] = sum(row[key] * row["n_pairs"] for row in rows) / pairs
         text += "; soft accuracy {told.soft:percent} (a constant: {told.soft_constant:percent})"
-    reversing = [row for row in list_reversing_rows(audited_run) if row["evaluator"] == evaluator]
+    reversing = [row for row in list_ranking_reversal_rows(audited_run) if row["evaluator"] == evaluator]
     told["n_not_alike"] = counts["n_not_alike_max"]
     may: Permission = "no"
     alike = "Of {rows.n_ordered:number pair} that the labels order, it orders {rows.n_ordered_alike:number} alike"

@@ -13,7 +13,7 @@ from factaudit.arrays import confusion_counts
 from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_field, stated_prediction_field
 from factaudit.arrays.judgements import LEVELS
 from factaudit.arrays.resampled_counts import resample_counts
-from factaudit.arrays.row_table import RowTable, join_reason_columns
+from factaudit.arrays.row_table import RowTable, join_row_table_reasons
 from factaudit.arrays.system_rankings import (
     ERROR_NUMBERS_BY_CELL,
     SystemErrorRates,
@@ -24,7 +24,7 @@ from factaudit.arrays.system_rankings import (
     labelled_and_predicted_system_rates,
     system_ranking_power,
 )
-from factaudit.audit.core.audit_declaration import Audit, Column, ProductTableSummary, pick_shared_columns
+from factaudit.audit.core.audit_declaration import Audit, AuditProductTableSummary, Column, pick_shared_columns
 from factaudit.audit.core.plot_specs import CrossTablePlotSpec
 from factaudit.audit.core.result_rows import DETAIL_OPTION, Row, is_detail_wanted
 from factaudit.audit.quantification import QUANTIFICATION_COLUMNS as QUANTIFICATION_COLUMNS
@@ -196,7 +196,7 @@ def _build_system_pair_table(
             for_pair[at] = len(texts)
             texts.append(f"no labelled {case.level}{scored}: {', '.join(without)}")
         reasons.append((texts, for_pair))
-    return RowTable.from_columns(found | {"reason": join_reason_columns(reasons)})
+    return RowTable.from_columns(found | {"reason": join_row_table_reasons(reasons)})
 
 
 _PAIR_DESCRIPTION = "the pair, the one with the lower labelled error rate first"
@@ -268,7 +268,7 @@ AUDIT = Audit(
     columns=_build_ranking_pair_columns(),
     options=RANKING_PAIR_OPTIONS | DETAIL_OPTION,
     compute=compute_ranking_pairs,
-    summary=ProductTableSummary(_SUMMARY_COLUMNS, _count_system_pairs_by_evaluator),
+    summary=AuditProductTableSummary(_SUMMARY_COLUMNS, _count_system_pairs_by_evaluator),
     tallies=True,
     counts="margins",
     plots=(

@@ -12,9 +12,9 @@ from factaudit.arrays.count_source import LABEL_FIELD, CountSource, prediction_f
 from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditedRun,
+    AuditOverviewColumns,
     Check,
     Column,
-    EvaluatorOverviewColumns,
     Finding,
     TaskDecisionAnswer,
     TaskDecisionColumn,
@@ -24,7 +24,7 @@ from factaudit.audit.core.audit_declaration import (
 from factaudit.audit.core.data_caveats import CAVEAT_CHECKS
 from factaudit.audit.core.dataset_means import average_dataset_rows, explain_undefined_dataset_means
 from factaudit.audit.core.decision_limits import (
-    explain_why_limit_is_undecided,
+    explain_undecided_decision_limit,
     has_interval,
     is_surely_above,
     is_surely_below,
@@ -165,7 +165,7 @@ def _find_gap_between_tpr_and_tnr(audited_run: AuditedRun) -> Iterator[Finding]:
             total = (
                 " Its TPR and TNR are significantly over {limit:limit} points apart{where}." if where and sure else ""
             )
-            unsure = "" if sure else f" ({explain_why_limit_is_undecided(worst, 'gap')})"
+            unsure = "" if sure else f" ({explain_undecided_decision_limit(worst, 'gap')})"
             high, low = ("tpr", "tnr") if passes else ("tnr", "tpr")
             few = f"only {{worst.{low}:percent}} of" if worst[low] else "no"
             yield Finding(
@@ -243,7 +243,7 @@ def _find_equal_bacc_of_opposite_leanings(audited_run: AuditedRun) -> Iterator[F
 # ---------------------------------------------------------------------------------------------- the report's opening
 
 
-def _decide_on_rates(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAnswer | None:
+def _decide_on_evaluator_rates(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAnswer | None:
     """May single errors be found with it?"""
     row, least = (
         find_overall_evaluator_rows(audited_run.rows("rates")).get(evaluator),
@@ -286,7 +286,7 @@ def _decide_on_rates(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAns
         text = f"It finds {f'{{row.{key}:percent}}' if row[key] else 'none'} of {rates[key]}; {required}"
         return TaskDecisionAnswer("no", figure, make_statement(text, row=row, least=least))
     undecided = [key for key in rates if not is_surely_above(row, key, least)]
-    open_question = explain_why_limit_is_undecided(row, *undecided)
+    open_question = explain_undecided_decision_limit(row, *undecided)
     told = make_statement("{why}; " + required, why=open_question[0].upper() + open_question[1:], least=least)
     return TaskDecisionAnswer("cannot tell", figure, told)
 
@@ -390,8 +390,8 @@ AUDIT = Audit(
     ),
     best=rank_evaluators_by_bacc,
     opening=format_rates_opening,
-    decides=(TaskDecisionColumn("find single errors", _decide_on_rates),),
-    glance=EvaluatorOverviewColumns(
+    decides=(TaskDecisionColumn("find single errors", _decide_on_evaluator_rates),),
+    glance=AuditOverviewColumns(
         {key: RATES_COLUMNS[key] for key in ("bacc", "tpr", "tnr")},
         lambda rows, evaluator: find_overall_evaluator_rows(rows).get(evaluator),
         _format_glance_note,

@@ -18,7 +18,7 @@ from factaudit.audit.core.evaluator_comparison import (
     find_overall_evaluator_rows,
     is_surely_better_evaluator,
 )
-from factaudit.audit.core.finding_parts import MAX_TPR_TNR_GAP, format_first_names_and_count
+from factaudit.audit.core.finding_parts import MAX_TPR_TNR_GAP, format_first_finding_names
 from factaudit.audit.core.interval_methods import MOVER
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row, is_constant_evaluator_row
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
@@ -68,11 +68,11 @@ def format_rates_opening(audited_run: AuditedRun, evaluator: str | None) -> Stat
                 make_statement(
                     f"The difference{'s' * (len(alike) > 1)} from {{names}} {'are' if len(alike) > 1 else 'is'} not "
                     "significant.",
-                    names=format_first_names_and_count(listed),
+                    names=format_first_finding_names(listed),
                 )
             )
         if below:
-            told.append(make_statement("It is significantly above {names}.", names=format_first_names_and_count(below)))
+            told.append(make_statement("It is significantly above {names}.", names=format_first_finding_names(below)))
     told += _state_leaning_of_best_evaluator(audited_run, best)
     beaten = next((row for row in ranked if row["evaluator"] in floors), None)
     if (
@@ -100,7 +100,7 @@ def format_rates_opening(audited_run: AuditedRun, evaluator: str | None) -> Stat
     return join_statements(told)
 
 
-def _lacks_too_much(audited_run: AuditedRun, row: Row) -> bool:
+def _lacks_too_many_predictions_for_rates_opening(audited_run: AuditedRun, row: Row) -> bool:
     """Whether so much is unscored or guessed that bounds are said instead of figures."""
     return (
         unscored_share_for_decision(row) > read_decision_limits(audited_run).max_unscored
@@ -110,7 +110,7 @@ def _lacks_too_much(audited_run: AuditedRun, row: Row) -> bool:
 
 def _state_opening_bacc(audited_run: AuditedRun, row: Row) -> Statement:
     """BAcc with its interval; its bounds instead, where much is unscored or guessed."""
-    if _lacks_too_much(audited_run, row):
+    if _lacks_too_many_predictions_for_rates_opening(audited_run, row):
         lacking = row | {"n_lacking": count_unscored_or_guessed(row)}
         return make_statement(
             "{row.bacc_min:percent} to {row.bacc_max:percent} ({row.n_lacking:number} claims are unscored or guessed)",
@@ -132,7 +132,7 @@ def _state_leaning_of_best_evaluator(audited_run: AuditedRun, best_row: Row) -> 
         ]
     if best_row.get("tpr") is None or best_row.get("tnr") is None:
         return []
-    if _lacks_too_much(audited_run, best_row):
+    if _lacks_too_many_predictions_for_rates_opening(audited_run, best_row):
         text = (
             "Whatever the claims without a verdict, it finds {best.tpr_min:percent} to {best.tpr_max:percent} of the "
         )

@@ -42,7 +42,7 @@ _RATE_CLASS_NAMES = {"tpr": "attributable", "tnr": "unattributable"}
 
 
 @dataclass(frozen=True)
-class _SurfaceOverlap:
+class _SurfaceBiasOverlap:
     """The labelled claims' overlap with their documents.
 
     tasks: the sorted task groups; a claim without a task has its dataset as group.
@@ -78,7 +78,7 @@ def compute_surface_bias(
     """
     if bins < 1:
         raise UsageError(f"surface_bias: expected at least 1 bin, found {bins}")
-    overlap = _get_surface_overlap(judgements)
+    overlap = _get_surface_bias_overlap(judgements)
     grouped, lost = overlap.group_by_task(judgements.label >= 0)
     edges = [_compute_surface_bin_edges(overlap.rouge2[grouped == at], bins) for at in range(len(overlap.tasks))]
     codes = np.full(len(judgements.claims), -1, dtype=np.int64)
@@ -122,7 +122,7 @@ def compute_surface_bias(
                 "n_neg": int(scored_of[0]),
             }
             row |= {name: none_if_undefined(values[place]) for name, values in figures.items()}
-            rows.append((task, row | {"reason": _explain_surface_bin(row, counts[place])}))
+            rows.append((task, row | {"reason": _explain_surface_bias_bin(row, counts[place])}))
     return [row for _, row in sorted(rows, key=lambda pair: pair[0])]
 
 
@@ -137,7 +137,7 @@ def compute_surface_trend(judgements: Judgements, *, intervals: ClusterBootstrap
     (``tpr`` or ``tnr``), n (scored claims of the class), n_unscored, n_no_r2 (the class's labelled claims without
     ROUGE-2 precision), slope with ``_min`` and ``_max`` and, with intervals, ``_low`` and ``_high``.
     """
-    overlap = _get_surface_overlap(judgements)
+    overlap = _get_surface_bias_overlap(judgements)
     rows: list[tuple[int, Row]] = []
     for rate, label in _RATE_LABELS.items():
         task, lost = overlap.group_by_task(judgements.label == label)
@@ -176,7 +176,7 @@ def compute_surface_trend(judgements: Judgements, *, intervals: ClusterBootstrap
                     "n_no_r2": int(lost[place]),
                 }
                 row |= {key: none_if_undefined(values[at, place]) for key, values in figures.items()}
-                rows.append((place, row | {"reason": _explain_surface_trend(row)}))
+                rows.append((place, row | {"reason": _explain_surface_bias_trend(row)}))
     order = {evaluator: at for at, evaluator in enumerate(judgements.evaluators)}
     return [row for _, row in sorted(rows, key=lambda pair: (pair[0], order[pair[1]["evaluator"]]))]
 
@@ -184,15 +184,15 @@ def compute_surface_trend(judgements: Judgements, *, intervals: ClusterBootstrap
 # ------------------------------------------------------------------------------------------------------- overlap
 
 
-def _get_surface_overlap(judgements: Judgements) -> _SurfaceOverlap:
+def _get_surface_bias_overlap(judgements: Judgements) -> _SurfaceBiasOverlap:
     """The overlap, computed once for all audits of these claims: it takes most of their time."""
     if ("overlap",) not in judgements.cache:
-        judgements.cache["overlap",] = _compute_surface_overlap(judgements)
-    found: _SurfaceOverlap = judgements.cache["overlap",]
+        judgements.cache["overlap",] = _compute_surface_bias_overlap(judgements)
+    found: _SurfaceBiasOverlap = judgements.cache["overlap",]
     return found
 
 
-def _compute_surface_overlap(judgements: Judgements) -> _SurfaceOverlap:
+def _compute_surface_bias_overlap(judgements: Judgements) -> _SurfaceBiasOverlap:
     named = judgements.claims["task"].where(judgements.claims["task"].notna(), judgements.claims["dataset"])
     codes, tasks = encode_claim_group_column(named.to_frame("task"), "task")
     labelled = np.flatnonzero(judgements.label >= 0)
@@ -200,7 +200,7 @@ def _compute_surface_overlap(judgements: Judgements) -> _SurfaceOverlap:
     some = judgements.claims.iloc[labelled]
     for rows, docs in iterate_document_blocks(some["doc"]):
         r2[labelled[rows]] = rouge2_precision(some["claim"].iloc[rows].tolist(), docs)
-    return _SurfaceOverlap(tasks, codes, r2)
+    return _SurfaceBiasOverlap(tasks, codes, r2)
 
 
 def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
@@ -215,7 +215,7 @@ def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
     return np.sort(values)[np.maximum(places, 0)]
 
 
-def _explain_surface_bin(row: Row, counts: np.ndarray) -> str | None:
+def _explain_surface_bias_bin(row: Row, counts: np.ndarray) -> str | None:
     if row["r2_low"] is None:
         return "no labelled claim of this task has a document and at least two tokens"
     if not counts.any():
@@ -228,7 +228,7 @@ def _explain_surface_bin(row: Row, counts: np.ndarray) -> str | None:
     )
 
 
-def _explain_surface_trend(row: Row) -> str | None:
+def _explain_surface_bias_trend(row: Row) -> str | None:
     if row["slope"] is not None:
         if row.get("slope_low", 0) is not None:
             return None

@@ -34,7 +34,12 @@ from factaudit.cli import (
     view,
 )
 from factaudit.cli.options import CommandGroup
-from factaudit.cli.terminal import EXIT_CODE_KEY, escape_control_characters_in_warnings, print_line, print_traceback
+from factaudit.cli.terminal import (
+    EXIT_CODE_KEY,
+    escape_control_characters_in_warnings,
+    print_line,
+    print_terminal_traceback,
+)
 from factaudit.errors import FactauditError, UsageError
 from factaudit.python_errors import COMMAND_LINE_KEY
 from factaudit.version import __version__
@@ -121,7 +126,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(1)
     except Exception as error:
         if "--debug" in arguments:
-            print_traceback()
+            print_terminal_traceback()
         else:
             print_line(f"factaudit: {_format_cli_error(error)}", error=True)
         sys.exit(getattr(error, EXIT_CODE_KEY, 2 if isinstance(error, UsageError) else 1))

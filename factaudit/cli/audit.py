@@ -88,7 +88,7 @@ def audit_command(
     """
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
-    from factaudit.input_tables import is_counts_file
+    from factaudit.input_tables import is_input_counts_file
     from factaudit.run_reuse import add_png_figures
 
     given: dict[str, Any] = {"title": title, "seed": seed, "replicates": replicates, "where": where}
@@ -96,7 +96,7 @@ def audit_command(
     paths = [str(resolve_path(name)) for name in [*files, *map(str, labels)]]
     if len(paths) == 1 and "://" in files[0]:
         given["tables"] = files[0]
-    elif len(paths) == 1 and is_counts_file(Path(files[0]), mapping):
+    elif len(paths) == 1 and is_input_counts_file(Path(files[0]), mapping):
         given["counts"] = paths[0]
     else:
         given["claims"], given["verdicts"] = paths[:1], paths[1:]

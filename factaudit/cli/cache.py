@@ -36,7 +36,7 @@ def cache_command(file: Path | None) -> None:
 
     from factaudit.llm import reply_cache as store
 
-    found = store.summarise_cache(file or store.default_cache_path())
+    found = store.summarise_reply_cache(file or store.default_cache_path())
     print_line(yaml.safe_dump(found, sort_keys=False, allow_unicode=True).rstrip())
     print_json_output(found)
 
@@ -76,11 +76,11 @@ def cache_export_command(out: Path, file: Path | None) -> None:
 def cache_prune_command(older_than: float | None, model: str | None, published: bool, file: Path | None) -> None:
     """Delete replies, or the published data that was fetched, and give the space back."""
     if published:
-        from factaudit.publications.fetching import delete_fetched_files
+        from factaudit.publications.fetching import delete_fetched_published_files
 
         if older_than is not None or model is not None:
             raise UsageError("--published goes alone: --older-than and --model are of replies")
-        deleted = delete_fetched_files()
+        deleted = delete_fetched_published_files()
         print_line(f"{deleted:,} published files deleted")
         print_json_output({"deleted": deleted})
         return

@@ -11,12 +11,12 @@ import click
 
 from factaudit.cli.json_output import JsonOutputCommand, is_answer_format, print_json_output
 from factaudit.cli.options import PATH_TYPE, REPLICATES_TYPE, add_mapping_options, format_help_example
-from factaudit.cli.terminal import exit_with_two_on_errors, format_terminal_text, print_line
+from factaudit.cli.terminal import exit_command_with_two_on_errors, format_terminal_text, print_line
 
 if TYPE_CHECKING:
     from factaudit.intake.column_mapping import ColumnMapping
     from factaudit.run_diff import RunDiff
-    from factaudit.run_gate import GateVerdict
+    from factaudit.run_gate import RunGateVerdict
 
 
 @click.command(
@@ -101,17 +101,17 @@ def diff_command(
     from factaudit.run_diff import write_run_diff
     from factaudit.run_diff_markdown import render_run_diff_markdown
 
-    with exit_with_two_on_errors():
-        found = _compare_runs_or_files(before, after, pairs, out, mapping)
+    with exit_command_with_two_on_errors():
+        found = _diff_runs_or_files_for_command(before, after, pairs, out, mapping)
         verdict = found.judge(fail_on, warn_on)  # a misspelt condition is said before anything is written
         if out is not None:
             write_run_diff(found, out, verdict)
-        _display_verdict(verdict)
+        _display_diff_verdict(verdict)
         _display_run_diff(found)
         about = {"verdict": verdict.word, "failing": verdict.failing, "warnings": verdict.warnings}
         print_json_output({**asdict(found), **about, "undecided": verdict.undecided})
         if is_answer_format("github"):
-            text = render_run_diff_markdown(found, verdict, link or _find_workflow_run_address())
+            text = render_run_diff_markdown(found, verdict, link or _find_workflow_address_for_diff_command())
             click.echo(format_terminal_text(text), nl=False)
     if verdict.failing:
         raise FactauditError("; ".join(verdict.failing))
@@ -119,7 +119,7 @@ def diff_command(
         raise UsageError(f"--fail-on cannot be checked: {'; '.join(verdict.undecided)}")
 
 
-def _compare_runs_or_files(
+def _diff_runs_or_files_for_command(
     before: Path, after: Path, pairs: Sequence[str], out: Path | None, mapping: ColumnMapping
 ) -> RunDiff:
     from dataclasses import replace
@@ -131,13 +131,13 @@ def _compare_runs_or_files(
     check_outputs_spare_inputs([before, after], out)
     with TemporaryDirectory() as folder:
         runs = [
-            _audit_judged_file(path, Path(folder) / side, mapping) if path.is_file() else path
+            _audit_file_for_diff_command(path, Path(folder) / side, mapping) if path.is_file() else path
             for path, side in ((before, "before"), (after, "after"))
         ]
         return replace(diff_runs(*runs, pairs=pairs), before=str(before), after=str(after))
 
 
-def _find_workflow_run_address() -> str | None:
+def _find_workflow_address_for_diff_command() -> str | None:
     """The page of the GitHub workflow's run that this is part of."""
     server, repository, run = (
         os.environ.get(name) for name in ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
@@ -145,7 +145,7 @@ def _find_workflow_run_address() -> str | None:
     return f"{server}/{repository}/actions/runs/{run}" if server and repository and run else None
 
 
-def _audit_judged_file(path: Path, folder: Path, mapping: ColumnMapping) -> Path:
+def _audit_file_for_diff_command(path: Path, folder: Path, mapping: ColumnMapping) -> Path:
     """A run folder of a file of claims and verdicts, with the audits that are compared."""
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
@@ -158,7 +158,7 @@ def _audit_judged_file(path: Path, folder: Path, mapping: ColumnMapping) -> Path
     return folder
 
 
-def _display_verdict(verdict: GateVerdict) -> None:
+def _display_diff_verdict(verdict: RunGateVerdict) -> None:
     """The first lines: the verdict, and what it rests on."""
     first, *others = verdict.sentences or [""]
     print_line(f"{verdict.word.upper()}{': ' if first else ''}{first}")
@@ -189,9 +189,9 @@ def _display_run_diff(run_diff: RunDiff) -> None:
         is_mean = row["dataset"] == "__macro__"
         place = "all datasets" if is_mean else row["dataset"]
         if is_mean or (not is_single and (row["n_flips"] or row["lost"] or row["gained"])):
-            print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_verdict_change_phrases(row))}")
+            print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_diff_verdict_phrases(row))}")
     for row in run_diff.systems:
-        _display_reordered_systems(row)
+        _display_diff_reordered_systems(row)
     for row in run_diff.findings:
         print_line(f"{row['change']:<9} [{_format_severity(row)}] {row['statement']}")
     if run_diff.findings_not_compared:
@@ -200,7 +200,7 @@ def _display_run_diff(run_diff: RunDiff) -> None:
         print_line(f"cost      ${run_diff.costs['before']:,.2f} → ${run_diff.costs['after']:,.2f}")
 
 
-def _list_verdict_change_phrases(row: dict[str, Any]) -> list[str]:
+def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
     from factaudit.run_gate import format_points
 
     if row["n_both"]:
@@ -209,12 +209,12 @@ def _list_verdict_change_phrases(row: dict[str, Any]) -> list[str]:
     else:
         told = ["no claim is judged in both runs"]
     told += [f"{row[key]:,} {words}" for key, words in _CHANGE_KINDS.items() if row[key]]
-    told += [_format_change_in_points(row, key) for key in ("bacc", "tpr", "tnr") if row.get(key)]
+    told += [_format_diff_change_in_points(row, key) for key in ("bacc", "tpr", "tnr") if row.get(key)]
     if row.get("bias") and row["bias_before"] is not None:
         told.append(
             f"bias {format_points(row['bias_before'])} → {format_points(row['bias_after'])}: "
             f"{format_points(row['bias'])} points"
-            f"{_format_change_interval(row, 'bias')}"
+            f"{_format_diff_change_interval(row, 'bias')}"
         )
     return told
 
@@ -228,7 +228,7 @@ _CHANGE_KINDS = {
 }
 
 
-def _display_reordered_systems(row: dict[str, Any]) -> None:
+def _display_diff_reordered_systems(row: dict[str, Any]) -> None:
     """Pairs of systems whose significant order changed; else that the order of the rates alone is another one."""
     words = {"<": "has significantly fewer predicted errors than", ">": "has significantly more predicted errors than"}
     for pair in row["pairs"]:
@@ -250,18 +250,18 @@ def _format_severity(finding: dict[str, Any]) -> str:
     return finding["severity"] if before == finding["severity"] else f"{before} → {finding['severity']}"
 
 
-def _format_change_interval(change_row: dict[str, Any], figure: str) -> str:
+def _format_diff_change_interval(change_row: dict[str, Any], figure: str) -> str:
     from factaudit.run_gate import format_points
 
     low, high = change_row[f"{figure}_low"], change_row[f"{figure}_high"]
     return "" if low is None or high is None else f" ({format_points(low)} to {format_points(high)})"
 
 
-def _format_change_in_points(change_row: dict[str, Any], figure: str) -> str:
+def _format_diff_change_in_points(change_row: dict[str, Any], figure: str) -> str:
     from factaudit.run_gate import format_points
 
     words = {"bacc": "BAcc"}.get(figure, figure.upper())
-    return f"{words} {format_points(change_row[figure])} points{_format_change_interval(change_row, figure)}"
+    return f"{words} {format_points(change_row[figure])} points{_format_diff_change_interval(change_row, figure)}"
 
 
 COMMANDS = (diff_command,)

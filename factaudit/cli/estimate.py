@@ -17,7 +17,7 @@ from factaudit.cli.label_plan import (
     STRATA_OPTION,
     VERDICTS_ARGUMENT,
     parse_covariates_option,
-    read_judged_claims,
+    read_claims_for_label_plan_command,
     sample_plan_command,
 )
 from factaudit.cli.labels import labels_command
@@ -229,7 +229,7 @@ def sample_command(
     if more is not None and then is None:
         raise UsageError("--more extends a sample: name it with --then")
     check_outputs_spare_inputs([claims, *verdicts, *labels, *([then] if then else [])], out, page)
-    table, judgements, annotations = read_judged_claims([claims, *verdicts], labels, mapping)
+    table, judgements, annotations = read_claims_for_label_plan_command([claims, *verdicts], labels, mapping)
     if page is not None and table["claim"].map(is_text_placeholder, na_action="ignore").all():
         raise UsageError(
             f"--page {page}: {claims} has no text to show on a page; name its column with --map claim=COLUMN, or draw "

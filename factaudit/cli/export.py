@@ -50,7 +50,7 @@ def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, titl
     if form != "leaderboard" and len(run_dirs) > 1:
         raise UsageError(f"--to {form} takes one run, found {len(run_dirs)}: only --to leaderboard takes several")
     if form == "report":
-        files = _render_report_again(run_dirs[0], png)
+        files = _render_report_for_export_command(run_dirs[0], png)
         print_line(f"{run_dirs[0] / 'report.html'} ({len(files)} files)")
     else:
         if form == "leaderboard" and out is not None:
@@ -62,7 +62,7 @@ def export_command(run_dirs: tuple[Path, ...], form: str, out: Path | None, titl
     print_json_output({"form": form, "files": files})
 
 
-def _render_report_again(run_dir: Path, png: bool) -> list[Path]:
+def _render_report_for_export_command(run_dir: Path, png: bool) -> list[Path]:
     from factaudit.results import Results
     from factaudit.run_folder import hold_run_folder
     from factaudit.run_reuse import refresh_report_of_reused_run

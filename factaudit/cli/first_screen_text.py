@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SCREEN_WIDTH = 80
 
 
-def wrap_paragraph(paragraph: str, indent: str = "", width: int = SCREEN_WIDTH) -> list[str]:
+def wrap_terminal_paragraph(paragraph: str, indent: str = "", width: int = SCREEN_WIDTH) -> list[str]:
     """A paragraph in lines of a terminal; no number is parted from its per cent sign.
 
     indent: what the first line begins with; the others begin with as many spaces.
@@ -25,30 +25,30 @@ def wrap_paragraph(paragraph: str, indent: str = "", width: int = SCREEN_WIDTH) 
     return lines.replace("\u00a0%", " %").splitlines()
 
 
-def format_first_screen(results: Results) -> Iterator[str]:
+def format_terminal_first_screen(results: Results) -> Iterator[str]:
     """The lines of a run's first screen, for a terminal."""
     from factaudit.audit.first_screen import DEFAULT_TITLE, compose_first_screen
-    from factaudit.report.summary import compose_summary_paragraphs
+    from factaudit.report.summary import compose_report_summary_paragraphs
 
     content = results.to_dict()
     screen = compose_first_screen(content)
     title = str(results.about.get("title") or DEFAULT_TITLE)
     head = screen.size if title == DEFAULT_TITLE else f"{title}. {screen.size}"
-    yield from wrap_paragraph(head)
+    yield from wrap_terminal_paragraph(head)
     if not screen.is_answer:  # an engine's run, say: its own sentences are the answer
-        for paragraph in compose_summary_paragraphs(content)[1:]:
-            yield from ("", *wrap_paragraph(paragraph))
+        for paragraph in compose_report_summary_paragraphs(content)[1:]:
+            yield from ("", *wrap_terminal_paragraph(paragraph))
     elif screen.columns:
         yield ""
-        yield from _format_screen_table(screen)
+        yield from _format_terminal_screen_table(screen)
     if screen.advice:
         yield ""
     width = max((len(one.word) for one in screen.advice), default=0) + 2
     for one in screen.advice:
-        yield from wrap_paragraph(one.sentence, one.word.ljust(width))
+        yield from wrap_terminal_paragraph(one.sentence, one.word.ljust(width))
 
 
-def _format_screen_table(screen: FirstScreen) -> Iterator[str]:
+def _format_terminal_screen_table(screen: FirstScreen) -> Iterator[str]:
     """The table within `SCREEN_WIDTH`: long names are cut in their middle."""
     lines = [[head[at] for head in screen.columns] for at in (0, 1)] + screen.rows
     widths = [max(len(line[at]) for line in lines) for at in range(len(screen.columns))]

@@ -12,7 +12,7 @@ import click
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.options import PATH_TYPE, SETTINGS_OPTION, ModalCommand, add_mapping_options, format_help_example
 from factaudit.cli.result_display import TABLE_JSON_KEYS, count_claims_and_verdicts_for_display
-from factaudit.cli.terminal import print_line, print_titled_line
+from factaudit.cli.terminal import print_line, print_titled_terminal_line
 from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
@@ -51,11 +51,11 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     from factaudit.input_tables import load_input_tables
     from factaudit.intake.column_profiles import profile_column_for_mapping
     from factaudit.intake.foreign_files import read_foreign_file
-    from factaudit.knowledge.docdb import is_sqlite_file
+    from factaudit.knowledge.docdb import is_docdb_sqlite_file
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
     check_outputs_spare_inputs(files, write)
-    if page is not None or (len(files) == 1 and is_sqlite_file(files[0])):
+    if page is not None or (len(files) == 1 and is_docdb_sqlite_file(files[0])):
         if len(files) > 1:
             raise UsageError("--page is of one knowledge source: give it alone")
         _display_knowledge_source(files[0], page)
@@ -63,12 +63,12 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     held, notes = list[dict[str, Any]](), list[str]()
     for path in files:
         if (name := detect_dataset_format(path)) is not None:
-            print_titled_line(str(path), f"a file of the format {name}")
+            print_titled_terminal_line(str(path), f"a file of the format {name}")
             held.append({"path": path, "format": name, "n_rows": None, "columns": []})
             continue
         with collect_unreadable_rows():
             table = read_foreign_file(path, mapping.sheet, mapping.header)
-        print_titled_line(str(path), f"{len(table):,} rows, {len(table.columns)} columns")
+        print_titled_terminal_line(str(path), f"{len(table):,} rows, {len(table.columns)} columns")
         columns = [profile_column_for_mapping(str(name), table[name]) for name in table.columns]
         for column in columns:
             print_line(f"    {column}")

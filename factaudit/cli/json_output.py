@@ -91,10 +91,10 @@ def print_json_output(outcome: Mapping[str, Any]) -> None:
         # The name of a form (`sample --plan`) has its command's.
         name = verb.name if " " in (verb.name or "") else context.command_path.partition(" ")[2]
         document = outcome if own else {"schema": make_json_schema_name(name or ""), **outcome}
-        click.echo(json.dumps(_convert_to_json_value(document), indent=1, allow_nan=False))
+        click.echo(json.dumps(_convert_to_json_output_value(document), indent=1, allow_nan=False))
 
 
-def _convert_to_json_value(value: Any) -> Any:
+def _convert_to_json_output_value(value: Any) -> Any:
     if isinstance(value, str | Path):
         return mask_secrets_in_text(str(value))
     if value is None or isinstance(value, bool | int):
@@ -102,9 +102,9 @@ def _convert_to_json_value(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): _convert_to_json_value(inner) for key, inner in value.items()}
+        return {str(key): _convert_to_json_output_value(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_convert_to_json_value(inner) for inner in value]
+        return [_convert_to_json_output_value(inner) for inner in value]
     if is_dataclass(value) and not isinstance(value, type):
-        return _convert_to_json_value(asdict(value))
-    return _convert_to_json_value(value.tolist())  # numpy's
+        return _convert_to_json_output_value(asdict(value))
+    return _convert_to_json_output_value(value.tolist())  # numpy's

@@ -66,7 +66,7 @@ def judge_command(
     from factaudit.tables import parse_table_suffix, write_table
 
     parse_table_suffix(out)  # a wrong name is said before the work, not after
-    table, named = _read_claims_to_judge(claims, evaluators, repeats, orders, share, mapping, out)
+    table, named = _read_claims_for_judge_command(claims, evaluators, repeats, orders, share, mapping, out)
     journal = out.parent / f".{out.name}.journal"
     verdicts = judge_claims(table, named, journal=journal, progress=True, on=on)
     write_table(verdicts, out)
@@ -94,7 +94,7 @@ def judge_command(
         raise FactauditError(f"no claim was scored{why}")
 
 
-def _read_claims_to_judge(
+def _read_claims_for_judge_command(
     claims: Path,
     evaluators: Sequence[str],
     repeats: int | None,
@@ -139,7 +139,7 @@ def _display_judging_cost(
 ) -> None:
     from factaudit.evaluators.judging_cost import estimate_evaluator_costs
 
-    table, named = _read_claims_to_judge(claims, evaluators, repeats, orders, share, mapping)
+    table, named = _read_claims_for_judge_command(claims, evaluators, repeats, orders, share, mapping)
     display_expected_costs(estimate_evaluator_costs(named, table, prices))
 
 

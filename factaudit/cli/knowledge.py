@@ -81,13 +81,13 @@ def knowledge_build_command(source: Path, out: Path, passage_tokens: int, tokeni
             out,
             passage_tokens=passage_tokens,
             tokenizer=tokenizer,
-            show_progress=lambda read, pages: _update_build_progress(bar, lines, total_bytes, read, pages),
+            show_progress=lambda read, pages: _display_knowledge_build_progress(bar, lines, total_bytes, read, pages),
         )
     print_line(f"{out}: {told['n_pages']:,} pages in {told['n_passages']:,} passages ({told['tokenizer']})")
     print_json_output({"out": out, **{key: told[key] for key in ("n_pages", "n_passages", "tokenizer")}})
 
 
-def _update_build_progress(
+def _display_knowledge_build_progress(
     progress_bar: Any, lines: ProgressLines, total_bytes: int | None, bytes_read: int, n_pages: int
 ) -> None:
     lines.show(bytes_read / 1e6, None if total_bytes is None else total_bytes / 1e6)

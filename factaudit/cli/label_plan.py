@@ -105,7 +105,7 @@ def sample_plan_command(
     from factaudit.estimate.label_budget_plan import (
         BUDGETS,
         BudgetPlanAccuracy,
-        list_planned_labels_for_width,
+        list_planned_label_budgets_for_width,
         plan_label_budgets,
     )
     from factaudit.estimate.label_sample import read_sample
@@ -118,7 +118,7 @@ def sample_plan_command(
     if out is not None:
         parse_table_suffix(out)
     check_outputs_spare_inputs([claims, *verdicts, *labels, *([sample] if sample else [])], out, figure)
-    table, judgements, annotations = read_judged_claims([claims, *verdicts], labels, mapping)
+    table, judgements, annotations = read_claims_for_label_plan_command([claims, *verdicts], labels, mapping)
     rows = plan_label_budgets(
         table,
         judgements,
@@ -135,28 +135,33 @@ def sample_plan_command(
         seed=seed,
     )
     if out is not None and figure is not None:
-        from factaudit.report.plots.figure_files import write_figure_files
+        from factaudit.report.plots.figure_files import write_report_figure_files
         from factaudit.report.plots.label_plan_plot import draw_label_plan
         from factaudit.report.plots.panel_layout import DrawnAuditFigure
 
         write_table(pd.DataFrame(rows), out)
         drawn = DrawnAuditFigure(draw_label_plan(rows, width))
-        write_figure_files(drawn, figure.with_suffix(""), "The width of intervals by the number of labels")
+        write_report_figure_files(drawn, figure.with_suffix(""), "The width of intervals by the number of labels")
         print_line(f"{out}, {figure}")
     display_label_plan(rows, width, seconds_per_label, has_pilot=tpr is None)
     print_json_output(
-        {"rows": rows, "labels_for_width": list_planned_labels_for_width(rows, width), "out": out, "figure": figure}
+        {
+            "rows": rows,
+            "labels_for_width": list_planned_label_budgets_for_width(rows, width),
+            "out": out,
+            "figure": figure,
+        }
     )
 
 
-def read_judged_claims(
+def read_claims_for_label_plan_command(
     files: Sequence[Path], label_files: Sequence[Path], mapping: ColumnMapping
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame | None]:
     """Claims, verdicts and what people said of them, of files of any shape."""
-    from factaudit.input_tables import load_judged_claims
+    from factaudit.input_tables import load_judged_input_claims
     from factaudit.tables.annotations import read_annotations
 
-    loaded = load_judged_claims(files, mapping, print_line)
+    loaded = load_judged_input_claims(files, mapping, print_line)
     annotations = read_annotations(*label_files, claims=loaded.claims) if label_files else None
     return loaded.claims, loaded.verdicts, annotations
 

@@ -63,7 +63,7 @@ def labels_command(
     """Merge annotation files, say how far the annotators agree, and make labels of them by a rule."""
     from factaudit.estimate.label_agreement import compute_label_agreement, find_disputed_claims
     from factaudit.files import check_outputs_spare_inputs
-    from factaudit.input_tables import load_annotations
+    from factaudit.input_tables import load_input_annotations
     from factaudit.tables import parse_table_suffix, write_table
     from factaudit.tables.annotations import label_claims_by_annotations, list_annotator_judgements
 
@@ -71,7 +71,7 @@ def labels_command(
     check_outputs_spare_inputs([*annotations, *([claims] if claims else [])], out, page)
     if page is not None and claims is None:
         raise UsageError("--page shows the claims: name them with --claims")
-    table, together = load_annotations(annotations, claims, mapping, print_line)
+    table, together = load_input_annotations(annotations, claims, mapping, print_line)
     judged = list_annotator_judgements(together, _parse_grade_options(grades))
     made = label_claims_by_annotations(rule, judged)
     write_table(together, out)

@@ -8,7 +8,7 @@ import click
 
 from factaudit.cli.json_output import JsonOutputCommand, print_json_output
 from factaudit.cli.options import format_help_example
-from factaudit.cli.terminal import print_line, print_titled_line
+from factaudit.cli.terminal import print_line, print_titled_terminal_line
 
 
 @click.command(
@@ -26,22 +26,22 @@ from factaudit.cli.terminal import print_line, print_titled_line
 def list_command(what: str) -> None:
     """List the evaluators, audits, formats, published data or groupers, each with what it needs and how to run it."""
     entries = {
-        "evaluators": _list_evaluators,
-        "audits": _list_audits,
-        "formats": _list_dataset_formats,
-        "data": _list_published_data,
-        "groupers": _list_groupers,
+        "evaluators": _list_evaluators_for_listing_command,
+        "audits": _list_audits_for_listing_command,
+        "formats": _list_formats_for_listing_command,
+        "data": _list_published_data_for_listing_command,
+        "groupers": _list_groupers_for_listing_command,
     }[what]()
     print_json_output({"what": what, "entries": entries})
 
 
-def _list_evaluators() -> list[dict[str, Any]]:
+def _list_evaluators_for_listing_command() -> list[dict[str, Any]]:
     from factaudit.evaluators.registry import list_evaluators
 
     told = []
     for entry in list_evaluators().values():
         named = entry.example or entry.name
-        print_titled_line(entry.name, entry.summary)
+        print_titled_terminal_line(entry.name, entry.summary)
         print_line(f"    needs   {entry.needs}")
         if entry.source:
             print_line(f"    source  {entry.source}")
@@ -53,12 +53,12 @@ def _list_evaluators() -> list[dict[str, Any]]:
     return told
 
 
-def _list_audits() -> list[dict[str, Any]]:
+def _list_audits_for_listing_command() -> list[dict[str, Any]]:
     from factaudit.audit import list_computable_audits
 
     told = []
     for audit in list_computable_audits().values():
-        print_titled_line(audit.name, audit.question)
+        print_titled_terminal_line(audit.name, audit.question)
         options = {key: field.default for key, field in audit.options_model().model_fields.items()}
         if options:
             print_line(f"    options {', '.join(f'{key} (default {default!r})' for key, default in options.items())}")
@@ -68,18 +68,18 @@ def _list_audits() -> list[dict[str, Any]]:
     return told
 
 
-def _list_dataset_formats() -> list[dict[str, Any]]:
+def _list_formats_for_listing_command() -> list[dict[str, Any]]:
     from factaudit.datasets import FORMATS
 
     told = []
     for name, format in FORMATS.items():
-        print_titled_line(name, format.summary)
+        print_titled_terminal_line(name, format.summary)
         print_line(f"    run     {format.example}")
         told.append({"name": name, "summary": format.summary, "options": format.options, "example": format.example})
     return told
 
 
-def _list_published_data() -> list[dict[str, Any]]:
+def _list_published_data_for_listing_command() -> list[dict[str, Any]]:
     from factaudit.publications.fetching import publication_folder
     from factaudit.publications.register import list_hub_datasets, list_publications, list_published_files
     from factaudit.text.display_text import format_count
@@ -90,7 +90,7 @@ def _list_published_data() -> list[dict[str, Any]]:
         own = [file for file in list_published_files() if file.publication == publication]
         n_here = sum((folder / file.stored_path).is_file() for file in own)
         size = sum(file.bytes or 0 for file in own)
-        print_titled_line(publication.name, publication.about)
+        print_titled_terminal_line(publication.name, publication.about)
         unknown = "" if all(file.bytes for file in own) else ", some of unknown size"
         print_line(f"    files   {format_count(len(own), 'file')}, {size / 1e6:,.1f} MB{unknown}; {n_here} here")
         print_line(f"    from    github.com/{publication.repository} at {publication.commit[:8]}")
@@ -111,7 +111,7 @@ def _list_published_data() -> list[dict[str, Any]]:
             }
         )
     for dataset in list_hub_datasets():
-        print_titled_line(dataset.name, dataset.about)
+        print_titled_terminal_line(dataset.name, dataset.about)
         print_line(f"    from    huggingface.co/datasets/{dataset.repository} at {dataset.revision[:8]}; extra [hub]")
         if dataset.gated:
             print_line("    gated   accept its conditions on its page, then `hf auth login` or HF_TOKEN")
@@ -133,11 +133,11 @@ def _list_published_data() -> list[dict[str, Any]]:
     return entries
 
 
-def _list_groupers() -> list[dict[str, Any]]:
+def _list_groupers_for_listing_command() -> list[dict[str, Any]]:
     from factaudit.engines.dfactscore.fact_grouping import GROUPERS
 
     for name, summary in GROUPERS.items():
-        print_titled_line(name, summary)
+        print_titled_terminal_line(name, summary)
         print_line(f"    run     factaudit score --people BIOGRAPHIES --grouper {name} --out RUN")
     return [{"name": name, "summary": summary} for name, summary in GROUPERS.items()]
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from factaudit.intake.open_questions import AmbiguousReadingError, PossibleColumnReading
 
 
-class _FilePathType(click.Path):
+class _CommandFilePathType(click.Path):
     """A path that is no pipe, which would be waited for."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -33,7 +33,7 @@ class _FilePathType(click.Path):
         return path
 
 
-PATH_TYPE: click.ParamType = _FilePathType(path_type=Path)
+PATH_TYPE: click.ParamType = _CommandFilePathType(path_type=Path)
 
 #: More would take hours and move no digit that is shown (`factaudit.run_folder.MAX_REPLICATES`).
 REPLICATES_TYPE = click.IntRange(0, 1_000_000)
@@ -53,13 +53,13 @@ def _apply_offline_option(context: click.Context, parameter: click.Parameter, of
     if offline:
         os.environ[OFFLINE_VARIABLE] = "1"
         # For this command alone: another of the same process (a test, a notebook) may fetch.
-        context.call_on_close(lambda: _restore_environment_variable(OFFLINE_VARIABLE, before))
+        context.call_on_close(lambda: _restore_option_environment_variable(OFFLINE_VARIABLE, before))
     if sys.stdin.isatty() and sys.stdout.isatty():
         token = confirm_download.set(click.confirm)
         context.call_on_close(lambda: confirm_download.reset(token))
 
 
-def _restore_environment_variable(name: str, value: str | None) -> None:
+def _restore_option_environment_variable(name: str, value: str | None) -> None:
     if value is None:
         os.environ.pop(name, None)
     else:

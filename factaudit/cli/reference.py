@@ -59,7 +59,7 @@ _LIBRARY_VARIABLES = (
 )
 
 
-def render_reference_page() -> str:
+def render_command_reference_page() -> str:
     """The whole page."""
     parts = [
         "# Reference\n",
@@ -98,7 +98,7 @@ def _render_command_sections(group: click.Group, command_path: str) -> Iterator[
         options = [one for one in options if not one.hidden]
         if options:
             yield "| option | value | default | |\n|---|---|---|---|"
-            yield from (_render_option_row(one) for one in options)
+            yield from (_render_command_option_row(one) for one in options)
             yield ""
         if isinstance(command, JsonOutputCommand) and command.json_keys is not None:
             yield f"`--format json` gives `{make_json_schema_name(path.partition(' ')[2])}`:\n"
@@ -120,7 +120,7 @@ def list_command_forms(command: click.Command, path: str) -> Iterator[tuple[str,
         yield from list_command_forms(mode, f"{path} {flag}")
 
 
-def _render_option_row(option: click.Option) -> str:
+def _render_command_option_row(option: click.Option) -> str:
     """One row: names, what may stand after them, the default and the help, which may have the default in words."""
     help_text, _, default = (option.help or "").partition("[default: ")
     if isinstance(option.default, str | int | float | Path) and not isinstance(option.default, bool):
@@ -132,7 +132,7 @@ def _render_option_row(option: click.Option) -> str:
     else:
         value = f"`{option.metavar or option.type.name.removesuffix(' range').upper()}`"
         if isinstance(option.type, click.IntRange | click.FloatRange):
-            value += _describe_option_range(option.type)
+            value += _describe_command_option_range(option.type)
     value += "; may be repeated" if option.multiple else ""
     needed = "required" if option.required else default.rstrip().removesuffix("]")
     return _render_markdown_row(
@@ -140,7 +140,7 @@ def _render_option_row(option: click.Option) -> str:
     )
 
 
-def _describe_option_range(number_type: click.IntRange | click.FloatRange) -> str:
+def _describe_command_option_range(number_type: click.IntRange | click.FloatRange) -> str:
     low, high = number_type.min, number_type.max
     above = "" if low is None else f" {'above' if number_type.min_open else 'from'} {low:,}"
     below = "" if high is None else f" {'below' if number_type.max_open else 'to'} {high:,}"
@@ -164,4 +164,4 @@ def _render_markdown_row(*cells: str) -> str:
 
 
 if __name__ == "__main__":
-    write_text(Path(sys.argv[1]), render_reference_page())
+    write_text(Path(sys.argv[1]), render_command_reference_page())

@@ -8,7 +8,7 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from factaudit.cli.first_screen_text import format_first_screen, wrap_paragraph
+from factaudit.cli.first_screen_text import format_terminal_first_screen, wrap_terminal_paragraph
 from factaudit.cli.json_output import is_answer_format, print_json_output
 from factaudit.cli.terminal import print_line
 from factaudit.errors import FactauditError
@@ -66,9 +66,9 @@ def display_run_json(results: Results, out: Path, **more: Any) -> None:
     """Give a run as JSON, where JSON is asked for: what it holds is not computed in vain."""
     if not is_answer_format("json"):
         return
-    from factaudit.report.summary import build_task_decision_table
+    from factaudit.report.summary import build_report_task_decision_table
 
-    table = build_task_decision_table(results.to_dict())
+    table = build_report_task_decision_table(results.to_dict())
     tasks, rows = ([], []) if table is None else (table.columns[1:], table.rows)
     costs = [row.get("cost") for row in results.calls]
     print_json_output(
@@ -94,7 +94,7 @@ def display_run_json(results: Results, out: Path, **more: Any) -> None:
 def display_run_results(results: Results, out: Path) -> None:
     """The first screen; a `FactauditError` where every verdict failed."""
     print_line()
-    for line in format_first_screen(results):
+    for line in format_terminal_first_screen(results):
         print_line(line)
     counts = Counter(finding["severity"] for finding in results.finding_rows)
     print_line(f"\nfindings  {counts['fail']} fail, {counts['warn']} warn, {counts['ok']} ok: see the report")
@@ -109,7 +109,7 @@ def display_score_warnings(results: Results) -> None:
     from factaudit.audit.first_screen import list_score_advice
 
     for advice in list_score_advice(make_audited_run(results.audits, results.about)):
-        for line in wrap_paragraph(advice.sentence, f"{advice.word:<12}"):
+        for line in wrap_terminal_paragraph(advice.sentence, f"{advice.word:<12}"):
             print_line(line)
 
 
@@ -259,7 +259,7 @@ def display_label_plan(
     plan_rows: Sequence[dict[str, Any]], width: float, seconds_per_label: float, has_pilot: bool
 ) -> None:
     """Widths by number of labels, the mean over systems, and the labels that the wanted width takes."""
-    from factaudit.estimate.label_budget_plan import PLANNED_METHODS, interpolate_labels_for_width
+    from factaudit.estimate.label_budget_plan import PLANNED_METHODS, interpolate_label_budget_for_width
 
     for dataset in dict.fromkeys(row["dataset"] for row in plan_rows):
         mine = [row for row in plan_rows if row["dataset"] == dataset]
@@ -272,7 +272,7 @@ def display_label_plan(
                 if row["method"] == method and row["system"] == "__mean__" and row["width"] is not None
             ]
             print_line(f"  {method:<15} {'   '.join(cells) or 'no interval: fewer than 10 labels a system'}")
-            middle, low, high = interpolate_labels_for_width(mine, method, width)
+            middle, low, high = interpolate_label_budget_for_width(mine, method, width)
             if middle is not None:
                 span = f"{low or middle:,.0f} to {f'{high:,.0f}' if high else 'more than planned for'}"
                 hours = middle * seconds_per_label / 3600

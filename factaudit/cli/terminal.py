@@ -35,7 +35,7 @@ EXIT_CODE_KEY = "factaudit_exit_code"
 
 
 @contextmanager
-def exit_with_two_on_errors() -> Iterator[None]:
+def exit_command_with_two_on_errors() -> Iterator[None]:
     """Whatever fails inside the block ends the command with 2: its 1 has another meaning."""
     try:
         yield
@@ -44,7 +44,7 @@ def exit_with_two_on_errors() -> Iterator[None]:
         raise
 
 
-def print_traceback() -> None:
+def print_terminal_traceback() -> None:
     """Print the exception under way on standard error."""
     import traceback
 
@@ -56,7 +56,7 @@ def print_line(text: str = "", *, error: bool = False) -> None:
     click.echo(format_terminal_text(text), err=error or _lines_go_to_stderr)
 
 
-def print_titled_line(title: str, text: str) -> None:
+def print_titled_terminal_line(title: str, text: str) -> None:
     """Print ``title: text`` with the title in bold."""
     click.echo(
         f"{click.style(format_terminal_text(title), bold=True)}: {format_terminal_text(text)}", err=_lines_go_to_stderr

@@ -98,12 +98,12 @@ def triage_command(
     from factaudit.estimate.label_sample import read_sample
     from factaudit.estimate.triage import triage_claims
     from factaudit.files import check_outputs_spare_inputs
-    from factaudit.input_tables import load_judged_claims
+    from factaudit.input_tables import load_judged_input_claims
     from factaudit.tables.annotations import read_annotations
 
     inputs = [claims, *verdicts, *labels, *([sample] if sample else [])]
     check_outputs_spare_inputs(inputs, *(out / name for name in _TRIAGE_FILES))
-    loaded = load_judged_claims([claims, *verdicts], mapping, print_line)
+    loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line)
     results = triage_claims(
         loaded.claims,
         loaded.verdicts,
@@ -118,7 +118,7 @@ def triage_command(
         target=target,
         seed=seed,
     )
-    page = write_triage_folder(results, out, max_error=results.rule.promise["max_error"])
+    page = write_triage_command_folder(results, out, max_error=results.rule.promise["max_error"])
     for row in results.promises:
         print_line(row["statement"])
     several = len(results.rule.weights) > 1
@@ -137,13 +137,13 @@ def triage_command(
 _TRIAGE_FILES = ("rule.json", "promises.json", "queue.csv", "curve.csv", "curve.svg", "review.html")
 
 
-def write_triage_folder(results: TriageResults, out: Path, max_error: float | None) -> Path | None:
+def write_triage_command_folder(results: TriageResults, out: Path, max_error: float | None) -> Path | None:
     """Write what a triage found; the page to review on, or None where the claims have no text."""
     import pandas as pd
 
     from factaudit.estimate.page import render_labelling_page
     from factaudit.files import hold_folder_lock, write_json, write_text
-    from factaudit.report.plots.figure_files import write_figure_files
+    from factaudit.report.plots.figure_files import write_report_figure_files
     from factaudit.report.plots.panel_layout import DrawnAuditFigure
     from factaudit.report.plots.triage_plot import draw_triage_curve
     from factaudit.tables import write_table
@@ -155,7 +155,7 @@ def write_triage_folder(results: TriageResults, out: Path, max_error: float | No
         write_table(results.queue.drop(columns="doc"), out / "queue.csv")
         write_table(pd.DataFrame(results.curve), out / "curve.csv")
         drawn = DrawnAuditFigure(draw_triage_curve(results.curve, max_error))
-        write_figure_files(drawn, out / "curve", "Errors among what passes without review")
+        write_report_figure_files(drawn, out / "curve", "Errors among what passes without review")
         review = results.queue[results.queue["decision"] == "review"].head(MAX_PAGE_CLAIMS)
         texts = review["claim"]
         page = out / "review.html"

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from factaudit.datasets.row_aligned_scores import RowAlignedScores, convert_aligned_scores, name_aligned_evaluators
+from factaudit.datasets.row_aligned_scores import (
+    RowAlignedScores,
+    convert_row_aligned_scores,
+    name_row_aligned_evaluators,
+)
 from factaudit.datasets.source_files import (
     BinaryLabel,
     Conversion,
@@ -25,8 +29,8 @@ def convert_aggrefact_scores(sources: Sequence[Path], *, name: NamesOption = ())
     The files must agree on datasets, rows and labels. They have neither text nor systems.
     """
     paths = list(expand_dataset_source_folders(sources, "*.json"))
-    return convert_aligned_scores(
-        [_read_aggrefact_scores(path) for path in paths], name_aligned_evaluators(paths, name), "aggrefact-scores"
+    return convert_row_aligned_scores(
+        [_read_aggrefact_scores(path) for path in paths], name_row_aligned_evaluators(paths, name), "aggrefact-scores"
     )
 
 

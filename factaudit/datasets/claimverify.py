@@ -27,7 +27,7 @@ from factaudit.text.display_text import format_count
 SYSTEMS = {"bing_chat": "Bing Chat", "neeva": "NeevaAI", "perplexity": "perplexity.ai", "you": "YouChat"}
 
 
-class VerifiabilityJudgement(DatasetSourceRow):
+class ClaimVerifyJudgement(DatasetSourceRow):
     query: str
     response: str
     statement: str
@@ -44,7 +44,7 @@ class _ResponseAnnotation(DatasetSourceRow):
     statement_to_annotation: dict[str, _StatementAnnotation]
 
 
-class AnnotatedResponse(DatasetSourceRow):
+class ClaimVerifyResponse(DatasetSourceRow):
     id: str
     query: str
     response: str
@@ -58,19 +58,19 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
     The judgements do not say the system: the annotations do, found by query and response; without them it is null.
     Annotations alone are claims without documents, whose label is whether all citations together support the statement.
     """
-    judgements: list[tuple[Path, VerifiabilityJudgement]] = []
-    responses: dict[tuple[str, str], AnnotatedResponse] = {}
+    judgements: list[tuple[Path, ClaimVerifyJudgement]] = []
+    responses: dict[tuple[str, str], ClaimVerifyResponse] = {}
     notes = []
     for path in expand_dataset_source_folders(
         sources, "verifiability_judgments_*.jsonl*", "human_evaluation_annotations.jsonl*"
     ):
         table = read_table(path)
         if "system_name" in table:
-            annotated = parse_dataset_source_rows(table, path, AnnotatedResponse)
+            annotated = parse_dataset_source_rows(table, path, ClaimVerifyResponse)
             responses |= {(one.query, one.response): one for one in annotated}
             notes.append(f"{path.name}: {format_count(len(annotated), 'response')} with its system")
         elif "statement" in table:
-            found = parse_dataset_source_rows(table, path, VerifiabilityJudgement)
+            found = parse_dataset_source_rows(table, path, ClaimVerifyJudgement)
             judgements += [(path, one) for one in found]
             notes.append(f"{path.name}: {format_count(len(found), 'judgement')}")
         else:
@@ -78,7 +78,7 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
     rows = list(
         _list_claimverify_claims_with_judgements(judgements, responses)
         if judgements
-        else _list_annotated_claims(responses)
+        else _list_claimverify_claims(responses)
     )
     if without := sum(row["system"] is None for row in rows):
         told = "their response is not among the annotations" if responses else "give human_evaluation_annotations.jsonl"
@@ -87,7 +87,7 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
 
 
 def _list_claimverify_claims_with_judgements(
-    judgements: Sequence[tuple[Path, VerifiabilityJudgement]], responses: dict[tuple[str, str], AnnotatedResponse]
+    judgements: Sequence[tuple[Path, ClaimVerifyJudgement]], responses: dict[tuple[str, str], ClaimVerifyResponse]
 ) -> Iterator[dict[str, Any]]:
     for path, one in judgements:
         annotated = responses.get((one.query, one.response))
@@ -103,7 +103,7 @@ def _list_claimverify_claims_with_judgements(
         }
 
 
-def _list_annotated_claims(responses: dict[tuple[str, str], AnnotatedResponse]) -> Iterator[dict[str, Any]]:
+def _list_claimverify_claims(responses: dict[tuple[str, str], ClaimVerifyResponse]) -> Iterator[dict[str, Any]]:
     for one in responses.values():
         response = f"claimverify:{one.id}"
         for number, (statement, said) in enumerate(one.annotation.statement_to_annotation.items()):

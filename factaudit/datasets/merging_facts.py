@@ -88,7 +88,7 @@ def convert_merging_facts(sources: Sequence[Path]) -> Conversion:
                 "response_id": f"{hash_texts(system, length=6)}-{number:03d}",
                 "mean_biographies": content.num_groups,
             }
-            for cell in _list_known_fact_entity_cells(facts, grouped or []):
+            for cell in _list_merging_facts_entity_cells(facts, grouped or []):
                 identity = f"{shared['response_id']}.{cell['number']}"
                 claims.append(shared | {"fact_id": identity, "claim_id": f"{identity}.{cell['cell']}"} | cell["claim"])
                 claim_id, prediction = claims[-1]["claim_id"], cell["prediction"]
@@ -145,14 +145,14 @@ def name_merging_facts_systems(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def _list_known_fact_entity_cells(
+def _list_merging_facts_entity_cells(
     facts: Sequence[_MergingFactsDecision] | None, grouped_facts: Sequence[_MergingFactsDecision]
 ) -> Iterator[Row]:
     """The cells of one response's matrix that are known: number of the fact, of the cell, its claim and prediction.
 
     Facts of the two lists are matched by text, in order.
     """
-    numbers, linked = _find_group_and_page_of_facts(facts or [], grouped_facts)
+    numbers, linked = _find_merging_facts_group_and_page(facts or [], grouped_facts)
     waiting: dict[str, list[int]] = {}
     for at, one in enumerate(grouped_facts):
         waiting.setdefault(one.atom, []).append(at)
@@ -179,7 +179,7 @@ def _list_known_fact_entity_cells(
             yield {"number": number, "cell": cell, "claim": claim | {"entity": page}, "prediction": prediction}
 
 
-def _find_group_and_page_of_facts(
+def _find_merging_facts_group_and_page(
     facts: Sequence[_MergingFactsDecision], grouped_facts: Sequence[_MergingFactsDecision]
 ) -> tuple[list[int], list[str]]:
     """The group of each fact of the second list, and each group's page.

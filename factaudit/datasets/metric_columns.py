@@ -40,7 +40,7 @@ def convert_metric_columns(sources: Sequence[Path], *, datasets: Literal["source
         if missing := [name for name in ("dataset", "doc", "claim", "label") if name not in table]:
             raise InputError(str(path), [Problem(f"expected the column {name!r}") for name in missing])
         if datasets == "origin":
-            table["dataset"] = _name_origin_datasets(path, table)
+            table["dataset"] = _name_metric_column_datasets(path, table)
         metrics = _find_metric_columns(list(table.columns))
         if not metrics and datasets == "source":
             raise InputError(str(path), [Problem("expected columns NAME_score, NAME_label or NAME_pred of metrics")])
@@ -59,7 +59,7 @@ def convert_metric_columns(sources: Sequence[Path], *, datasets: Literal["source
     return Conversion(whole, said, notes)
 
 
-def _name_origin_datasets(path: Path, table: pd.DataFrame) -> pd.Series:
+def _name_metric_column_datasets(path: Path, table: pd.DataFrame) -> pd.Series:
     """AggreFact-CNN or AggreFact-XSum for each row. Raises `InputError` where a row is of neither."""
     if "origin" not in table:
         raise InputError(str(path), [Problem("expected the column 'origin' (cnndm or xsum), for the option dataset")])

@@ -62,7 +62,7 @@ def _fill_from_original_dataset(claims: pd.DataFrame, original_claims: pd.DataFr
     if _OTHER_TEXT in original_claims:
         as_written = original_claims.assign(claim=original_claims[_OTHER_TEXT])
         original_claims = pd.concat([original_claims, as_written], ignore_index=True)
-    keys = _make_keys_for_matching_claim_texts(original_claims)
+    keys = _make_original_dataset_text_keys(original_claims)
     groups = original_claims[[*RECOVERED_COLUMNS, "label"]].groupby(keys, sort=False)
     agreed, first = groups.nunique(dropna=True), groups.first()
     within = (
@@ -70,7 +70,7 @@ def _fill_from_original_dataset(claims: pd.DataFrame, original_claims: pd.DataFr
         .map(find_whole_aggrefact_dataset)
         .isin(set(original_claims["dataset"].map(find_whole_aggrefact_dataset)))
     )
-    mine = _make_keys_for_matching_claim_texts(claims[within])
+    mine = _make_original_dataset_text_keys(claims[within])
     found = mine.isin(first.index)
     systems = mine.map(agreed["system"])
     matched = mine[found & (systems == 1)]
@@ -90,7 +90,7 @@ def _fill_from_original_dataset(claims: pd.DataFrame, original_claims: pd.DataFr
     )
     if unnamed:
         text += f"; {unnamed:,} in the release without a system"
-    for number, reason in _explain_texts_missing_from_release(mine[~found], keys):
+    for number, reason in _explain_texts_missing_from_original_dataset(mine[~found], keys):
         text += f"; {number:,} {reason}"
     if again:
         text += f"; {again:,} matched several responses of one system (response_id left empty)"
@@ -99,7 +99,9 @@ def _fill_from_original_dataset(claims: pd.DataFrame, original_claims: pd.DataFr
     return text
 
 
-def _explain_texts_missing_from_release(missing_keys: pd.Series, release_keys: pd.Series) -> Iterator[tuple[int, str]]:
+def _explain_texts_missing_from_original_dataset(
+    missing_keys: pd.Series, release_keys: pd.Series
+) -> Iterator[tuple[int, str]]:
     """Why texts of the benchmark were not found in a release: how many for each reason."""
     if missing_keys.empty:
         return
@@ -127,7 +129,7 @@ def _keep_text_words(key: str) -> str:
     return _keep_words(key.partition("\0")[2])
 
 
-def _make_keys_for_matching_claim_texts(claims: pd.DataFrame) -> pd.Series:
+def _make_original_dataset_text_keys(claims: pd.DataFrame) -> pd.Series:
     text = claims["claim"].str.replace("</s>", " ", regex=False).str.replace(_CITATION, " ", regex=True)
     text = text.str.split().str.join(" ").str.replace(r" (?=[.,;:!?])", "", regex=True)
     text = text.astype(claims["claim"].dtype)  # without rows pandas 2 loses it

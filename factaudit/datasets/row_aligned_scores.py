@@ -32,7 +32,7 @@ class RowAlignedScores:
     label_column: str | None = None
 
 
-def name_aligned_evaluators(paths: Sequence[Path], evaluator_names: Sequence[str]) -> list[str]:
+def name_row_aligned_evaluators(paths: Sequence[Path], evaluator_names: Sequence[str]) -> list[str]:
     """The evaluators' names: those given, else the files' names, with the folder's where two files share one."""
     if evaluator_names and len(evaluator_names) != len(paths):
         raise UsageError(
@@ -50,13 +50,13 @@ def name_aligned_evaluators(paths: Sequence[Path], evaluator_names: Sequence[str
     return found
 
 
-def convert_aligned_scores(
+def convert_row_aligned_scores(
     score_files: Sequence[RowAlignedScores], evaluators: Sequence[str], source: str
 ) -> Conversion:
     """Claims from the labels, on which all files must agree, and one verdict per file and claim."""
     first = score_files[0]
     for other in score_files[1:]:
-        _check_aligned_labels(first, other)
+        _check_row_aligned_labels(first, other)
     sizes = {dataset: len(labels) for dataset, labels in first.labels.items()}
     claims = validate_claims(
         pd.DataFrame(
@@ -85,7 +85,7 @@ def convert_aligned_scores(
     return Conversion(claims, validate_verdicts(verdicts, claims=claims, source=source), notes)
 
 
-def _check_aligned_labels(first_file: RowAlignedScores, other_file: RowAlignedScores) -> None:
+def _check_row_aligned_labels(first_file: RowAlignedScores, other_file: RowAlignedScores) -> None:
     problems = []
     for dataset in first_file.labels.keys() | other_file.labels.keys():
         if dataset not in other_file.labels:

@@ -7,7 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from factaudit.datasets.row_aligned_scores import RowAlignedScores, convert_aligned_scores, name_aligned_evaluators
+from factaudit.datasets.row_aligned_scores import (
+    RowAlignedScores,
+    convert_row_aligned_scores,
+    name_row_aligned_evaluators,
+)
 from factaudit.datasets.source_files import (
     BinaryLabel,
     Conversion,
@@ -31,8 +35,8 @@ def convert_score_csv(sources: Sequence[Path], *, dataset: str, name: NamesOptio
     too: ``MiniCheck (plain)`` and ``MiniCheck (sliding)``. The files must agree on rows and labels.
     """
     paths = list(expand_dataset_source_folders(sources, "*.csv"))
-    return convert_aligned_scores(
-        [_read_score_csv(path, dataset) for path in paths], name_aligned_evaluators(paths, name), "score-csv"
+    return convert_row_aligned_scores(
+        [_read_score_csv(path, dataset) for path in paths], name_row_aligned_evaluators(paths, name), "score-csv"
     )
 
 

@@ -26,7 +26,7 @@ from factaudit.knowledge.person_names import (
 )
 from factaudit.knowledge.retrieval import remove_special_tokens
 from factaudit.knowledge.wikipedia_api import WIKIPEDIA_API, MediaWikiApi
-from factaudit.llm.answer_extraction import extract_answer
+from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.chat_types import ChatModelProtocol, ChatRequest
 from factaudit.llm.coroutine_runner import open_llm_clients_for_block, run_coroutine, run_coroutines_concurrently
 
@@ -282,7 +282,7 @@ def generate_ambigbio_biographies(
             async def ask(name: AmbigBioName, candidates: list[str], docs: list[Row]) -> Row | None:
                 content = prompt.make_prompt(name.name, docs)
                 asked = ChatRequest(({"role": "user", "content": content},), dict(params))
-                reply = extract_answer(await llm.ask(asked), is_whole=lambda text: bool(text.strip()))
+                reply = extract_llm_answer(await llm.ask(asked), is_whole=lambda text: bool(text.strip()))
                 if reply.status != "ok":
                     failed.append(f"{name.name!r}: {reply.error or reply.status}")
                     return None

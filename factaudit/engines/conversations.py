@@ -11,7 +11,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from factaudit.datasets.source_files import describe_dataset_source_error
 from factaudit.engines.responses import Response, read_response_lines
 from factaudit.errors import InputError, Problem
-from factaudit.knowledge.json_lines import replace_surrogates_in_json
+from factaudit.knowledge.json_lines import replace_surrogates_in_knowledge_json
 from factaudit.signature import hash_texts
 from factaudit.text.display_text import format_count
 
@@ -69,14 +69,14 @@ def make_turn_responses(
             continue
         so_far = "\n\n".join(f"{one.role}: {one.text}" for one in conversation.turns[: number + 1])
         told = turn.topic or conversation.topic or default_topic
-        title, text = replace_surrogates_in_json([told or "", turn.text])
+        title, text = replace_surrogates_in_knowledge_json([told or "", turn.text])
         made.append(
             Response(
                 f"{id_prefix}.{number + 1}",
                 title.strip(),
                 text,
                 conversation.system,
-                conversation_so_far=None if told else replace_surrogates_in_json(so_far),
+                conversation_so_far=None if told else replace_surrogates_in_knowledge_json(so_far),
             )
         )
     return made, short

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from factaudit.errors import FactauditError, first_error_line
+from factaudit.errors import FactauditError, first_line_of_error
 from factaudit.signature import make_signature
 
 #: What the original loads.
@@ -58,7 +58,7 @@ class EntityFilter:
             # Of the rest of a pipeline nothing is read.
             loaded = spacy.load(self.pipeline, exclude=["parser", "lemmatizer", "attribute_ruler"])
         except (OSError, ValueError) as error:
-            told = first_error_line(error)
+            told = first_line_of_error(error)
             raise FactauditError(
                 f"no spaCy pipeline at {self.pipeline!r} (python -m spacy download {SPACY_PIPELINE}): {told}"
             ) from None

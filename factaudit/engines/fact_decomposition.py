@@ -16,7 +16,7 @@ from factaudit.engines.records import DecompositionRecord, GroupingRecord, Sente
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS, is_boilerplate_reply_sentence, parse_reply_facts
 from factaudit.engines.responses import AtomicFact
 from factaudit.knowledge.bm25 import Bm25Index
-from factaudit.llm.answer_extraction import CUT_OFF_FINISH_REASONS, extract_answer, strip_thoughts
+from factaudit.llm.answer_extraction import CUT_OFF_FINISH_REASONS, extract_llm_answer, strip_thoughts
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.coroutine_runner import run_coroutines_concurrently
 from factaudit.signature import hash_texts
@@ -230,7 +230,7 @@ async def decompose_into_facts(
         if is_boilerplate_reply_sentence(sentence, is_first_sentence=number == 0):
             return SentenceRecord(sentence, "boilerplate"), [], 0
         reply = await ask(demonstrations.make_request(sentence))
-        answer = extract_answer(reply, is_whole=lambda text: "\n" in text.strip())
+        answer = extract_llm_answer(reply, is_whole=lambda text: "\n" in text.strip())
         cut = reply.finish_reason in CUT_OFF_FINISH_REASONS
         if answer.status != "ok":
             return SentenceRecord(sentence, answer.status, reply.text, answer.error or None, cut), [], 0

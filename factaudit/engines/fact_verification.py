@@ -21,7 +21,7 @@ from factaudit.evaluators.judging import (
     walk_evaluator_members,
 )
 from factaudit.knowledge.docdb import KnowledgePage
-from factaudit.llm.answer_extraction import extract_answer
+from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.chat_types import ChatModelProtocol, ChatReply, ChatReplyToken, ChatRequest
 from factaudit.llm.coroutine_runner import run_coroutines_concurrently
 from factaudit.signature import make_signature
@@ -82,7 +82,7 @@ def parse_verification_reply(reply: ChatReply, parser: str = "original") -> Fact
     own status, whatever the parser."""
     if parser not in REPLY_PARSERS:
         raise UsageError(f"unknown parser {parser!r}{suggest_known_name(parser, REPLY_PARSERS)}")
-    answer = extract_answer(reply)
+    answer = extract_llm_answer(reply)
     if answer.status != "ok":
         return FactVerificationRecord(None, None, answer.status, answer.error or answer.text or None)
     prediction, parsed = parse_true_or_false_verification(answer.text)

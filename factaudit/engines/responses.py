@@ -15,7 +15,11 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from factaudit.datasets.source_files import describe_dataset_source_error, read_dataset_source_json
 from factaudit.errors import MAX_PROBLEMS, InputError, Problem, UsageError
-from factaudit.knowledge.json_lines import open_json_lines_file, parse_json_line, replace_surrogates_in_json
+from factaudit.knowledge.json_lines import (
+    open_json_lines_file,
+    parse_knowledge_json_line,
+    replace_surrogates_in_knowledge_json,
+)
 from factaudit.signature import hash_texts
 
 #: What the original's annotators wrote of a fact (supported, not supported, irrelevant), as labels.
@@ -71,7 +75,7 @@ class Response:
 
 def make_response(topic: str, output: str, system: str | None = None, position: int = 0) -> Response:
     """A response with an id made of (system, topic, output, position among equals)."""
-    topic, output = replace_surrogates_in_json([topic, output])
+    topic, output = replace_surrogates_in_knowledge_json([topic, output])
     return Response(hash_texts(system, topic, output, str(position)), topic, output, system)
 
 
@@ -318,7 +322,7 @@ def read_response_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
     with open_json_lines_file(path) as file:
         for number, line in _iterate_numbered_response_lines(file, problems):
             try:
-                rows.append((number, parse_json_line(line, number)))
+                rows.append((number, parse_knowledge_json_line(line, number)))
             except ValueError as error:
                 problems.append(Problem(str(error), number, unit="line"))
     if not rows and not problems:

@@ -19,7 +19,7 @@ from factaudit.engines.fact_decomposition import (
 from factaudit.engines.factscore.experiment import FactScoreExperiment, FactScoreSettings
 from factaudit.engines.responses import Response, read_response_files, remove_response_citation_marks
 from factaudit.llm.chat_types import ChatRequest
-from factaudit.llm.cost import estimate_judging_cost, read_llm_price_table
+from factaudit.llm.cost import estimate_llm_judging_cost, read_llm_price_table
 from factaudit.llm.settings import LLMSettings
 from factaudit.llm.transport_choice import find_llm_cache_server
 from factaudit.run_folder import RunSettings
@@ -29,7 +29,7 @@ _UNKNOWN_COST = "cost: what a fact's prompt holds is known only when facts are m
 
 @dataclass(frozen=True)
 class _DecompositionCalls:
-    """The calls that decompose texts, as `estimate_judging_cost` asks an evaluator for them."""
+    """The calls that decompose texts, as `estimate_llm_judging_cost` asks an evaluator for them."""
 
     settings: LLMSettings
     demonstrations: DecompositionDemonstrations
@@ -49,8 +49,8 @@ class _DecompositionCalls:
 
 
 def estimate_scoring_cost(experiment: RunSettings, price_table_path: str | Path | None = None) -> list[dict[str, Any]]:
-    """Rows of `factaudit.llm.cost.estimate_judging_cost`: decomposing is known; of the verifiers only, where facts are
-    given, how many facts they judge. An experiment that asks no language model has none.
+    """Rows of `factaudit.llm.cost.estimate_llm_judging_cost`: decomposing is known; of the verifiers only, where facts
+    are given, how many facts they judge. An experiment that asks no language model has none.
     """
     if isinstance(experiment, FactScoreExperiment):
         block: FactScoreSettings | DFactScoreSettings = experiment.factscore
@@ -58,7 +58,9 @@ def estimate_scoring_cost(experiment: RunSettings, price_table_path: str | Path 
         block = experiment.dfactscore
     else:
         return []
-    responses = [one for one in _read_block_responses(block) if not does_response_abstain(one, block.abstain)]
+    responses = [
+        one for one in _read_responses_for_scoring_cost(block) if not does_response_abstain(one, block.abstain)
+    ]
     rows = []
     texts = [one.output for one in responses if one.facts is None]
     if isinstance(block, DFactScoreSettings):
@@ -67,7 +69,7 @@ def estimate_scoring_cost(experiment: RunSettings, price_table_path: str | Path 
     if texts and llm is not None and not isinstance(llm, str):
         calls = _DecompositionCalls(llm, DecompositionDemonstrations.load(block.demos, block.decontextualize))
         prices = None if price_table_path is None else read_llm_price_table(price_table_path)
-        rows += estimate_judging_cost({"decompose": calls}, texts, prices=prices)
+        rows += estimate_llm_judging_cost({"decompose": calls}, texts, prices=prices)
     if block.llm is not None:
         n_facts = None if texts else sum(len(one.facts or ()) for one in responses)
         unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost", "price_date"))
@@ -76,7 +78,7 @@ def estimate_scoring_cost(experiment: RunSettings, price_table_path: str | Path 
     return rows
 
 
-def _read_block_responses(block: FactScoreSettings | DFactScoreSettings) -> list[Response]:
+def _read_responses_for_scoring_cost(block: FactScoreSettings | DFactScoreSettings) -> list[Response]:
     if isinstance(block, FactScoreSettings) and block.conversation:
         return read_conversations(list(map(Path, block.responses)), block.topic, block.system, block.limit)[0]
     paths = block.responses if isinstance(block, FactScoreSettings) else block.biographies

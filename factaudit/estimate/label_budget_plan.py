@@ -159,7 +159,7 @@ def plan_label_budgets(
     return rows
 
 
-def interpolate_labels_for_width(
+def interpolate_label_budget_for_width(
     budget_rows: Sequence[Row], method: str, width: float
 ) -> tuple[float | None, float | None, float | None]:
     """Labels in all for a mean width: by the mean over worlds, and by the ends of its range; None beyond the plan."""
@@ -175,13 +175,13 @@ def interpolate_labels_for_width(
     return middle, low, high
 
 
-def list_planned_labels_for_width(budget_rows: Sequence[Row], width: float) -> list[Row]:
-    """`interpolate_labels_for_width` of every dataset and method: n_labels, n_labels_low, n_labels_high."""
+def list_planned_label_budgets_for_width(budget_rows: Sequence[Row], width: float) -> list[Row]:
+    """`interpolate_label_budget_for_width` of every dataset and method: n_labels, n_labels_low, n_labels_high."""
     found = []
     for dataset in dict.fromkeys(row["dataset"] for row in budget_rows):
         mine = [row for row in budget_rows if row["dataset"] == dataset]
         for method in PLANNED_METHODS:
-            middle, low, high = interpolate_labels_for_width(mine, method, width)
+            middle, low, high = interpolate_label_budget_for_width(mine, method, width)
             labels = {"n_labels": middle, "n_labels_low": low, "n_labels_high": high}
             found.append({"dataset": dataset, "method": method, "width": width, **labels})
     return found

@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.count_source import check_evaluators_are_known
+from factaudit.arrays.count_source import check_count_source_evaluators
 from factaudit.arrays.estimation_units import EstimationUnitsPastMemory
 from factaudit.arrays.judgements import LEVELS, Judgements
 from factaudit.audit.core.result_rows import Row
@@ -30,7 +30,7 @@ from factaudit.estimate.label_sample import LabelSample, check_label_sample_matc
 from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora, build_scored_corpora_past_memory
 from factaudit.estimate.system_comparison import pairwise_rate_differences, posterior_system_ranks
 from factaudit.python_errors import raise_python_errors
-from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_data_frames
+from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.stats.stratified_sampling import assume_simple_random_draw
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables import find_claim_positions_in_table
@@ -109,7 +109,7 @@ def estimate_rates(
     Raises `UsageError` for unknown names, `InputError` for labels that the sample did not draw.
     """
     check_estimation_names(methods, levels, target)
-    loaded = load_data_frames(claims, verdicts, mapping, columns, evaluators)
+    loaded = load_python_input_frames(claims, verdicts, mapping, columns, evaluators)
     if loaded.claims is None or loaded.verdicts is None:
         raise UsageError(
             f"estimate_rates: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given"
@@ -158,7 +158,7 @@ def estimate_rates_past_memory(
         raise UsageError(f"estimate: expected main, one of {known}: tables past memory have no first evaluator")
     main = stored_claims.evaluators[0] if main is None else main
     names = list(dict.fromkeys([main, *(stored_claims.evaluators if covariates is None else covariates)]))
-    check_evaluators_are_known(names, stored_claims.evaluators)
+    check_count_source_evaluators(names, stored_claims.evaluators)
     if annotations is not None:
         labels = _decide_labels_for_estimation(annotations, rule, grades)
         stored_claims.relabel({str(name): None if pd.isna(one) else int(one) for name, one in labels.items()})
@@ -235,7 +235,7 @@ def choose_estimation_covariates(
     main = order[0] if main is None else main
     others = [name for name in order if name != main] if covariates is None else list(covariates)
     names = list(dict.fromkeys([main, *others]))
-    check_evaluators_are_known(names, judgements.evaluators)
+    check_count_source_evaluators(names, judgements.evaluators)
     return names
 
 

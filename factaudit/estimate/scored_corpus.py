@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, encode_claim_group_column
-from factaudit.arrays.count_source import check_evaluators_are_known
+from factaudit.arrays.count_source import check_count_source_evaluators
 from factaudit.arrays.estimation_units import EstimationUnits, EstimationUnitsPastMemory
 from factaudit.arrays.judgements import MISSING, Judgements
 
@@ -88,7 +88,7 @@ def build_scored_corpora(
 
     Claims without a system are left out where others have one; where none has, all are one system, ``__all__``.
     """
-    check_evaluators_are_known(evaluators, judgements.evaluators)
+    check_count_source_evaluators(evaluators, judgements.evaluators)
     units = judgements.at_level(level)
     chosen = [judgements.evaluators.index(name) for name in evaluators]
     codes, datasets = units.dataset_codes, units.dataset_names
@@ -140,7 +140,7 @@ def build_scored_corpora_past_memory(
     stored_claims: EstimationUnitsPastMemory, level: str, evaluators: Sequence[str], strata: Sequence[str] = ()
 ) -> Iterator[ScoredCorpus]:
     """`build_scored_corpora` of claims that are not in memory: one dataset at a time is."""
-    check_evaluators_are_known(evaluators, stored_claims.evaluators)
+    check_count_source_evaluators(evaluators, stored_claims.evaluators)
     chosen = [stored_claims.evaluators.index(name) for name in evaluators]
     for dataset in stored_claims.dataset_names:
         yield ScoredCorpus.from_units(stored_claims.units(dataset, level, chosen, strata), dataset, level, evaluators)

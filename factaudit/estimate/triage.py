@@ -11,7 +11,7 @@ import pandas as pd
 import scipy
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
-from factaudit.arrays.count_source import check_evaluators_are_known
+from factaudit.arrays.count_source import check_count_source_evaluators
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.result_rows import Row
 from factaudit.blas_threads import use_one_blas_thread
@@ -20,7 +20,7 @@ from factaudit.estimate.label_sample import LabelSample, check_label_sample_matc
 from factaudit.estimate.rate_estimation import ESTIMATION_TARGETS, join_claims_for_estimation
 from factaudit.estimate.scored_corpus import build_scored_corpora
 from factaudit.evaluators.triage_rule import TriageRule
-from factaudit.python_input import load_data_frames
+from factaudit.python_input import load_python_input_frames
 from factaudit.stats.risk_control import (
     RiskCurve,
     are_labels_clustered,
@@ -108,13 +108,13 @@ def triage_claims(
     promise.check()
     if by not in TRIAGE_GROUPS or target not in ESTIMATION_TARGETS:
         raise UsageError(f"expected by {', '.join(TRIAGE_GROUPS)} and target {', '.join(ESTIMATION_TARGETS)}")
-    loaded = load_data_frames(claims, verdicts, mapping)
+    loaded = load_python_input_frames(claims, verdicts, mapping)
     if loaded.claims is None or loaded.verdicts is None:
         raise UsageError(f"triage: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given")
     annotations = loaded.annotations if annotations is None else annotations
     judgements = join_claims_for_estimation(loaded.claims, loaded.verdicts, annotations, rule)
     names = list(evaluators or judgements.evaluators)
-    check_evaluators_are_known(names, judgements.evaluators)
+    check_count_source_evaluators(names, judgements.evaluators)
     if sample is not None:
         check_label_sample_matches(sample, judgements)
     rows = np.flatnonzero(judgements.label >= 0)
@@ -124,8 +124,8 @@ def triage_claims(
     score = judgements.compute_support(names)
     random = np.random.default_rng(seed)
     risk, weights = cross_fit_combined_risk(score, rows, error, judgements.cluster_codes, random)
-    weight = _weigh_labels(judgements, rows, names, sample)
-    results = TriageResults(_make_rule(names, weights, score, by, promise, target), [], [], pd.DataFrame())
+    weight = _weigh_triage_labels(judgements, rows, names, sample)
+    results = TriageResults(_make_triage_rule(names, weights, score, by, promise, target), [], [], pd.DataFrame())
     passes = np.zeros(len(risk), dtype=bool)
     for group, inside in _iterate_triage_groups(judgements, by):
         mine = inside[rows]
@@ -147,13 +147,13 @@ def triage_claims(
         results.rule.thresholds[group] = limit
         if limit is not None:
             passes |= inside & (risk <= limit)
-        results.promises.append(_describe_promise(group, by, curve, int(inside.sum()), error[mine], promise))
-        results.curve.extend(_list_curve_rows(group, curve, int(inside.sum()), promise))
-    queue = _order_queue(judgements, risk, passes)
+        results.promises.append(_describe_triage_promise(group, by, curve, int(inside.sum()), error[mine], promise))
+        results.curve.extend(_list_triage_curve_rows(group, curve, int(inside.sum()), promise))
+    queue = _order_triage_queue(judgements, risk, passes)
     return TriageResults(results.rule, results.promises, results.curve, queue)
 
 
-def _weigh_labels(
+def _weigh_triage_labels(
     judgements: Judgements, rows: np.ndarray, evaluators: Sequence[str], sample: LabelSample | None
 ) -> np.ndarray:
     """float64 (n,): how many claims each label stands for."""
@@ -193,7 +193,7 @@ def _iterate_triage_groups(judgements: Judgements, by: str) -> Iterator[tuple[st
         yield str(name), (values == name).to_numpy(dtype=bool)
 
 
-def _make_rule(
+def _make_triage_rule(
     names: Sequence[str], weights: np.ndarray, score: np.ndarray, by: str, promise: TriagePromise, target: str
 ) -> TriageRule:
     scale = ScoreScale.from_scores(score)
@@ -215,7 +215,7 @@ def _make_rule(
     )
 
 
-def _describe_promise(
+def _describe_triage_promise(
     group: str, by: str, curve: RiskCurve, n_claims: int, error: np.ndarray, promise: TriagePromise
 ) -> Row:
     """The row of a group, with a sentence: what passes and what is promised of it, or why nothing is."""
@@ -223,7 +223,7 @@ def _describe_promise(
     limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
     row: Row = {by if by != "all" else "group": group, "n": n_claims, "n_labels": len(error)}
     row |= {"n_labelled_errors": int(error.sum()), "n_passing": n_passing, "share_passing": n_passing / n_claims}
-    wanted = _format_promise(promise)
+    wanted = _format_triage_promise(promise)
     where = "" if by == "all" else f"{group}: "
     needed = None
     if limit is not None:
@@ -246,7 +246,7 @@ def _describe_promise(
     return row | {"reason": None if limit is not None else "no threshold was certified"}
 
 
-def _format_promise(promise: TriagePromise) -> str:
+def _format_triage_promise(promise: TriagePromise) -> str:
     parts = []
     if promise.max_error is not None:
         parts.append(f"at most {100 * promise.max_error:g}% of what passes are errors")
@@ -255,7 +255,7 @@ def _format_promise(promise: TriagePromise) -> str:
     return " and ".join(parts)
 
 
-def _list_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise: TriagePromise) -> Iterator[Row]:
+def _list_triage_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise: TriagePromise) -> Iterator[Row]:
     of = None if promise.is_population else curve.n_claims
     high = error_share_upper_limits(curve.n_labels, curve.n_errors, promise.confidence, of)
     for at, threshold in enumerate(curve.threshold.tolist()):
@@ -271,7 +271,7 @@ def _list_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise: Triag
         }
 
 
-def _order_queue(judgements: Judgements, risk: np.ndarray, passes: np.ndarray) -> pd.DataFrame:
+def _order_triage_queue(judgements: Judgements, risk: np.ndarray, passes: np.ndarray) -> pd.DataFrame:
     """A row per claim: those to review first, the riskiest before the others; then those that pass, those with a label.
 
     Unscored claims come before all others: nothing is known of them.

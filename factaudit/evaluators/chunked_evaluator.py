@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Annotated, Any, Literal
 
-from factaudit.errors import FactauditError, UsageError, first_error_line
+from factaudit.errors import FactauditError, UsageError, first_line_of_error
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
 from factaudit.evaluators.claim_parts import PartCounts, combine_claim_part_verdicts, name_part
 from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
@@ -89,7 +89,7 @@ class ChunkedEvaluator:
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(self.tokenizer)
         except (OSError, ValueError) as error:
-            reason = first_error_line(error)
+            reason = first_line_of_error(error)
             raise FactauditError(f"chunked: no tokenizer could be loaded from {self.tokenizer!r}: {reason}") from error
         return lambda text: len(tokenizer.encode(text, add_special_tokens=False))
 

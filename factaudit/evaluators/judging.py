@@ -17,7 +17,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 
-from factaudit.errors import FactauditError, UsageError, first_error_line
+from factaudit.errors import FactauditError, UsageError, first_line_of_error
 from factaudit.evaluators.base import Claim, Evaluator, EvaluatorSource, Verdict
 from factaudit.evaluators.judging_progress import JudgingProgressBar
 from factaudit.evaluators.passage_order import ReorderedPassagesEvaluator
@@ -28,7 +28,7 @@ from factaudit.evaluators.server_journals import open_server_journal
 from factaudit.evaluators.user_evaluators import is_user_evaluator, wrap_as_user_evaluator
 from factaudit.files import hold_folder_lock
 from factaudit.python_errors import raise_python_errors
-from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_data_frames
+from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.signature import hash_texts
 from factaudit.spec_string import parse_spec_string
 from factaudit.tables import DEFAULT_THRESHOLD, STATUSES, merge_verdict_tables, validate_verdicts
@@ -174,7 +174,7 @@ def judge(
     check_unique_evaluator_names(named)
     if on is not None:
         check_ray_address(on)
-    table = load_data_frames(claims, None, mapping, columns).claims
+    table = load_python_input_frames(claims, None, mapping, columns).claims
     if table is None:
         raise UsageError("judge: there are no claims in what was given")
     asked = [part for one in named for each in one.evaluator_and_repeats for part in _list_evaluator_members(each)]
@@ -274,7 +274,7 @@ def _iterate_judged_verdicts(
         if not any(is_user_evaluator(part) for part, _ in walk_evaluator_members(named_evaluator.evaluator)):
             raise
         raise FactauditError(
-            f"evaluator {named_evaluator.name!r} failed: {type(error).__name__}: {first_error_line(error)}"
+            f"evaluator {named_evaluator.name!r} failed: {type(error).__name__}: {first_line_of_error(error)}"
             " (factaudit --debug ... shows where)"
         ) from error
 

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Verdict
 from factaudit.evaluators.judge_prompt import JudgePromptTemplate
-from factaudit.llm.answer_extraction import extract_answer
+from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.batch_api import ask_in_batches
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.llm.client import LLMClient
@@ -167,7 +167,7 @@ class _BaseLLMJudge(LLMSettings):
         return params
 
     def _make_verdict(self, claim_id: str, replies: Sequence[ChatReply]) -> Verdict:
-        answers = [extract_answer(reply, self._has_whole_answer) for reply in replies]
+        answers = [extract_llm_answer(reply, self._has_whole_answer) for reply in replies]
         shown = [
             reply.text if answer.status == "ok" else answer.error or answer.text
             for reply, answer in zip(replies, answers, strict=True)

@@ -15,7 +15,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.evaluators.base import Evaluator
 from factaudit.evaluators.user_evaluators import check_evaluator_class, wrap_as_user_evaluator
 from factaudit.llm.settings import nest_dotted_llm_request_params
-from factaudit.spec_string import SPEC_FORM, import_user_object
+from factaudit.spec_string import SPEC_FORM, import_object_of_spec_string
 from factaudit.yaml_paths import YamlPathKind, find_yaml_path_options
 
 #: Distributions add evaluators of their own under this entry point group: ``name = "package.module:Class"``.
@@ -223,7 +223,7 @@ def _find_evaluator_class(evaluator_name: str) -> Any:
     if module in known and own:
         raise UsageError(f"evaluator {evaluator_name!r}: expected {SPEC_FORM}, found {attribute!r}")
     if own:
-        return import_user_object("evaluator", module, attribute)
+        return import_object_of_spec_string("evaluator", module, attribute)
     if evaluator_name not in known:
         files = f"; or MODULE:CLASS, if {evaluator_name}.py is yours" if re.fullmatch(r"\w+", evaluator_name) else ""
         order = ": evaluator=... takes the rest of the text, so it comes last" if "," in evaluator_name else ""

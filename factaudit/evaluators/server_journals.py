@@ -16,7 +16,7 @@ from factaudit.signature import hash_texts
 _log = logging.getLogger(__name__)
 
 
-def _list_llm_servers(askers: Iterable[Any]) -> list[str]:
+def _list_journal_servers_of_evaluators(askers: Iterable[Any]) -> list[str]:
     servers = {
         find_llm_cache_server(one) if isinstance(one, LLMSettings) else getattr(one, "cache_server", "")
         for one in askers
@@ -37,7 +37,7 @@ def open_server_journal(
 
     One that an earlier version wrote, which did not keep the servers, becomes that of those that are asked first.
     """
-    folder, servers = Path(folder), _list_llm_servers(askers)
+    folder, servers = Path(folder), _list_journal_servers_of_evaluators(askers)
     path = folder / f"{prefix}{hash_texts(signature, *servers)}.jsonl"
     without_servers = folder / f"{prefix}{hash_texts(signature)}.jsonl"
     if servers and without_servers.exists() and not path.exists():

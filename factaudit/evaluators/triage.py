@@ -85,7 +85,7 @@ class TriageEvaluator:
     def _judge_block(self, block: list[Claim]) -> Iterator[Verdict]:
         by_member = [{one.claim_id: one for one in named.evaluator.judge(block)} for named in self._members]
         support = np.array(
-            [[_read_verdict_support(found.get(claim.claim_id)) for claim in block] for found in by_member]
+            [[_read_triage_verdict_support(found.get(claim.claim_id)) for claim in block] for found in by_member]
         )
         risk = self._rule.compute_risk(support)
         limit = self._rule.thresholds.get(ALL_TOGETHER)
@@ -107,7 +107,7 @@ class TriageEvaluator:
                     yield Verdict(claim.claim_id, float(score), int(is_passing), raw="pass" if is_passing else "review")
 
 
-def _read_verdict_support(verdict: Verdict | None) -> float:
+def _read_triage_verdict_support(verdict: Verdict | None) -> float:
     """The score, the prediction where there is none, NaN where there is neither."""
     if verdict is None:
         return np.nan

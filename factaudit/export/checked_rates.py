@@ -12,7 +12,7 @@ _COUNT_COLUMNS = ("n", "n_unscored")
 _RATE_COLUMNS = ("bacc", "tpr", "tnr")
 
 
-def read_checked_rates(run_dir: Path, is_required: bool = True) -> Results:
+def read_checked_rates_for_export(run_dir: Path, is_required: bool = True) -> Results:
     """The results of a run folder; raises `InputError` where the rows of `rates` lack what is exported of them.
 
     is_required: whether a run without the audit is an error, too.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from factaudit.export.checked_rates import read_checked_rates
+from factaudit.export.checked_rates import read_checked_rates_for_export
 from factaudit.files import make_safe_file_name, write_json
 from factaudit.results import Results, Row
 from factaudit.signature import hash_texts
@@ -25,7 +25,7 @@ def export_every_eval_ever(run_dir: Path, out: Path) -> list[Path]:
     An undefined figure has no result. The evaluator is the *model* here: what is measured is how well it judges.
     Raises `InputError` for a run without rates.
     """
-    results = read_checked_rates(run_dir)
+    results = read_checked_rates_for_export(run_dir)
     now = str(int(time.time()))
     paths = []
     for about in results.about.get("evaluators", []):

@@ -14,7 +14,7 @@ def export_figures(run_dir: Path, out: Path) -> list[Path]:
     At a column's width panels stand below each other. Figures that an engine wrote have one width, and stay where they
     are.
     """
-    from factaudit.report.plots.figure_files import write_figure_files
+    from factaudit.report.plots.figure_files import write_report_figure_files
     from factaudit.report.plots.figure_style import COLUMN_WIDTH, PAGE_WIDTH
 
     paths = []
@@ -24,5 +24,7 @@ def export_figures(run_dir: Path, out: Path) -> list[Path]:
                 continue
             for name, width in (("column", COLUMN_WIDTH), ("page", PAGE_WIDTH)):
                 title = picture.caption.split(".")[0]
-                paths += write_figure_files(picture.draw(width), out / name / picture.stem, title, ("pdf", "svg"))
+                paths += write_report_figure_files(
+                    picture.draw(width), out / name / picture.stem, title, ("pdf", "svg")
+                )
     return paths

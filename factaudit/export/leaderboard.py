@@ -9,7 +9,7 @@ from typing import Any
 
 from factaudit.audit import find_audit_declaration, make_audited_run
 from factaudit.audit.core.result_rows import MACRO_MEAN
-from factaudit.export.checked_rates import read_checked_rates
+from factaudit.export.checked_rates import read_checked_rates_for_export
 from factaudit.files import resolve_path, write_json, write_text
 from factaudit.report.html import (
     hash_page_script,
@@ -109,7 +109,7 @@ def _rank_leaderboard_line(line: LeaderboardLine) -> tuple[bool, float, str, str
 
 def read_leaderboard_lines(run_dir: Path) -> list[LeaderboardLine]:
     """The evaluators of a run folder."""
-    results = read_checked_rates(run_dir)
+    results = read_checked_rates_for_export(run_dir)
     audited = make_audited_run(results.audits, results.about)
     labelled: dict[str, int] = {}
     for row in results.about.get("claims") or []:  # a row for each task of a data set

@@ -284,7 +284,7 @@ def _list_docdb_title_variants(title: str) -> list[str]:
     return list(dict.fromkeys(form for form in forms if form))
 
 
-def is_sqlite_file(path: Path) -> bool:
+def is_docdb_sqlite_file(path: Path) -> bool:
     """Whether a file begins as SQLite's do, as every knowledge source does."""
     if not path.is_file():
         return False

@@ -14,7 +14,7 @@ def open_json_lines_file(path: Path) -> IO[bytes]:
     return open_input_file(path)
 
 
-def parse_json_line(line: bytes, number: int) -> dict[str, Any]:
+def parse_knowledge_json_line(line: bytes, number: int) -> dict[str, Any]:
     """The object on a line; half of a surrogate pair in a text becomes "?". number: the line's, from 1.
 
     Raises `ValueError` with what is wrong.
@@ -28,13 +28,17 @@ def parse_json_line(line: bytes, number: int) -> dict[str, Any]:
         raise ValueError(f"{problem}: {error.msg} at character {error.pos + 1}") from None
     if not isinstance(row, dict):
         raise ValueError(f"expected a JSON object, found {type(row).__name__}")
-    return replace_surrogates_in_json(row)
+    return replace_surrogates_in_knowledge_json(row)
 
 
-def replace_surrogates_in_json(value: Any) -> Any:
+def replace_surrogates_in_knowledge_json(value: Any) -> Any:
     """A JSON value whose texts can be written: half of a surrogate pair, which JSON can escape, becomes "?"."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-8", "replace").decode()
     if isinstance(value, list):
-        return [replace_surrogates_in_json(one) for one in value]
-    return {key: replace_surrogates_in_json(one) for key, one in value.items()} if isinstance(value, dict) else value
+        return [replace_surrogates_in_knowledge_json(one) for one in value]
+    return (
+        {key: replace_surrogates_in_knowledge_json(one) for key, one in value.items()}
+        if isinstance(value, dict)
+        else value
+    )

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from factaudit.errors import FactauditError, InputError, Problem, first_error_line
+from factaudit.errors import FactauditError, InputError, Problem, first_line_of_error
 from factaudit.files import delete_unheld_folder, hold_folder_lock
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR
 from factaudit.knowledge.hub_pages import WikipediaSnapshot
-from factaudit.knowledge.json_lines import open_json_lines_file, parse_json_line
+from factaudit.knowledge.json_lines import open_json_lines_file, parse_knowledge_json_line
 from factaudit.signature import hash_texts
 from factaudit.version import __version__
 
@@ -57,7 +57,7 @@ def build_knowledge_source(
         open_json_lines_file(path).close()
     if passage_tokens < 1:
         raise FactauditError(f"a passage holds at least 1 token, found passage_tokens {passage_tokens}")
-    cut = make_passage_cutter(tokenizer, passage_tokens)
+    cut = choose_knowledge_passage_cutter(tokenizer, passage_tokens)
     told: dict[str, Any] = {
         "made_by": f"factaudit {__version__}",
         "tokenizer": tokenizer or "white space",
@@ -68,7 +68,7 @@ def build_knowledge_source(
     # A whole checksum would read a dump twice: the size and both ends tell one file from another.
     fingerprint = _hash_first_and_last_bytes_of_knowledge_file(path) if hub is None else hub.fingerprint
     task = hash_texts(json.dumps(told, sort_keys=True), fingerprint)
-    with _hold_unfinished_database(target, task) as (connection, state):
+    with _hold_unfinished_knowledge_database(target, task) as (connection, state):
 
         def counted(parts: list[str]) -> list[str]:
             state["n_texts"] += 1
@@ -113,7 +113,9 @@ def build_knowledge_source(
 
 
 @contextmanager
-def _hold_unfinished_database(target: Path, build_id: str) -> Iterator[tuple[sqlite3.Connection, dict[str, int]]]:
+def _hold_unfinished_knowledge_database(
+    target: Path, build_id: str
+) -> Iterator[tuple[sqlite3.Connection, dict[str, int]]]:
     """The file that takes the name of ``target`` at the end of the block, for this process alone, and its state."""
     unfinished = target.with_name(target.name + ".partial")
     lock_folder = target.with_name(f".{target.name}.lock")
@@ -196,7 +198,7 @@ def _parse_knowledge_page_line(
         return InputError(str(path), [Problem(message, number, column, "line")])
 
     try:
-        row = parse_json_line(line, number)
+        row = parse_knowledge_json_line(line, number)
     except ValueError as error:
         raise bad(str(error)) from None
     title = row.get("title")
@@ -227,7 +229,7 @@ def cut_word_passages(texts: list[str], size: int = PASSAGE_TOKENS) -> list[str]
     return [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
 
 
-def make_passage_cutter(tokenizer: str | None, size: int) -> Callable[[list[str]], list[str]]:
+def choose_knowledge_passage_cutter(tokenizer: str | None, size: int) -> Callable[[list[str]], list[str]]:
     """What cuts texts into passages of ``size`` tokens: of a RoBERTa tokenizer's, else words between white space."""
     return (
         partial(cut_word_passages, size=size) if tokenizer is None else _make_knowledge_passage_cutter(tokenizer, size)
@@ -243,7 +245,7 @@ def _make_knowledge_passage_cutter(name: str, size: int) -> Callable[[list[str]]
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError) as error:
-        raise FactauditError(f"no tokenizer at {name!r}: {first_error_line(error)}") from None
+        raise FactauditError(f"no tokenizer at {name!r}: {first_line_of_error(error)}") from None
     special = {tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.cls_token_id, tokenizer.sep_token_id}
 
     def cut(parts: list[str]) -> list[str]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from factaudit.errors import FactauditError
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, KnowledgePage
-from factaudit.knowledge.knowledge_builder import PASSAGE_TOKENS, make_passage_cutter
+from factaudit.knowledge.knowledge_builder import PASSAGE_TOKENS, choose_knowledge_passage_cutter
 from factaudit.publications.fetching import is_offline
 from factaudit.version import __version__
 
@@ -139,7 +139,7 @@ class WikipediaPageCache:
             pages = self._wiki.query_api(prop="extracts", explaintext="1", redirects="1", titles=title)
             pages = pages.get("query", {}).get("pages", [])
             text = pages[0].get("extract") if pages else None
-            self._cut = self._cut or make_passage_cutter(self.tokenizer, PASSAGE_TOKENS)
+            self._cut = self._cut or choose_knowledge_passage_cutter(self.tokenizer, PASSAGE_TOKENS)
             passages = self._cut([text or ""])
         title = title if passages else None
         with self._lock, self._connection:

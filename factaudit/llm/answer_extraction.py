@@ -53,7 +53,7 @@ _REFUSAL_PATTERN = re.compile(
 )
 
 
-def extract_answer(reply: ChatReply, is_whole: Callable[[str], bool] | None = None) -> ChatReply:
+def extract_llm_answer(reply: ChatReply, is_whole: Callable[[str], bool] | None = None) -> ChatReply:
     """The reply with its answer for a text, ready to be parsed.
 
     Thoughts and markup are left out, of the text and of the tokens. Where no answer is left the status says so:

@@ -21,7 +21,7 @@ _HEADER_BYTES = 100
 _ROWS_PER_READ = 4096
 
 
-def is_cache_file(path: Path) -> bool:
+def is_reply_cache_file(path: Path) -> bool:
     """Whether a file is a cache, damaged or not, or nothing yet: an empty file, or a database without any table."""
     with path.open("rb") as file:
         head = file.read(1 << 16)
@@ -40,7 +40,7 @@ def is_cache_file(path: Path) -> bool:
     return not names or "replies" in names
 
 
-def salvage_cache(damaged_path: Path, new_cache: sqlite3.Connection) -> int:
+def salvage_reply_cache(damaged_path: Path, new_cache: sqlite3.Connection) -> int:
     """Copy the rows that can be read of a damaged cache's replies and batches; the number of replies.
 
     ``new_cache`` is a new cache with its tables. The damaged file is read, never written.
@@ -55,8 +55,8 @@ def salvage_cache(damaged_path: Path, new_cache: sqlite3.Connection) -> int:
         connection = sqlite3.connect(copy)
         try:
             connection.execute("PRAGMA writable_schema = ON")  # a file that is cut short is read all the same
-            taken = _copy_readable_rows(connection, new_cache, "replies")
-            _copy_readable_rows(connection, new_cache, "batches")
+            taken = _copy_readable_cache_rows(connection, new_cache, "replies")
+            _copy_readable_cache_rows(connection, new_cache, "batches")
         except sqlite3.DatabaseError:  # not even the list of tables
             return 0
         finally:
@@ -82,7 +82,7 @@ def _mend_salvaged_cache_header(copy_path: Path, new_cache: sqlite3.Connection) 
     copy_path.write_bytes(bytes(header) + content[_HEADER_BYTES:])
 
 
-def _copy_readable_rows(damaged_cache: sqlite3.Connection, new_cache: sqlite3.Connection, table: str) -> int:
+def _copy_readable_cache_rows(damaged_cache: sqlite3.Connection, new_cache: sqlite3.Connection, table: str) -> int:
     there = [row[1] for row in damaged_cache.execute(f"PRAGMA table_info({table})")]
     names = ", ".join(name for (_, name, *_) in new_cache.execute(f"PRAGMA table_info({table})") if name in there)
     if not names:
@@ -90,7 +90,7 @@ def _copy_readable_rows(damaged_cache: sqlite3.Connection, new_cache: sqlite3.Co
     marks = ",".join("?" * (names.count(",") + 1))
     taken = 0
     new_cache.execute("BEGIN")
-    for row in _read_rows_around_damage(damaged_cache, f"SELECT {names} FROM {table}"):
+    for row in _read_cache_rows_around_damage(damaged_cache, f"SELECT {names} FROM {table}"):
         try:
             taken += new_cache.execute(f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({marks})", row).rowcount
         except (sqlite3.IntegrityError, sqlite3.DataError):
@@ -99,7 +99,7 @@ def _copy_readable_rows(damaged_cache: sqlite3.Connection, new_cache: sqlite3.Co
     return taken
 
 
-def _read_rows_around_damage(damaged_cache: sqlite3.Connection, select_sql: str) -> Iterator[tuple[object, ...]]:
+def _read_cache_rows_around_damage(damaged_cache: sqlite3.Connection, select_sql: str) -> Iterator[tuple[object, ...]]:
     """The rows that can be read, in the order of their numbers; halves what fails until single rows are left out."""
     (pages,) = damaged_cache.execute("PRAGMA page_count").fetchone()
     (size,) = damaged_cache.execute("PRAGMA page_size").fetchone()

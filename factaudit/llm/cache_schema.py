@@ -44,7 +44,7 @@ def create_cache_tables(connection: sqlite3.Connection) -> None:
     connection.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {SCHEMA_VERSION};COMMIT;")
 
 
-def migrate_cache_tables(connection: sqlite3.Connection) -> None:
+def migrate_reply_cache_tables(connection: sqlite3.Connection) -> None:
     """Give the tables of an earlier version what they lack; nothing where another process has done it meanwhile."""
     connection.execute("BEGIN IMMEDIATE")
     try:

@@ -33,7 +33,7 @@ from factaudit.llm.server_errors import (
     parse_server_error_response,
 )
 from factaudit.llm.settings import LLMSettings
-from factaudit.llm.sqlite_transactions import TransactionQueue
+from factaudit.llm.sqlite_transactions import SqliteTransactionQueue
 from factaudit.llm.stop_signals import grace_seconds_left, is_stopping, sleep_until_signal
 from factaudit.llm.transport_choice import find_llm_cache_server, make_transport
 from factaudit.llm.user_client import BlockingClientError
@@ -119,8 +119,8 @@ class LLMClient:
         """What belongs to an event loop: a client may be opened again in another one."""
         self._slots = ConcurrencyLimiter(self.concurrency)
         self._flights: dict[bytes, asyncio.Future[ChatReply]] = {}
-        self._in_ledger = TransactionQueue(self.budget.ledger)
-        self._in_cache = None if self.cache is None else TransactionQueue(self.cache)
+        self._in_ledger = SqliteTransactionQueue(self.budget.ledger)
+        self._in_cache = None if self.cache is None else SqliteTransactionQueue(self.cache)
 
     async def __aexit__(self, *_: object) -> None:
         # Nobody waits for these any more; after a signal they are given their time all the same.

@@ -1,4 +1,4 @@
-"""The cost of calls: estimated before (`estimate_judging_cost`), limited (`LLMCostBudget`) and counted
+"""The cost of calls: estimated before (`estimate_llm_judging_cost`), limited (`LLMCostBudget`) and counted
 (`LLMCallUsage`).
 """
 
@@ -267,7 +267,7 @@ def _count_message_tokens(request: ChatRequest, count_tokens: Callable[[str], in
     )
 
 
-def estimate_judging_cost(
+def estimate_llm_judging_cost(
     evaluators: Mapping[str, Any],
     claims: Iterable[Any],
     prices: Mapping[str, LLMModelPrice] | None = None,

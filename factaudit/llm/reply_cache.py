@@ -25,8 +25,13 @@ from pydantic_core import from_json, to_json
 
 from factaudit.errors import FactauditError
 from factaudit.files import replace_file_atomically
-from factaudit.llm.cache_salvage import is_cache_file, salvage_cache
-from factaudit.llm.cache_schema import READ_ONLY_UPGRADES, SCHEMA_VERSION, create_cache_tables, migrate_cache_tables
+from factaudit.llm.cache_salvage import is_reply_cache_file, salvage_reply_cache
+from factaudit.llm.cache_schema import (
+    READ_ONLY_UPGRADES,
+    SCHEMA_VERSION,
+    create_cache_tables,
+    migrate_reply_cache_tables,
+)
 from factaudit.llm.chat_types import ChatReply, ChatReplyToken, ChatRequest, check_chat_logprobs
 from factaudit.llm.process_identity import has_process_ended, identify_this_process
 from factaudit.llm.sqlite_transactions import hold_sqlite_transaction
@@ -245,11 +250,11 @@ class ReplyCache:
             if version == 0:
                 create_cache_tables(connection)
             elif version < SCHEMA_VERSION:
-                migrate_cache_tables(connection)
+                migrate_reply_cache_tables(connection)
         return self._connection
 
     def _connect_file(self) -> sqlite3.Connection:
-        if self.path.exists() and not (self.path.is_file() and is_cache_file(self.path)):
+        if self.path.exists() and not (self.path.is_file() and is_reply_cache_file(self.path)):
             raise FactauditError(f"cache {self.path}: this is no cache of replies, and is left as it is")
         if self.read_only:
             # Without a log beside it nobody is writing to it, and it can be read without making one.
@@ -269,19 +274,18 @@ class ReplyCache:
             aside = self.path.with_name(f"{self.path.name}.damaged-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
             for part in _list_database_files(self.path):
                 part.rename(aside.with_name(aside.name + part.name.removeprefix(self.path.name)))
-            saved = salvage_cache(aside, self._open_connection())
+            saved = salvage_reply_cache(aside, self._open_connection())
             raise FactauditError(
                 f"cache {self.path}: damaged ({error}). It is set aside as {aside.name}, and {saved:,} replies that "
                 "could be read are in a new one. Run the same command again to ask for what was lost, too"
             ) from error
 
 
-def summarise_cache(path: str | Path) -> dict[str, Any]:
+def summarise_reply_cache(path: str | Path) -> dict[str, Any]:
     """What a cache holds: ``{"path", "bytes", "replies", "open_batches", "models": [row]}``.
 
     A row is ``{"model", "revision", "server", "replies", "prompt_tokens", "completion_tokens", "oldest", "newest"}``:
-    the server is None where it is not known, the last two are ISO dates. Raises `FactauditError` where there is no
-    file.
+    the server is None where it is not known, the last two are ISO dates. Raises `FactauditError` without a file.
     """
     with _open_existing_cache(path) as cache:
         rows = cache._run_guarded(
@@ -309,11 +313,8 @@ def export_cached_replies(path: str | Path, out: str | Path) -> int:
         replace_file_atomically(out) as temporary,
         temporary.open("w", encoding="utf-8") as file,
     ):
-        count = 0
-        for row in _iterate_cached_replies(cache):
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
-            count += 1
-        return count
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in _iterate_cached_replies(cache))
+        return sum(1 for line in lines if file.write(line))
 
 
 def prune_cached_replies(path: str | Path, *, older_than: float | None = None, model: str | None = None) -> int:

@@ -34,7 +34,7 @@ def hold_sqlite_transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-class TransactionQueue:
+class SqliteTransactionQueue:
     """Writes into one file by those who wait in one event loop: all of a turn of the loop are one transaction.
 
     Each goes on when what it has written is on disk. Who is cancelled meanwhile is given what came of the write all

@@ -17,7 +17,7 @@ def find_llm_cache_server(settings: LLMSettings, transport: HTTPTransport | User
     """
     if settings.server_name or settings.base_url == LOCAL_BASE_URL:
         return settings.server_name
-    return _format_server_address((transport or make_transport(settings)).server_address())
+    return _format_llm_server_address((transport or make_transport(settings)).server_address())
 
 
 def make_transport(settings: LLMSettings, api_key: str | None = None) -> HTTPTransport | UserClientTransport:
@@ -25,10 +25,10 @@ def make_transport(settings: LLMSettings, api_key: str | None = None) -> HTTPTra
     return HTTPTransport(settings, api_key) if settings.client is None else UserClientTransport(settings)
 
 
-def _format_server_address(address: str) -> str:
+def _format_llm_server_address(address: str) -> str:
     """A server's address in one form, however it was written.
 
-    >>> _format_server_address("HTTP://Localhost:80/v1/"), _format_server_address("client mine:make")
+    >>> _format_llm_server_address("HTTP://Localhost:80/v1/"), _format_llm_server_address("client mine:make")
     ('http://localhost/v1', 'client mine:make')
     """
     parts = urlsplit(address)

@@ -16,11 +16,11 @@ from functools import cache, cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
-from factaudit.errors import FactauditError, UsageError, first_error_line
+from factaudit.errors import FactauditError, UsageError, first_line_of_error
 from factaudit.llm.http_transport import HTTPAnswer
 from factaudit.llm.server_errors import ServerAttemptFailure, redact_keys_in_server_error
 from factaudit.llm.settings import SECRET_NAME_PATTERN, LLMSettings
-from factaudit.spec_string import import_user_object
+from factaudit.spec_string import import_object_of_spec_string
 
 _Result = TypeVar("_Result")
 #: Errors that no request gets past: the object is not what it should be.
@@ -72,8 +72,8 @@ class UserClientTransport:
             return ServerAttemptFailure(f"no answer within {timeout:g} seconds", timed_out=True)
         except Exception as error:  # the SDK's, its HTTP client's, or those of what wraps them
             if isinstance(error, _USELESS):
-                raise UsageError(f"client {self._name}: {self.redact_keys(first_error_line(error))}") from error
-            return _convert_user_client_error(error, self.redact_keys(first_error_line(error)))
+                raise UsageError(f"client {self._name}: {self.redact_keys(first_line_of_error(error))}") from error
+            return _convert_user_client_error(error, self.redact_keys(first_line_of_error(error)))
 
     async def close(self) -> None:
         """Close a client that was made here; give the user's own object its retries back."""
@@ -117,14 +117,14 @@ def make_user_client(value: Any) -> Any:
     client = value
     if isinstance(value, str):
         module, _, attribute = value.partition(":")
-        client = import_user_object("client", module, attribute)
+        client = import_object_of_spec_string("client", module, attribute)
     if not _is_chat_client(client) and callable(client):
         try:
             client = client()
         except Exception as error:  # the user's code raises as it pleases
             name = value if isinstance(value, str) else getattr(value, "__qualname__", "")
             raise UsageError(
-                f"client {name}: {type(error).__name__}: {redact_keys_in_server_error(first_error_line(error))}"
+                f"client {name}: {type(error).__name__}: {redact_keys_in_server_error(first_line_of_error(error))}"
             ) from error
     if inspect.iscoroutine(client):
         client.close()

@@ -14,7 +14,7 @@ from factaudit.publications.register import (
     list_hub_datasets,
     list_publications,
     list_published_files,
-    read_citation,
+    read_publication_citation,
 )
 from factaudit.text.display_text import format_count
 
@@ -141,7 +141,7 @@ def _render_publication(publication: Publication, published_files: list[Publishe
     for file in published_files:
         checksum = f"sha256 `{file.sha256[:16]}…`" if file.sha256 else f"git `{str(file.git_blob)[:16]}…`"
         yield f"| `{file.path}` | {'' if file.bytes is None else f'{file.bytes:,}'} | {checksum} |"
-    yield f"\n```bibtex\n{read_citation(publication).strip()}\n```\n\n</details>"
+    yield f"\n```bibtex\n{read_publication_citation(publication).strip()}\n```\n\n</details>"
 
 
 def _describe_published_hub_dataset(dataset: PublishedHubDataset) -> str:

@@ -71,7 +71,7 @@ def locate_published_reference(reference: str, own_folder: str | Path | None = N
                 return root / inner
     # The user's folder of published data, too; our own cache has files under their published names alone.
     for folder in (*own, *([publication_folder()] if os.environ.get(FOLDER_VARIABLE) else [])):
-        _fetch_copy_by_hash([file for file in wanted if not _stored_file_path(file).is_file()], folder)
+        _fetch_published_copy_by_hash([file for file in wanted if not _stored_file_path(file).is_file()], folder)
     return publication_folder() / publication.folder / inner
 
 
@@ -110,7 +110,7 @@ def fetch_missing_published_files(
     if not missing:
         return
     if is_offline():
-        raise FactauditError("\n".join(_describe_unfetched_files(missing)))
+        raise FactauditError("\n".join(_describe_unfetched_published_files(missing)))
     total = sum(file.bytes or 0 for file in missing)
     publications = list(dict.fromkeys(file.publication for file in missing))
     for publication in publications:
@@ -127,7 +127,7 @@ def fetch_missing_published_files(
         _fetch_published_file(file)
 
 
-def delete_fetched_files() -> int:
+def delete_fetched_published_files() -> int:
     """Delete the published files that were fetched, and folders left empty; how many there were."""
     fetched = [path for path in map(_stored_file_path, list_published_files()) if path.is_file()]
     for path in fetched:
@@ -152,7 +152,7 @@ def _format_size(published_files: list[PublishedFile]) -> str:
     return f"{known} and {format_count(unknown, 'file')} of unknown size" if unknown else known
 
 
-def _describe_unfetched_files(missing: list[PublishedFile]) -> Iterator[str]:
+def _describe_unfetched_published_files(missing: list[PublishedFile]) -> Iterator[str]:
     yield (
         f"{format_count(len(missing), 'published file')} missing, and nothing is fetched offline. Bring "
         f"{'it' if len(missing) == 1 else 'them'} from another machine:"
@@ -170,7 +170,7 @@ def _base_address() -> str:
     return (os.environ.get(ADDRESS_VARIABLE) or DEFAULT_ADDRESS).rstrip("/")
 
 
-def _fetch_copy_by_hash(wanted: list[PublishedFile], folder: Path) -> None:
+def _fetch_published_copy_by_hash(wanted: list[PublishedFile], folder: Path) -> None:
     """Copy from a folder what it has of some files under other names: of equal size (or name) and hash."""
     if not wanted or not folder.is_dir():
         return

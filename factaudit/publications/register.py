@@ -150,7 +150,7 @@ def recognise_published_files(inputs: Iterable[Mapping[str, Any]]) -> dict[Publi
     return found
 
 
-def read_citation(publication: Publication) -> str:
+def read_publication_citation(publication: Publication) -> str:
     """The BibTeX entry of a publication."""
     text = files("factaudit.publications").joinpath("citations.bib").read_text(encoding="utf-8")
     entries = {entry[1]: entry[0] for entry in re.finditer(r"@\w+\{(\w+),\n.*?\n\}\n", text, re.DOTALL)}

@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from factaudit.audit.findings import list_check_outcomes
+from factaudit.audit.findings import list_audit_check_outcomes
 from factaudit.report.report_tables import ReportTable, build_plain_report_table
 
 _NO_TEST = "(it counts, and tests nothing)"
 _COLUMNS = ["check", "nothing is wrong when", "false alarms are controlled by", "tests", "found", "not checked"]
 
 
-def build_check_table(results: Mapping[str, Any]) -> ReportTable | None:
+def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
     """A line for each check of the run's audits; None where no audit has one."""
     found = Counter((each.get("id"), each.get("severity")) for each in results.get("findings") or [])
     rows = []
     n_tests = (results.get("about") or {}).get("n_tests") or {}
-    for one in list_check_outcomes(results["audits"], results.get("about")):
+    for one in list_audit_check_outcomes(results["audits"], results.get("about")):
         counts = [f"{n} {severity}" for severity in ("fail", "warn", "ok") if (n := found[one.check.id, severity])]
         rows.append(
             [

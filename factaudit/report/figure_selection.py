@@ -22,7 +22,9 @@ EVALUATOR_KEYS = ("evaluator", "evaluator_a", "evaluator_b", "chunked_evaluator"
 _ALL_GROUPS = 10**6
 
 
-def order_drawn_evaluators(evaluators: Sequence[str], ranked: Sequence[str], floors: Collection[str]) -> list[str]:
+def order_evaluators_for_report_figures(
+    evaluators: Sequence[str], ranked: Sequence[str], floors: Collection[str]
+) -> list[str]:
     """The evaluators as they were given; where they are many those first that figures draw: the best, then the worst.
 
     ranked: from the best on, as far as they can be ranked.
@@ -35,12 +37,12 @@ def order_drawn_evaluators(evaluators: Sequence[str], ranked: Sequence[str], flo
     return list(dict.fromkeys([*ends, *order, *evaluators]))
 
 
-def select_drawn_evaluators(
+def select_evaluators_for_report_figure(
     rows: Sequence[Row], evaluators: Sequence[str], ranked: Sequence[str], floors: Collection[str]
 ) -> tuple[Sequence[Row], str]:
     """The rows of the evaluators that figures draw, and what captions say of it.
 
-    evaluators: as `order_drawn_evaluators` orders them.
+    evaluators: as `order_evaluators_for_report_figures` orders them.
     """
     keys = rows.keys if isinstance(rows, RowTable) else list(rows[0]) if rows else []
     present: set[Any] = set()
@@ -60,7 +62,9 @@ def select_drawn_evaluators(
     return [row for row in rows if not any(row.get(key) in left_out for key in EVALUATOR_KEYS)], note
 
 
-def select_drawn_systems(plot: PlotSpec, rows: list[Row], columns: Mapping[str, Column]) -> tuple[list[Row], str]:
+def select_systems_for_report_figure(
+    plot: PlotSpec, rows: list[Row], columns: Mapping[str, Column]
+) -> tuple[list[Row], str]:
     """The rows of the systems that a plot with a line for each draws, from the lowest figure to the highest; and what
     its caption says of it."""
     if not isinstance(plot, DotPlotSpec) or plot.groups != ("system",):
@@ -82,7 +86,7 @@ def select_drawn_systems(plot: PlotSpec, rows: list[Row], columns: Mapping[str, 
     return chosen, f"{note}the highest; the table's file has all."
 
 
-def spread_crowded_panels(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> PlotSpec:
+def spread_crowded_report_figure_panels(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> PlotSpec:
     """The plot, with a panel for each evaluator where those of a scatter plot would hide each other."""
     if not isinstance(plot, ScatterPlotSpec) or plot.panels is not None:
         return plot

@@ -23,7 +23,7 @@ from factaudit.report.claim_browser import (
 )
 from factaudit.report.report_document import ReportDocument
 from factaudit.report.report_figures import ReportFigure
-from factaudit.report.summary import format_summary_finding_evidence
+from factaudit.report.summary import format_report_summary_finding_evidence
 
 #: Bytes of figures that the file may hold.
 MAX_EMBEDDED_FIGURE_BYTES = 2_400_000
@@ -102,7 +102,7 @@ def make_html_template_environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["evidence"] = format_summary_finding_evidence
+    made.filters["evidence"] = format_report_summary_finding_evidence
     # A number and its unit stay on one line.
     made.filters["units"] = lambda text: str(text).replace(" %", "\u00a0%")
     return made

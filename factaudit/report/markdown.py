@@ -10,7 +10,7 @@ from factaudit.audit.first_screen import FirstScreen
 from factaudit.report.report_document import ReportDocument, ReportSection
 from factaudit.report.report_figures import ReportFigure
 from factaudit.report.report_tables import ReportTable, ReportTableCell
-from factaudit.report.summary import format_summary_finding_evidence
+from factaudit.report.summary import format_report_summary_finding_evidence
 from factaudit.text.display_text import format_count
 
 #: A Markdown table shows so many rows; its CSV has all.
@@ -65,7 +65,11 @@ def render_markdown_first_screen(screen: FirstScreen) -> list[str]:
 
 def _render_finding(finding: Row, statement: str) -> str:
     text = f"- **{escape_markdown(str(finding.get('severity', '')))}** {escape_markdown(statement)}"
-    return f"{text} ({escape_markdown(format_summary_finding_evidence(finding))})" if finding.get("evidence") else text
+    return (
+        f"{text} ({escape_markdown(format_report_summary_finding_evidence(finding))})"
+        if finding.get("evidence")
+        else text
+    )
 
 
 def _render_markdown_section(section: ReportSection) -> list[str]:

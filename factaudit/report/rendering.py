@@ -67,9 +67,11 @@ def render_report(
         key = hash_texts(digest_report_drawing_code(), picture.drawn_content)
         missing = [kind for kind in kinds if figure_digests.get(f"figures/{picture.stem}.{kind}") != key]
         if missing:
-            from factaudit.report.plots.figure_files import write_figure_files
+            from factaudit.report.plots.figure_files import write_report_figure_files
 
-            write_figure_files(picture.draw(None), figures / picture.stem, picture.caption.split(".")[0], missing)
+            write_report_figure_files(
+                picture.draw(None), figures / picture.stem, picture.caption.split(".")[0], missing
+            )
         figure_digests |= {f"figures/{picture.stem}.{kind}": key for kind in kinds}
         written += [figures / f"{picture.stem}.{kind}" for kind in kinds]
     for path, text in (

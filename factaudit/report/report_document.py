@@ -20,10 +20,10 @@ from factaudit.audit.first_screen import (
     DEFAULT_TITLE,
     FirstScreen,
     compose_first_screen,
-    rank_evaluators_for_summary,
+    rank_evaluators_for_first_screen,
 )
 from factaudit.publications.register import recognise_published_files
-from factaudit.report.check_table import build_check_table
+from factaudit.report.check_table import build_report_check_table
 from factaudit.report.figure_selection import MAX_DRAWN_EVALUATORS
 from factaudit.report.report_figures import ReportFigure, has_report_figure_rows, list_report_figures
 from factaudit.report.report_tables import (
@@ -35,11 +35,11 @@ from factaudit.report.report_tables import (
 from factaudit.report.summary import (
     CheckFindingsSummary,
     SummaryFinding,
-    build_evaluator_overview,
-    build_task_decision_table,
-    choose_summary_findings,
-    compose_summary_paragraphs,
-    group_summary_findings_by_check,
+    build_report_evaluator_overview,
+    build_report_task_decision_table,
+    choose_report_summary_findings,
+    compose_report_summary_paragraphs,
+    group_report_summary_findings_by_check,
 )
 from factaudit.text.display_text import format_cache_dates, format_count
 
@@ -94,20 +94,20 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
     sections = [
         _build_report_engine_section(i, given, run_dir) for i, given in enumerate(results.get("sections") or [])
     ]
-    ranked = rank_evaluators_for_summary(make_audited_run(results["audits"], about))
+    ranked = rank_evaluators_for_first_screen(make_audited_run(results["audits"], about))
     sections += [_build_report_audit_section(audit, results, ranked) for audit in audits]
     sections += [_build_report_calls_section(results["calls"])] if results.get("calls") else []
     sections.append(_build_check_section(results))
     sections.append(_build_report_provenance_section(results))
     sections = [section for section in sections if section.paragraphs or section.tables or section.figures]
-    warnings, well = group_summary_findings_by_check(results)
-    first = choose_summary_findings(warnings)
+    warnings, well = group_report_summary_findings_by_check(results)
+    first = choose_report_summary_findings(warnings)
     return ReportDocument(
         title=about.get("title") or DEFAULT_TITLE,
         first_screen=compose_first_screen(results),
-        summary_paragraphs=compose_summary_paragraphs(results),
-        decision_table=build_task_decision_table(results),
-        evaluator_table=build_evaluator_overview(results),
+        summary_paragraphs=compose_report_summary_paragraphs(results),
+        decision_table=build_report_task_decision_table(results),
+        evaluator_table=build_report_evaluator_overview(results),
         check_warnings=warnings,
         headline_findings=first,
         headline_figures=_choose_report_headline_figures(first, sections),
@@ -151,14 +151,15 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
         none = unlisted or "Nothing to compute on: this audit has no rows."
         return ReportSection(slug, audit.title, [audit.text, none])
     if audit.plots and not any(has_report_figure_rows(rows, plot) for plot in audit.plots):
-        why = _find_common_reason_of_undefined_rows(rows)
+        why = _find_common_report_reason(rows)
         text = f"Undefined on these claims ({why}). The rows are in {name_table_file(audit.name, rows)}."
         return ReportSection(slug, audit.title, [audit.text, text])
     shown, note = (rows, "") if audit.readable is None else audit.readable(rows)
     if audit.add_references is not None:
         shown = audit.add_references(make_audited_run(results["audits"], about), shown)
     options = "; ".join(
-        f"{name} {_format_option(value)}" for name, value in (about.get("options") or {}).get(audit.name, {}).items()
+        f"{name} {_format_report_audit_option(value)}"
+        for name, value in (about.get("options") or {}).get(audit.name, {}).items()
     )
     paragraphs = [text for text in (audit.text, f"Options of this run: {options}." * bool(options), unlisted) if text]
     if audit.remarks is not None:
@@ -171,16 +172,16 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
     return ReportSection(slug, audit.title, paragraphs, drawn, [table])
 
 
-def _format_option(value: Any) -> str:
+def _format_report_audit_option(value: Any) -> str:
     """``claim, response``; ``small: a, b; large: c``."""
     if isinstance(value, Mapping):
-        return "; ".join(f"{name}: {_format_option(inner)}" for name, inner in value.items())
+        return "; ".join(f"{name}: {_format_report_audit_option(inner)}" for name, inner in value.items())
     if value is None:
         return "null"  # as it is written in the YAML
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _find_common_reason_of_undefined_rows(rows: Sequence[Row]) -> str:
+def _find_common_report_reason(rows: Sequence[Row]) -> str:
     """Why all rows are undefined: a reason of all, else what reasons have in common before they name systems."""
     reasons = list(dict.fromkeys(str(row["reason"]) for row in rows if row.get("reason")))
     if len(reasons) <= 1:
@@ -214,7 +215,7 @@ def _build_report_engine_section(position: int, engine_section: Mapping[str, Any
 
 def _build_check_section(results: Mapping[str, Any]) -> ReportSection:
     """What each check tests, and what could not be checked."""
-    table = build_check_table(results)
+    table = build_report_check_table(results)
     return ReportSection("checks", "What was checked, and how", tables=[] if table is None else [table])
 
 
@@ -233,7 +234,7 @@ def _build_report_calls_section(calls: Sequence[Row]) -> ReportSection:
     return ReportSection("calls", "Calls and cost", [text], [], [table])
 
 
-def _explain_claims_labels_and_intervals(results: Mapping[str, Any]) -> list[str]:
+def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> list[str]:
     """What a claim, a label, 1 and 0 are here, whose an interval is, and what could not be computed."""
     about = results["about"]
     claims = about.get("claims") or []
@@ -248,7 +249,7 @@ def _explain_claims_labels_and_intervals(results: Mapping[str, Any]) -> list[str
         text += f" A claim is a whole response in {', '.join(single)}."
     if results["audits"].get("estimates"):
         has_labels = any(row.get("n_labelled") for row in claims)
-        text += _explain_estimates_labels(about.get("estimate") or {}, has_labels)
+        text += _explain_report_estimates_labels(about.get("estimate") or {}, has_labels)
     told = [text]
     if about.get("confidence"):
         level = f"{100 * about['confidence']:g} %"
@@ -277,7 +278,7 @@ def _explain_claims_labels_and_intervals(results: Mapping[str, Any]) -> list[str
     return told
 
 
-def _explain_estimates_labels(origin: Mapping[str, Any], has_labels: bool) -> str:
+def _explain_report_estimates_labels(origin: Mapping[str, Any], has_labels: bool) -> str:
     """Where the labels come from that estimates rest on; ``has_labels``: the claims have some, too."""
     files = ", ".join(origin.get("labels") or [])
     sample = f", drawn by the plan of {origin['sample']}" if origin.get("sample") else ""
@@ -330,6 +331,6 @@ def _build_report_provenance_section(results: Mapping[str, Any]) -> ReportSectio
     text = [
         ", ".join(parts) + ".",
         f"Signature: {results['signature']}",
-        *_explain_claims_labels_and_intervals(results),
+        *_explain_report_claims_labels_and_intervals(results),
     ]
     return ReportSection("provenance", "Where the figures come from", text, [], tables)

@@ -32,10 +32,10 @@ from factaudit.report.figure_selection import (
     EVALUATOR_KEYS,
     count_unscored_verdicts,
     find_wholly_undefined_values,
-    order_drawn_evaluators,
-    select_drawn_evaluators,
-    select_drawn_systems,
-    spread_crowded_panels,
+    order_evaluators_for_report_figures,
+    select_evaluators_for_report_figure,
+    select_systems_for_report_figure,
+    spread_crowded_report_figure_panels,
 )
 from factaudit.report.plots.plot_groups import (
     MAX_POINTS_PER_PLACE,
@@ -114,8 +114,8 @@ def list_report_figures(
     ranked: the evaluators from the best on, of which the best and the worst are drawn where they are many.
     """
     floors = {row["name"] for row in about.get("evaluators") or [] if row.get("floor")}
-    order = order_drawn_evaluators(evaluators, ranked, floors)
-    rows, note = select_drawn_evaluators(rows, order, ranked, floors)
+    order = order_evaluators_for_report_figures(evaluators, ranked, floors)
+    rows, note = select_evaluators_for_report_figure(rows, order, ranked, floors)
     return [
         picture
         for plot in audit.plots
@@ -175,7 +175,7 @@ def _list_report_plot_figures(
             else list_plot_group_columns(plot, audit.columns, present, mine)
         )
         labels = {id(row): format_group_label(row, by, present) for row in mine}
-        level_plot = spread_crowded_panels(plot, mine, by)
+        level_plot = spread_crowded_report_figure_panels(plot, mine, by)
         drawn = [
             (*page, chosen)
             for family, chosen in _split_report_figure_panels(level_plot, mine, audit.columns)
@@ -186,7 +186,7 @@ def _list_report_plot_figures(
             # A level is data, and must not lead out of the folder.
             stem = re.sub(r"[^A-Za-z0-9_-]", "-", "_".join(filter(None, parts)))
             what = plot.what + (f", {level} level" if level else "") + (f" ({page} of {pages})" if pages > 1 else "")
-            caption = _compose_figure_caption(what, audit, level_plot, part, by, about)
+            caption = _compose_report_figure_caption(what, audit, level_plot, part, by, about)
             caption = " ".join(filter(None, [caption, note, chosen, left]))
             among = (
                 f"; {format_count(len(_collect_evaluators(part)), 'evaluator')}" if _collect_evaluators(part) else ""
@@ -207,7 +207,7 @@ def _split_report_figure_panels(
     systems that are not drawn. Where these are more panels than fit on a page with all their groups, there is no such
     figure."""
     if not isinstance(plot, DotPlotSpec) or plot.panels is None or not plot.shares_pages:
-        yield select_drawn_systems(plot, rows, columns)
+        yield select_systems_for_report_figure(plot, rows, columns)
         return
     (column,) = plot.groups
     rows = drop_pooled_plot_rows(plot, rows)
@@ -218,7 +218,9 @@ def _split_report_figure_panels(
     for panel, groups in members.items():
         families.setdefault(frozenset(groups), []).append(panel)
     for panels in families.values():
-        family, note = select_drawn_systems(plot, [row for row in rows if row[plot.panels] in panels], columns)
+        family, note = select_systems_for_report_figure(
+            plot, [row for row in rows if row[plot.panels] in panels], columns
+        )
         n_groups = len({row[column] for row in family})
         lines = max(1, int(_PAGE_HEIGHT / (n_groups * _compute_group_height(plot, rows) + _PANEL_HEAD_HEIGHT)))
         size = 4 if len(panels) == 4 and lines > 1 else 3 * lines
@@ -287,7 +289,7 @@ def _make_report_figure_drawing(
     return draw
 
 
-def _compose_figure_caption(
+def _compose_report_figure_caption(
     figure_title: str,
     audit: Audit,
     plot: PlotSpec,
@@ -319,14 +321,14 @@ def _compose_figure_caption(
             text.append("Pale bars: where a figure could lie whatever the unscored claims' predictions had been.")
     behind = "judged by both evaluators" if isinstance(plot, HeatMapPlotSpec) else "behind each point"
     text += [
-        _describe_reference_lines_of_figure(audit, plot),
+        _describe_report_figure_reference_lines(audit, plot),
         _describe_report_figure_counts(audit, keys, rows, behind),
     ]
     text.append(_name_undefined_report_figures(audit, keys, rows))
     return " ".join(part for part in text if part)
 
 
-def _describe_reference_lines_of_figure(audit: Audit, plot: PlotSpec) -> str:
+def _describe_report_figure_reference_lines(audit: Audit, plot: PlotSpec) -> str:
     """``Dashed line: 50.0 % (BAcc).``: where the lines stand that are drawn across a panel."""
     if isinstance(plot, ForestPlotSpec):
         return "" if plot.guide is None else f"Dashed line: {plot.guide:g}."

@@ -47,7 +47,7 @@ def write_results_json(run_dir: Path, content: Mapping[str, Any]) -> None:
     write_json(run_dir / "results.json", {**content, "audits": audits, "tables": tables})
 
 
-def list_product_table_files(run_dir: Path) -> list[str]:
+def list_product_table_files_of_results_json(run_dir: Path) -> list[str]:
     """The tables of a run folder that its ``results.json`` names, relative to it."""
     found = read_results_json(run_dir)["audits"]
     paths = (_locate_row_table(run_dir, name) for name, rows in found.items() if isinstance(rows, RowTable))
@@ -85,7 +85,7 @@ def read_results_json(run_dir: Path) -> Mapping[str, Any]:
         for key, rows in tables:
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 wrong.append(Problem("expected a list of objects", column=key))
-        wrong += _check_row_table_references(results.get("tables", {}), whole["audits"])
+        wrong += _check_results_json_table_references(results.get("tables", {}), whole["audits"])
     if wrong:
         raise InputError(str(path), wrong)
     for name in whole["audits"]:
@@ -97,7 +97,7 @@ def read_results_json(run_dir: Path) -> Mapping[str, Any]:
     return results | whole
 
 
-def _check_row_table_references(tables: Any, audits: Mapping[str, Any]) -> list[Problem]:
+def _check_results_json_table_references(tables: Any, audits: Mapping[str, Any]) -> list[Problem]:
     """What is wrong with ``tables``: a file is that of its audit, whatever it says, as results are data."""
     if not isinstance(tables, dict):
         return [Problem(f"expected dict, found {type(tables).__name__}", column="tables")]

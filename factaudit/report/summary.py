@@ -22,7 +22,7 @@ from factaudit.audit.core.figure_formatting import (
     format_percent,
 )
 from factaudit.audit.core.result_rows import MACRO_MEAN, Row
-from factaudit.audit.first_screen import describe_run_size, rank_evaluators_for_summary
+from factaudit.audit.first_screen import describe_first_screen_run_size, rank_evaluators_for_first_screen
 from factaudit.report.report_tables import (
     N_UNFOLDED_EVALUATORS,
     ReportTable,
@@ -35,13 +35,13 @@ from factaudit.text.display_text import format_count
 SEVERITIES = ("fail", "warn", "ok")
 
 
-def compose_summary_paragraphs(results: Mapping[str, Any]) -> list[str]:
+def compose_report_summary_paragraphs(results: Mapping[str, Any]) -> list[str]:
     """A few sentences that answer the question; one string per paragraph."""
     audited = make_audited_run(results["audits"], results["about"])
-    best = next(iter(rank_evaluators_for_summary(audited)), None)
+    best = next(iter(rank_evaluators_for_first_screen(audited)), None)
     if best in audited.floors and len(audited.floors) < len(results["about"].get("evaluators") or []):
         best = None  # what is judged has no figure: to tell of what it is measured by would mislead
-    paragraphs = [describe_run_size(audited)]
+    paragraphs = [describe_first_screen_run_size(audited)]
     said = {name: a.opening(audited, best) for name, a in load_all_audits().items() if a.opening and audited.rows(name)}
     # Who is best comes first.
     paragraphs += [said.pop(name) for name in list(said) if load_all_audits()[name].best is not None]
@@ -76,13 +76,15 @@ def _format_shares_by_evaluator(counts: Mapping[str, tuple[int, int]]) -> str:
     return ", ".join(f"{name} ({part:,} of {whole:,})" for name, (part, whole) in counts.items() if part)
 
 
-def build_task_decision_table(results: Mapping[str, Any]) -> ReportTable | None:
+def build_report_task_decision_table(results: Mapping[str, Any]) -> ReportTable | None:
     """May each evaluator be used for each task? A line per evaluator, a column per task, with figure and sentence."""
     audited = make_audited_run(results["audits"], results["about"])
     tasks = [one for name, audit in load_all_audits().items() if audited.rows(name) for one in audit.decides]
     given = [row["name"] for row in results["about"].get("evaluators") or []]
     names = [
-        name for name in dict.fromkeys([*rank_evaluators_for_summary(audited), *given]) if name not in audited.floors
+        name
+        for name in dict.fromkeys([*rank_evaluators_for_first_screen(audited), *given])
+        if name not in audited.floors
     ]
     answers = {(name, one.task): one.answer(audited, name) for name in names for one in tasks}
     tasks = [one for one in tasks if any(answers[name, one.task] is not None for name in names)]
@@ -117,13 +119,13 @@ def build_task_decision_table(results: Mapping[str, Any]) -> ReportTable | None:
     return ReportTable(caption, columns, [False] * len(columns), body, len(body), n_unfolded=N_UNFOLDED_EVALUATORS)
 
 
-def build_evaluator_overview(results: Mapping[str, Any]) -> ReportTable | None:
+def build_report_evaluator_overview(results: Mapping[str, Any]) -> ReportTable | None:
     """One line per evaluator: what to know before trusting it."""
     audited = make_audited_run(results["audits"], results["about"])
     glances = {name: audit.glance for name, audit in load_all_audits().items() if audit.glance and audited.rows(name)}
     names = [row["name"] for row in results["about"].get("evaluators") or []]
     names += [row["evaluator"] for name in glances for row in audited.rows(name)]
-    names = sorted(dict.fromkeys([*rank_evaluators_for_summary(audited), *names]), key=audited.floors.__contains__)
+    names = sorted(dict.fromkeys([*rank_evaluators_for_first_screen(audited), *names]), key=audited.floors.__contains__)
     found = {
         name: {each: row for each in names if (row := one.figures(audited.rows(name), each)) is not None}
         for name, one in glances.items()
@@ -201,7 +203,7 @@ class SummaryFinding:
         )
 
 
-def choose_summary_findings(check_warnings: Sequence[CheckFindingsSummary]) -> list[SummaryFinding]:
+def choose_report_summary_findings(check_warnings: Sequence[CheckFindingsSummary]) -> list[SummaryFinding]:
     """The findings to read first: of every check the one on the best evaluator, then the next; the gravest first, and
     among equals those that hold on most data sets."""
     ranked = []
@@ -218,10 +220,10 @@ def choose_summary_findings(check_warnings: Sequence[CheckFindingsSummary]) -> l
     return [headline for *_, headline in sorted(ranked, key=lambda one: one[:3])[:MAX_HEADLINES]]
 
 
-def group_summary_findings_by_check(results: Mapping[str, Any]) -> tuple[list[CheckFindingsSummary], list[Row]]:
+def group_report_summary_findings_by_check(results: Mapping[str, Any]) -> tuple[list[CheckFindingsSummary], list[Row]]:
     """The checks that have something to warn of, and the findings that are ``ok``."""
     gravity = {severity: position for position, severity in enumerate(SEVERITIES)}
-    best = rank_evaluators_for_summary(make_audited_run(results["audits"], results.get("about", {})))
+    best = rank_evaluators_for_first_screen(make_audited_run(results["audits"], results.get("about", {})))
     rank = {evaluator: position for position, evaluator in enumerate(best)}
     known = {check.id: (check.title, audit.name) for audit in load_all_audits().values() for check in audit.checks}
 
@@ -238,7 +240,7 @@ def group_summary_findings_by_check(results: Mapping[str, Any]) -> tuple[list[Ch
     return groups, [each for each in found if each.get("severity") == "ok"]
 
 
-def format_summary_finding_evidence(finding: Row) -> str:
+def format_report_summary_finding_evidence(finding: Row) -> str:
     """A finding's figures in one line: ``TPR 91.0 %, gap +42.8 points (+30.1 to +55.0), n 120``."""
     figures = finding.get("evidence") or {}
     said = []

@@ -12,7 +12,7 @@ from factaudit.audit.core.audit_declaration import Column
 FINDING_KEYS = ["id", "severity", "evaluator", "dataset", "statement", "evidence"]
 
 
-def make_tidy_frame(table: pd.DataFrame, columns: Mapping[str, Column]) -> pd.DataFrame:
+def make_tidy_report_frame(table: pd.DataFrame, columns: Mapping[str, Column]) -> pd.DataFrame:
     """What each row is about, then ``figure``, ``value``, ``low`` and ``high`` (missing without an interval).
 
     Texts that are no keys, such as reasons, are in the wide table only.

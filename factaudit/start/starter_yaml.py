@@ -12,7 +12,7 @@ import yaml
 
 from factaudit.datasets.format_detection import detect_dataset_format
 from factaudit.files import resolve_path
-from factaudit.input_tables import is_counts_file, load_input_tables
+from factaudit.input_tables import is_input_counts_file, load_input_tables
 from factaudit.intake.column_mapping import ColumnMapping
 from factaudit.intake.foreign_files import read_foreign_file
 from factaudit.intake.table_loading import LoadedTables
@@ -84,7 +84,7 @@ def make_starter_yaml(
     of = " and ".join(path.name.split(".")[0] for path in input_paths[:2])
     title = f"title: {_format_yaml_scalar(f'Evaluators compared on {of}')}\n\n"
     named = [Path(relpath(resolve_path(path), resolve_path(yaml_path).parent)).as_posix() for path in input_paths]
-    if len(input_paths) == 1 and is_counts_file(input_paths[0], mapping):
+    if len(input_paths) == 1 and is_input_counts_file(input_paths[0], mapping):
         counts = f"# Published error rates: no claims to judge.\ncounts: {_format_yaml_scalar(named[0])}\n\n"
         return head + title + counts + _COMMON_SETTINGS
     loaded = load_input_tables(input_paths, mapping, say)

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from factaudit.errors import InputError, Problem, first_error_line
+from factaudit.errors import InputError, Problem, first_line_of_error
 from factaudit.files import check_is_table_file, open_input_file
 from factaudit.tables.column_parsing import TEXT_DTYPE, is_arrow_text_type
 from factaudit.tables.documents import DocumentColumnBuilder, list_shared_texts, read_document_column
@@ -103,10 +103,10 @@ def read_table(path: str | Path, document_column: str | None = None, is_counted:
         read = _read_csv_table if kind.startswith(".csv") else _read_jsonl_table
         return read(path, kind, document_column, is_counted)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise InputError(str(path), [Problem(f"not a whole gzip file ({first_error_line(error)})")]) from None
+        raise InputError(str(path), [Problem(f"not a whole gzip file ({first_line_of_error(error)})")]) from None
     except OSError as error:
         raise InputError(
-            str(path), [Problem(f"cannot be read ({error.strerror or first_error_line(error)})")]
+            str(path), [Problem(f"cannot be read ({error.strerror or first_line_of_error(error)})")]
         ) from None
 
 
@@ -126,7 +126,7 @@ def _read_parquet_table(path: Path, document_column: str | None) -> pd.DataFrame
         if apart is not None:
             table.insert(names.index(apart), apart, read_document_column(path, apart))
     except pa.ArrowException as error:
-        raise InputError(str(path), [Problem(f"not a readable Parquet file ({first_error_line(error)})")]) from None
+        raise InputError(str(path), [Problem(f"not a readable Parquet file ({first_line_of_error(error)})")]) from None
     return table.drop(columns=[name for name in table.columns if re.fullmatch(r"__index_level_\d+__", name)])
 
 
@@ -236,7 +236,7 @@ def _read_jsonl_table(path: Path, suffix: str, document_column: str | None, is_c
                 what = "the last line is cut off (the file was not written to its end)" if cut else "not JSON"
                 problems.add(f"{what}: {error.msg} at character {error.pos + 1}", number)
             except (ValueError, RecursionError) as error:
-                problems.add(f"not JSON: {first_error_line(error)}", number)
+                problems.add(f"not JSON: {first_line_of_error(error)}", number)
             else:
                 if isinstance(row, dict):
                     rows.append(row)

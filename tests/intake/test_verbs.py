@@ -117,7 +117,7 @@ class Readings(list[dict[str, Any]]):
 @pytest.fixture
 def loaded(monkeypatch: pytest.MonkeyPatch) -> Readings:
     found = Readings()
-    load = factaudit.input_tables._load_collected_tables
+    load = factaudit.input_tables._load_collected_input_tables
 
     def remember(*arguments: Any) -> LoadedTables:
         tables = load(*arguments)
@@ -126,7 +126,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> Readings:
             raise UsageError("read")
         return tables
 
-    monkeypatch.setattr(factaudit.input_tables, "_load_collected_tables", remember)
+    monkeypatch.setattr(factaudit.input_tables, "_load_collected_input_tables", remember)
     return found
 
 

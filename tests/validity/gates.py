@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from factaudit.arrays.paired_changes import FigureChange, compute_flip_shares, compute_paired_changes
+from factaudit.arrays.paired_changes import FigureChange, compute_paired_changes, compute_paired_flip_shares
 
 #: Figure, sign and number of each condition, as `--fail-on` has them.
 CONDITIONS = (("bacc", -1, -0.02), ("bacc", -1, 0.0), ("tpr", -1, -0.02), ("tnr", -1, -0.02), ("abs_bias", 1, 0.02))
@@ -75,7 +75,7 @@ def draw_changes(judge: Judge, replicates: int, seed: int) -> tuple[dict[str, Fi
     before = ask(judge.right)
     after = ask(judge.right - judge.fall / (1 - 2 * differs))
     placed = (groups, replicates, documents)
-    flips = compute_flip_shares(before[0], after[0], *placed)
+    flips = compute_paired_flip_shares(before[0], after[0], *placed)
     return compute_paired_changes(label, before.mean(0), after.mean(0), *placed), flips[1]
 
 

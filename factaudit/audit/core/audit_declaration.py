@@ -201,7 +201,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class EvaluatorOverviewColumns:
+class AuditOverviewColumns:
     """Columns of the report's table "at a glance", a line for each evaluator.
 
     ``figures``: from the audit's rows and an evaluator to a row with the keys of ``columns`` (and ``_low``, ``_high``,
@@ -237,7 +237,7 @@ class TaskDecisionColumn:
 
 
 @dataclass(frozen=True)
-class ProductTableSummary:
+class AuditProductTableSummary:
     """What ``results.json`` has of rows that are a product, and lie in a table of their own (`RowTable`)."""
 
     columns: Mapping[str, Column]
@@ -289,7 +289,7 @@ class Audit:
     #: The options that a run's evaluators bring: from the options as given and evaluators' signatures by name.
     complete: Callable[[dict[str, Any], Mapping[str, str]], dict[str, Any]] | None = None
     #: Where its rows are a product (pairs of systems; calibrations × systems): what ``results.json`` has of them.
-    summary: ProductTableSummary | None = None
+    summary: AuditProductTableSummary | None = None
     #: The rows that the report's table and figures show, and a note on where the others are; None: all.
     readable: Callable[[Sequence[Row]], tuple[list[Row], str]] | None = None
     #: These rows with figures of other audits that its figures and its table show beside them.
@@ -301,7 +301,7 @@ class Audit:
     best: Callable[[Sequence[Row]], list[str]] | None = None
     #: What the report's opening says of the best evaluator (None where none is), as sentences; "" for nothing.
     opening: Callable[[AuditedRun, str | None], str] | None = None
-    glance: EvaluatorOverviewColumns | None = None
+    glance: AuditOverviewColumns | None = None
     decides: tuple[TaskDecisionColumn, ...] = ()
 
     def __post_init__(self) -> None:

@@ -8,7 +8,7 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import AuditedRun, Check, Column, Finding
 from factaudit.audit.core.finding_parts import (
     MAX_TPR_TNR_GAP,
-    format_first_names_and_count,
+    format_first_finding_names,
     format_how_many_datasets,
     group_finding_rows_by_evaluator,
     pick_finding_evidence,
@@ -122,7 +122,7 @@ def _list_caveat_questions(
     ]
     if rivals:
         text = "whether its BAcc is above that of {names}"
-        found.append(make_statement(text, names=format_first_names_and_count(rivals)))
+        found.append(make_statement(text, names=format_first_finding_names(rivals)))
     return found
 
 

@@ -67,7 +67,7 @@ def has_interval(row: Row, key: str) -> bool:
     return row.get(f"{key}_low") is not None and row.get(f"{key}_high") is not None
 
 
-def explain_why_limit_is_undecided(row: Row, *keys: str) -> str:
+def explain_undecided_decision_limit(row: Row, *keys: str) -> str:
     """Why it is open whether figures are beyond a limit: there is no interval, or it has the limit in it."""
     if not all(has_interval(row, key) for key in keys):
         return "no interval was computed"

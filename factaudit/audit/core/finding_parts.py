@@ -44,7 +44,7 @@ def format_how_many_datasets(concerned: Sequence[Any], all_datasets: Sequence[An
     return make_statement(several, concerned=concerned, every=all_datasets)
 
 
-def format_first_names_and_count(items: Sequence[str]) -> Statement:
+def format_first_finding_names(items: Sequence[str]) -> Statement:
     """``a, b, c and 3 more``; of names, or of statements. Four are all named."""
     listed = [one if isinstance(one, Statement) else make_statement("{name}", name=one) for one in items]
     n_shown = len(items) if len(items) <= 4 else 3

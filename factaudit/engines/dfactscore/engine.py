@@ -12,7 +12,7 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.entity_linking import LINKING_RULES, NARROW_MARGIN
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.figure_formatting import format_percent
-from factaudit.audit.dfactscore import compute_dfactscore, compute_dfactscore_by_link_rule
+from factaudit.audit.dfactscore import compute_dfactscore_audit, compute_dfactscore_audit_by_link_rule
 from factaudit.engines.dfactscore.candidate_finder import (
     FINDING_METHODS,
     MAX_CANDIDATES,
@@ -202,7 +202,7 @@ class DFactScorer(ScoringEngine):
         options: Row = {"gamma": self.gamma, "narrow": self.narrow, "intervals": self.intervals}
         told = [
             row | _sum_dfactscore_responses(made, rows, row["evaluator"], row["system"])
-            for row in compute_dfactscore(judged, link=self.rule, **options)  # type: ignore[arg-type]
+            for row in compute_dfactscore_audit(judged, link=self.rule, **options)  # type: ignore[arg-type]
         ]
         first = [row for row in told if row["evaluator"] == self.names[0]] or [EMPTY_SUMMARY]
         columns = {name: "group" if name == self.groupers[0] else f"group_{name}" for name in self.groupers}
@@ -217,7 +217,7 @@ class DFactScorer(ScoringEngine):
                 row | {"grouper": name}
                 for name, column in columns.items()
                 if column in made.claims
-                for row in compute_dfactscore_by_link_rule(judged, group=column, **options)
+                for row in compute_dfactscore_audit_by_link_rule(judged, group=column, **options)
             ],
             "grouping": build_grouper_comparison_rows(made, self.groupers),
             "rows": told,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 from factaudit.arrays.entity_linking import NARROW_MARGIN
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.annotator_agreement import compute_biography_annotator_agreement
-from factaudit.audit.citations import compute_citation_scores
+from factaudit.audit.citations import compute_citation_audit
 from factaudit.audit.dfactscore_people import compare_human_and_machine_dfactscores, compute_human_dfactscores
 from factaudit.audit.dfactscore_printed import compare_printed_dfactscores, read_printed_dfactscores
 from factaudit.audit.popularity import compute_entity_popularity
@@ -179,7 +179,7 @@ def score_dfactscore_files(
                 judged = claims.drop(columns="doc").merge(verdicts, on="claim_id", how="left")
                 write_jsonl(folder / "citations.jsonl", list_plain_rows(judged))
                 joined = Judgements.join(claims, verdicts)
-                results.audits["citations"] = compute_citation_scores(joined, intervals=scorer.intervals)
+                results.audits["citations"] = compute_citation_audit(joined, intervals=scorer.intervals)
             if annotations is not None:
                 people = read_biography_fact_annotations(annotations)
                 results.audits["dfactscore_people"] = compare_human_and_machine_dfactscores(

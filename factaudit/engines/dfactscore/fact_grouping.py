@@ -22,7 +22,7 @@ from factaudit.engines.dfactscore.grouping_reply_layout import (
 from factaudit.engines.records import GroupingRecord
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_no_pipe, parse_json_file_text
-from factaudit.llm.answer_extraction import extract_answer
+from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.chat_types import ChatReply, ChatRequest
 from factaudit.signature import hash_texts
 
@@ -230,7 +230,7 @@ def _parse_fact_grouping_reply(reply: ChatReply, facts: Sequence[str], name: str
     def is_whole(text: str) -> bool:
         return not reconcile_fact_groups(facts, parse_reply_layout(text, facts, name).groups).n_dropped
 
-    reply = extract_answer(reply, is_whole)
+    reply = extract_llm_answer(reply, is_whole)
     if reply.status != "ok":
         return GroupingRecord(None, status=reply.status, raw=reply.error or reply.text or None)
     layout = parse_reply_layout(reply.text, facts, name)

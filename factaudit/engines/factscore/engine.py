@@ -21,7 +21,7 @@ from factaudit.engines.responses import Response, make_response
 from factaudit.engines.scoring_engine import Row, ScoringEngine
 from factaudit.errors import UsageError
 from factaudit.knowledge.topic_lookup import TopicLookup
-from factaudit.llm.answer_extraction import extract_answer
+from factaudit.llm.answer_extraction import extract_llm_answer
 from factaudit.llm.chat_types import ChatRequest
 from factaudit.llm.coroutine_runner import open_llm_clients_for_block, run_coroutine, run_coroutines_concurrently
 from factaudit.text.display_text import format_count
@@ -174,7 +174,7 @@ class FactScorer(ScoringEngine):
         content = f"{task}\n\n{response.conversation_so_far}\n\nTitle:"
         asked = ChatRequest(({"role": "user", "content": content},), {"temperature": 0.0, "max_tokens": 30})
         assert self.llm is not None
-        reply = extract_answer(await self.llm.ask(asked))
+        reply = extract_llm_answer(await self.llm.ask(asked))
         lines = reply.text.strip().splitlines()
         title = lines[0].strip().strip("\"'*.").removeprefix("Title:").strip() if lines else ""
         return (title, None) if reply.status == "ok" and title else ("", reply.error or reply.status)

@@ -11,7 +11,7 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.response_facts import collect_response_facts, score_response_facts
 from factaudit.audit.core.result_rows import Row
-from factaudit.audit.factscore import compute_factscore
+from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.engines.records import ResponseRecord, SentenceRecord, VerifiedRecords
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
@@ -68,7 +68,9 @@ def summarise_factscore(
     intervals: ClusterBootstrap | None,
 ) -> Row:
     """The audit's row of the first verifier, with ``systems``; of each verifier in ``evaluators`` if several."""
-    audited = compute_factscore(Judgements.join(verified.claims, verified.verdicts), gamma=gamma, intervals=intervals)
+    audited = compute_factscore_audit(
+        Judgements.join(verified.claims, verified.verdicts), gamma=gamma, intervals=intervals
+    )
     every = []
     for name in verifier_names:
         mine = [_add_summed_counts(row, response_rows) for row in audited if row["evaluator"] == name]

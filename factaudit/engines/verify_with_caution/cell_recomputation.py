@@ -273,7 +273,7 @@ def _recompute_system_orders(printed: PrintedTables, recovered: RecoveredClaimCo
             for row in recompute_audit_of_counts("ranking_pairs", mine, levels=["claim"], **PRINTED_PAIR_TEST):
                 for true, said in product("=<", ">=<"):
                     pairs.setdefault((row["evaluator"], f"pairs:labelled{true},predicted{said}"), 0)
-                pairs[row["evaluator"], _format_labelled_and_predicted_order(row)] += 1
+                pairs[row["evaluator"], _format_recomputed_order(row)] += 1
             for (name, quantity), number in pairs.items():
                 yield (table, dataset, None, name, quantity), RecomputedCell(number, _NO_ROUNDING, note)
             for row in recompute_audit_of_counts("ranking", mine, levels=["claim"], **PRINTED_PAIR_TEST):
@@ -284,7 +284,7 @@ def _recompute_system_orders(printed: PrintedTables, recovered: RecoveredClaimCo
                 yield from _recompute_order_error_rates(printed, table, dataset, name)
 
 
-def _format_labelled_and_predicted_order(row: Row) -> str:
+def _format_recomputed_order(row: Row) -> str:
     """A pair's two orders, the system with the lower labelled rate first."""
     turn = {"<": ">", ">": "<", "=": "="}
     true, said = row["labelled_order"], row["predicted_order"]

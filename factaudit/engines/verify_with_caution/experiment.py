@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from factaudit.audit.findings import run_checks
+from factaudit.audit.findings import run_audit_checks
 from factaudit.engines.engine_settings import load_engine_experiment
 from factaudit.engines.verify_with_caution.cell_recomputation import (
     NO_COUNTS_PRINTED,
@@ -122,7 +122,7 @@ def run_verify_with_caution_experiment(
                 "rates": remove_counts_derived_from_printed_rates(rates.audits["rates"], "ppr"),
             }
         )
-        results.finding_rows[:], results.about["n_tests"] = run_checks(results.audits, results.about)
+        results.finding_rows[:], results.about["n_tests"] = run_audit_checks(results.audits, results.about)
         n_rows = sum(map(len, results.audits.values()))
         say(f"audits    {n_rows:>9,} rows in {format_count(len(results.audits), 'audit')}")
         say(describe_reproduction_agreement(rows))

@@ -52,7 +52,9 @@ def write_labelling_page(
     _check_html_suffix(path)
     if claims["claim"].isna().any() or claims["claim"].map(is_text_placeholder).any():
         raise InputError(str(path), [Problem("the claims have no text to show")])
-    write_text(path, render_labelling_page(_shuffle_page_claims(claims, annotator, seed, by_response), annotator))
+    write_text(
+        path, render_labelling_page(_shuffle_labelling_page_claims(claims, annotator, seed, by_response), annotator)
+    )
     return path
 
 
@@ -94,7 +96,7 @@ def _check_html_suffix(path: Path) -> None:
         raise InputError(str(path), [Problem("expected a name that ends in .html")])
 
 
-def _shuffle_page_claims(claims: pd.DataFrame, annotator: str, seed: int, by_response: bool) -> pd.DataFrame:
+def _shuffle_labelling_page_claims(claims: pd.DataFrame, annotator: str, seed: int, by_response: bool) -> pd.DataFrame:
     random = np.random.default_rng([seed, int(hash_texts(annotator), 16)])
     claims = claims.sort_values("claim_id")
     if not by_response:

@@ -41,7 +41,7 @@ _PANEL_GAP, _FOOT = 0.22, 0.27
 
 
 @dataclass(frozen=True)
-class DotPanel:
+class DotPlotPanel:
     """What a panel shows; panels of one unit share their limits, where they have none of their own."""
 
     key: str
@@ -59,7 +59,7 @@ def lay_out_dot_plot(plot: DotPlotSpec, frame: PlotFrame) -> FigureLayout:
     for key in plot.keys:
         guide, limits = plot.guides.get(key), plot.limits.get(key)
         panels.append(
-            DotPanel(
+            DotPlotPanel(
                 key,
                 plot.labels.get(key, format_heading_with_unit(frame.columns[key])),
                 frame.columns[key].unit,
@@ -87,7 +87,7 @@ def _lay_out_dot_panel_per_value(plot: DotPlotSpec, column: str, frame: PlotFram
     unit, guide = frame.columns[key].unit, plot.guides.get(key)
     guide = None if guide is None else guide * frame.unit_scale(key)
     panels = [
-        DotPanel(value, f"{format_audit_figure(frame.columns[column], value)}\n{label}", unit, guide=guide)
+        DotPlotPanel(value, f"{format_audit_figure(frame.columns[column], value)}\n{label}", unit, guide=guide)
         for value in frame.list_values(column)
     ]
     series = frame.list_series(plot.series)
@@ -126,7 +126,9 @@ def _lay_out_dot_panel_per_value(plot: DotPlotSpec, column: str, frame: PlotFram
 
 def lay_out_flip_dot_plot(plot: FlipPlotSpec, frame: PlotFrame) -> FigureLayout:
     """The first value of ``plot.by`` is hollow, the others are filled."""
-    panels = [DotPanel(key, format_heading_with_unit(frame.columns[key]), frame.columns[key].unit) for key in plot.keys]
+    panels = [
+        DotPlotPanel(key, format_heading_with_unit(frame.columns[key]), frame.columns[key].unit) for key in plot.keys
+    ]
     first, second = plot.pair
 
     def pair(row: dict[str, object]) -> str:
@@ -147,7 +149,9 @@ def lay_out_flip_dot_plot(plot: FlipPlotSpec, frame: PlotFrame) -> FigureLayout:
     return _lay_out_dot_panels(points, panels, series, frame)
 
 
-def _share_dot_panel_limits(panels: Sequence[DotPanel], points: Sequence[PlotPoint]) -> dict[str, tuple[float, float]]:
+def _share_dot_panel_limits(
+    panels: Sequence[DotPlotPanel], points: Sequence[PlotPoint]
+) -> dict[str, tuple[float, float]]:
     """The range of each panel: one for all panels of a unit, so that they can be compared."""
     found = {}
     for panel in panels:
@@ -157,7 +161,7 @@ def _share_dot_panel_limits(panels: Sequence[DotPanel], points: Sequence[PlotPoi
     return found
 
 
-def _draw_shared_places(points: Sequence[PlotPoint]) -> Sequence[PlotPoint]:
+def _draw_shared_dot_plot_places(points: Sequence[PlotPoint]) -> Sequence[PlotPoint]:
     """The points as they are; without intervals where several share a place, and of many their spread."""
     places: dict[tuple[str, str, str], list[PlotPoint]] = {}
     for point in points:
@@ -184,7 +188,7 @@ def _widen_limits(limits: tuple[float, float], scale: float) -> tuple[float, flo
 
 def _lay_out_dot_panels(
     points: Sequence[PlotPoint],
-    panels: Sequence[DotPanel],
+    panels: Sequence[DotPlotPanel],
     series: Sequence[PlotSeriesStyle],
     frame: PlotFrame,
     *,
@@ -196,7 +200,7 @@ def _lay_out_dot_panels(
 
     references: lines across a group, which are the same for all series. Floors are such lines, too.
     """
-    points = _draw_shared_places(points)
+    points = _draw_shared_dot_plot_places(points)
     named = {p.series for p in points}
     shown = {one.key: one for one in series if one.key in named}
     slots = list_unique(one.slot or one.key for one in shown.values() if one.dashes is None)
@@ -228,7 +232,7 @@ def _lay_out_dot_panels(
         [*shown.values(), *([line] if any(p.value is not None for p in references) else [])], frame.width
     )
 
-    def place_panel(number: int, panel: DotPanel, title: str) -> PlotPanel:
+    def place_panel(number: int, panel: DotPlotPanel, title: str) -> PlotPanel:
         mine = [p for p in points if p.panel == panel.key and p.value is not None]
         lines: list[tuple[Any, float | None, str, str]] = [
             ("-", p.value, p.group, line.colour) for p in references if p.panel == panel.key

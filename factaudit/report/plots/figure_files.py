@@ -15,7 +15,9 @@ from factaudit.report.plots.panel_layout import DrawnAuditFigure
 from factaudit.text.display_text import escape_control_characters
 
 
-def write_figure_files(drawn: DrawnAuditFigure, stem: Path, title: str, kinds: Sequence[str] = ("svg",)) -> list[Path]:
+def write_report_figure_files(
+    drawn: DrawnAuditFigure, stem: Path, title: str, kinds: Sequence[str] = ("svg",)
+) -> list[Path]:
     """Write ``stem.KIND`` for each of ``kinds`` atomically, the same bytes for the same figure; returns the paths.
 
     kinds: svg (text as shapes), pdf (fonts inside) and png (200 dpi).

@@ -22,8 +22,8 @@ from factaudit.report.plots.figure_style import (
 from factaudit.report.plots.panel_layout import (
     PAD,
     FigureLayout,
+    PanelPointWithInterval,
     PlotPanel,
-    PointWithInterval,
     lay_out_legend,
     set_panel_number_axis,
     set_title,
@@ -79,5 +79,7 @@ def _place_label_plan_panel(
             ax.plot(labels, middle, color=one.colour, lw=0.9)
         ax.axhline(100 * target_width, color=rcParams["text.color"], lw=0.7, ls=(0, (4, 2)))
 
-    points = [PointWithInterval(one, row["n_labels"], 100 * row["width"]) for one, mine in rows.items() for row in mine]
+    points = [
+        PanelPointWithInterval(one, row["n_labels"], 100 * row["width"]) for one, mine in rows.items() for row in mine
+    ]
     return PlotPanel(dataset, left, top, width, _PANEL_HEIGHT, draw, points, has_bottom_labels=is_last)

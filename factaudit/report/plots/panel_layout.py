@@ -30,7 +30,7 @@ PAD = 6 / 72
 
 
 @dataclass(frozen=True)
-class PointWithInterval:
+class PanelPointWithInterval:
     """A marker of a series in a panel, with its interval, its bounds, and the claims behind it."""
 
     series: PlotSeriesStyle
@@ -53,7 +53,7 @@ class PlotPanel:
     width: float
     height: float
     draw: Callable[[Axes], None]
-    points: Sequence[PointWithInterval] = ()
+    points: Sequence[PanelPointWithInterval] = ()
     #: In a figure of ours, whether the panel has the names at its left and the labels below, or a neighbour has them.
     has_left_labels: bool = True
     has_bottom_labels: bool = True
@@ -97,7 +97,7 @@ class DrawnAuditFigure:
     """A drawn figure, and its points that lead to claims, with their axes."""
 
     figure: Figure
-    points: list[tuple[Axes, PointWithInterval]] = field(default_factory=list)
+    points: list[tuple[Axes, PanelPointWithInterval]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -173,11 +173,11 @@ class FigureLayout:
         drawn.points += [(ax, point) for point in panel.points if point.claim_query]
 
 
-def _draw_panel_points(ax: Axes, points: Sequence[PointWithInterval]) -> None:
+def _draw_panel_points(ax: Axes, points: Sequence[PanelPointWithInterval]) -> None:
     """Bounds (broad and pale), intervals (thin), and the markers of each series as one line with its label."""
     draw_panel_segments(ax, [(point.series.colour, one) for point in points for one in point.bounds], 3.0, 0.25, 1.5)
     draw_panel_segments(ax, [(point.series.colour, one) for point in points for one in point.intervals], 0.8, 0.55, 2)
-    series: dict[PlotSeriesStyle, list[PointWithInterval]] = {}
+    series: dict[PlotSeriesStyle, list[PanelPointWithInterval]] = {}
     for point in points:
         series.setdefault(point.series, []).append(point)
     for one, mine in series.items():

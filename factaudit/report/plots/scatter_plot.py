@@ -23,8 +23,8 @@ from factaudit.report.plots.figure_style import (
 from factaudit.report.plots.panel_layout import (
     PAD,
     FigureLayout,
+    PanelPointWithInterval,
     PlotPanel,
-    PointWithInterval,
     lay_out_legend,
     mark_panel_undefined,
     set_panel_number_axis,
@@ -84,7 +84,7 @@ def lay_out_scatter_plot(plot: ScatterPlotSpec, frame: PlotFrame) -> FigureLayou
                 mark_panel_undefined(ax)
 
         points = [
-            PointWithInterval(one, x.value, y.value) if crowded else y.place_over(one, x.value, across=x)
+            PanelPointWithInterval(one, x.value, y.value) if crowded else y.place_over(one, x.value, across=x)
             for one in series
             for key, x, y in found
             if key == one.key and x.value is not None and y.value is not None
