@@ -610,3 +610,24 @@ def test_frames_go_in_as_they_are_from_python(form: Any, capsys: pytest.CaptureF
     assert fa.judge(wide, ["unigram"])["status"].eq("ok").all()
     with pytest.raises(UsageError, match="no verdicts"):
         fa.compare(claims)
+
+
+def test_labels_by_id_in_a_table_of_their_own_belong_to_the_claims(tmp_path: Path) -> None:
+    claims: Rows = {"claim_id": IDS, "doc": DOCS, "claim": CLAIMS}
+    verdicts: Rows = {"claim_id": IDS, "evaluator": ["judge"] * N, "score": SCORES}
+    labels: Rows = {"claim_id": IDS, "human_label": LABELS}
+    paths = write(tmp_path, {"claims.csv": claims, "verdicts.csv": verdicts, "labels.csv": labels})
+    loaded = load_tables(paths)
+    assert loaded.claims is not None
+    assert loaded.claims["label"].tolist() == LABELS
+    (tmp_path / "labels.csv").write_text("claim_id,human_label\nnobody,1\n")
+    with pytest.raises(InputError, match="no claim has it"):
+        load_tables(paths)
+
+
+def test_a_list_that_nothing_reads_is_told_with_the_path_that_would(tmp_path: Path) -> None:
+    rows = [{"claim": claim, "experts": [{"consistency": 5}, {"consistency": 1}]} for claim in CLAIMS]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said: list[str] = []
+    load_tables([tmp_path / "a.jsonl"], report_line=said.append)
+    assert "experts (a list of objects: --map label=experts[].consistency, or score=)" in "\n".join(said)

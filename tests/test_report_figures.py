@@ -230,6 +230,15 @@ def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     assert "dc:date" not in svg
 
 
+@pytest.mark.filterwarnings("error")
+def test_letters_that_the_fonts_lack_are_left_to_the_readers_own(tmp_path: Path) -> None:
+    rows = [{"dataset": "d", "evaluator": "判定", "n": 9, "tpr": 0.8, "tnr": 0.6, "bacc": 0.7}]
+    paths = figure_files.write_report_figure_files(
+        draw_with_points("rates", rows), tmp_path / "rates", "Rates", ("svg", "png")
+    )
+    assert "判定</text>" in paths[0].read_text(encoding="utf-8")
+
+
 def test_a_figure_leaves_the_users_settings_alone() -> None:
     before = dict(matplotlib.rcParams)
     draw("rates", make_results(2, 2)["audits"]["rates"])

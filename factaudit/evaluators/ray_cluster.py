@@ -29,6 +29,9 @@ from factaudit.llm.settings import LLMSettings
 
 #: Claims that are judged together. When a node is lost, those of the blocks that its actors had are judged again.
 CLAIMS_PER_BLOCK = 128
+#: Ray Data gives the blocks of a lost node to others, but not where the node held what it needs itself: the claims that
+#: have no verdict yet are then begun anew.
+RESTARTS_AFTER_LOST_NODES = 3
 _ADDRESS_PATTERN = re.compile(r"ray(://\S+)?")
 _TEXT_TYPE = pa.dictionary(pa.int32(), pa.large_string())  # a document is sent once for all claims of a block
 _CLAIMS_SCHEMA = pa.schema(
@@ -69,16 +72,33 @@ def judge_on_ray(
         _pickle_user_modules_for_ray(members)
         wants_gpu = any(getattr(part, "device", None) in ("auto", "cuda") for part in members)
         gpus = int(ray.cluster_resources().get("GPU", 0)) if wants_gpu else 0
-        judged = _judge_blocks_through_ray_client if ray.util.client.ray.is_connected() else _judge_blocks_on_ray_actors
-        try:
-            for lines in judged(evaluator, _make_ray_claim_blocks(claims), gpus):
-                for row in map(json.loads, lines):
-                    if "failure" in row:
-                        raise FactauditError(f"on {address}: {row['failure']}")
-                    yield Verdict(**row)
-        except ray.exceptions.RayError as error:
-            reason = str(error).strip().splitlines()[-1]
-            raise FactauditError(f"on {address}: {reason} (the same command again goes on from here)") from error
+        judge_blocks = (
+            _judge_blocks_through_ray_client if ray.util.client.ray.is_connected() else _judge_blocks_on_ray_actors
+        )
+        unjudged = {claim.claim_id: claim for claim in claims}
+        lost = ray.exceptions
+        for restarts_left in reversed(range(1 + RESTARTS_AFTER_LOST_NODES)):
+            try:
+                for lines in judge_blocks(evaluator, _make_ray_claim_blocks(unjudged.values()), gpus):
+                    for row in map(json.loads, lines):
+                        if "failure" in row:
+                            raise FactauditError(f"on {address}: {row['failure']}")
+                        unjudged.pop(row["claim_id"], None)
+                        yield Verdict(**row)
+                break
+            except ray.exceptions.RayError as error:
+                is_lost = isinstance(
+                    error,
+                    lost.RayActorError
+                    | lost.ActorUnschedulableError
+                    | lost.WorkerCrashedError
+                    | lost.NodeDiedError
+                    | lost.ObjectLostError,
+                )
+                if not is_lost or not restarts_left:
+                    reason = str(error).strip().splitlines()[-1]
+                    text = f"on {address}: {reason} (the same command again goes on from here)"
+                    raise FactauditError(text) from error
 
 
 def _make_ray_claim_blocks(claims: Iterable[Claim]) -> list[pa.Table]:
@@ -121,8 +141,12 @@ def _judge_blocks_through_ray_client(
 ) -> Iterator[list[str]]:
     """The same through Ray's client, which has no Ray Data: an actor on the cluster goes through it block by block."""
     import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    coordinator = ray.remote(num_cpus=0)(_RayWorkCoordinator).remote(evaluator, blocks, n_gpus)
+    # Beside the client's server: on a node that judges it would be lost with that node.
+    beside = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
+    placed = ray.remote(num_cpus=0, scheduling_strategy=beside)(_RayWorkCoordinator)
+    coordinator = placed.remote(evaluator, blocks, n_gpus)
     while (lines := ray.get(coordinator.next.remote())) is not None:
         yield lines
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import codecs
 import csv
 import io
 import json
@@ -19,6 +20,7 @@ from factaudit.files import check_is_table_file, open_input_file
 from factaudit.intake.header_rows import READING_NOTE as READING_NOTE
 from factaudit.intake.header_rows import build_table_from_cell_grid, read_excel_grid
 from factaudit.tables import read_table
+from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.reading import lift_csv_field_limit
 from factaudit.tables.unreadable_rows import leave_out_broken_rows
@@ -48,20 +50,40 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
     path = Path(path)
     name = path.name.lower().removesuffix(".gz")
     check_is_table_file(path)
+    start = _read_file_start(path)
+    is_page = re.match(rb"\s*(<!doctype html|<html|<table|<div|<\?xml)", start, re.IGNORECASE)
+    if is_page:
+        message = "a web page, whatever its name says: open it in a spreadsheet program and save the table as CSV"
+        raise InputError(str(path), [Problem(message)])
     if name.endswith((".xlsx", ".xls")):
         return build_table_from_cell_grid(str(path), *read_excel_grid(path, sheet), header)
+    if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        message = f"an Excel file, whatever its name says: rename it to {path.stem}.xlsx"
+        raise InputError(str(path), [Problem(message)])
     if sheet is not None:
         raise UsageError(f"--sheet {sheet}: {path} is no workbook")
-    if name.endswith(".json"):
+    is_text = name.endswith((".csv", ".tsv", ".txt"))
+    if name.endswith(".json") or (is_text and re.match(rb'\s*(\{\s*"|\[\s*\{)', start.removeprefix(codecs.BOM_UTF8))):
         return _flatten_foreign_columns(_read_foreign_json_document(path))
-    if name.endswith((".csv", ".tsv", ".txt")):
-        return _read_foreign_separated_values(path, header)
+    if is_text:
+        table = _read_foreign_separated_values(path, header)
+        flat = _flatten_foreign_columns(_parse_cells_of_objects(table))
+        flat.attrs |= table.attrs
+        return flat
     if name.endswith(".ndjson"):
         return _flatten_foreign_columns(_read_foreign_json_lines(path))
     if name.endswith((".jsonl", ".parquet")):
         table = read_table(path)
         return _flatten_foreign_columns(table.set_axis([_join_column_levels(name) for name in table.columns], axis=1))
     raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")])
+
+
+def _read_file_start(path: Path) -> bytes:
+    try:
+        with open_input_file(path) as file:
+            return file.read(512)
+    except (EOFError, zlib.error, OSError):
+        return b""  # whoever reads the file says what is wrong with it
 
 
 def _read_foreign_text(path: Path) -> str:
@@ -131,6 +153,27 @@ def _read_foreign_separated_values(path: Path, header: int | None) -> pd.DataFra
         raise InputError(str(path), [Problem(f"not a table: {error}")]) from None
     cells = [[unescape_spreadsheet_cell(cell) or None for cell in row] for row in rows if row]
     return build_table_from_cell_grid(str(path), cells, note, header)
+
+
+def _parse_cells_of_objects(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with objects where all cells of a column are one as text: JSON, or as Python prints dictionaries."""
+    found = {}
+    for name in table.columns[~table.columns.duplicated(keep=False)]:
+        cells = [None if is_missing_value(cell) else str(cell).strip() for cell in table[name].tolist()]
+        if any(cells) and all(cell is None or (cell.startswith("{") and cell.endswith("}")) for cell in cells):
+            objects = [None if cell is None else _parse_object_text(cell) for cell in cells]
+            if all(isinstance(one, dict) for one, cell in zip(objects, cells, strict=True) if cell is not None):
+                found[name] = pd.Series(objects, index=table.index, dtype="object")
+    return table.assign(**found)
+
+
+def _parse_object_text(text: str) -> Any:
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            return parse(text)
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return None
 
 
 def _read_foreign_json_document(path: Path) -> pd.DataFrame:
@@ -242,6 +285,13 @@ def _has_only_one_item_lists(values: pd.Series) -> bool:
     """Whether all lists of a column hold one item, or none: it is as if there were no lists."""
     lists = [value for value in values if isinstance(value, list)] if values.dtype == object else []
     others = [value for value in values if not isinstance(value, list) and value is not None and value == value]
+    if any(
+        {"name", "key"} & {*one} and {"value", "score"} & {*one}
+        for cell in lists
+        for one in cell
+        if isinstance(one, dict)
+    ):
+        return False  # evaluators by name, of which only one is there
     return bool(lists) and not others and all(len(value) < 2 for value in lists) and any(lists)
 
 

@@ -29,19 +29,23 @@ from factaudit.intake.vocabulary import (
 _VERDICT_AFFIXES = (
     *("score", "label", "pred", "prediction", "verdict", "judgement", "judgment", "decision", "prob", "probability"),
     *("rating", "logit", "logits", "check", "pass", "passed", "result", "output", "vote", "urteil", "nota", "note"),
+    *("punkte", "punktzahl", "wert", "success"),
 )
 #: Of these, what a name without separators may end in: judgeScore.
 _HUMP_AFFIXES = ("score", "label", "verdict", "rating", "prediction")
+#: "score du juge" is no score of "du juge".
+_OF_PATTERN = re.compile(r"(of|du|de|des|del|della|der|von|van|do|da)[ _]")
 #: The same in scripts without blanks.
 _VERDICT_SUFFIXES = ("判定", "評価", "分数", "得分")
 #: Headings over several evaluators.
-_JUDGE_HEADINGS = {"judges", "evaluators", "detectors", "models", "llms"}
+_JUDGE_HEADINGS = {"judges", "evaluators", "detectors", "models", "llms", "evaluator", "verdicts"}
 #: Words of a column that says whether a judge agreed with the labels.
 _AGREEMENT_WORDS = {"correct", "right", "hit", "same", "ok", "acc", "match", "agree"}
 #: Words for people that a judge's name may have, too: `gpt4_annotation`.
 _LOOSE_PEOPLE_WORDS = {"annotation", "annotations", "annotated"}
 #: Words for judges that people's columns may have, too: `human_judge`.
-_LOOSE_JUDGE_WORDS = {
+LOOSE_JUDGE_WORDS = {
+    "adherence",
     "judge",
     "judges",
     "judged",
@@ -128,7 +132,8 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
         find_vocabulary_words_in_column_name("people", name),
         find_vocabulary_words_in_column_name("judges", name),
     )
-    if has_vocabulary_word_in_column_name("measures", name):
+    agrees = column.kind == "binary" and any(normalise_vocabulary_words(one).endswith("agree") for one in column.words)
+    if has_vocabulary_word_in_column_name("measures", name) and not agrees:
         return "measure"
     if has_vocabulary_word_in_column_name("qualities", name):
         return "quality"
@@ -143,7 +148,7 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
     keys = list_searchable_forms_of_column_name(name)
     if keys[0] in (*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]):
         return "plain"
-    if people and judges - _LOOSE_JUDGE_WORDS:
+    if people and judges - LOOSE_JUDGE_WORDS:
         return "judge" if people <= _LOOSE_PEOPLE_WORDS else "both"
     if people:
         return "people"
@@ -153,8 +158,11 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
         return "judge"
     if any(key in COLUMN_NAMES["score"] or key in COLUMN_NAMES["prediction"] for key in keys):
         return "plain"
+    if has_vocabulary_word_in_column_name("users", name) and column.kind == "binary":
+        return "flag"
     if has_vocabulary_word_in_column_name("labels", name) or any(key in COLUMN_NAMES["label"] for key in keys):
-        return "label"
+        risk = column.kind == "share" and has_vocabulary_word_in_column_name("either_way", name)
+        return "judge" if risk and column.is_fine_score else "label"
     words = {*normalise_vocabulary_words(name).split()}
     if column.kind == "binary" and is_reversed_name(name) and not words & (_CALL_WORDS | {"flagged", "flags"}):
         return "label"
@@ -176,12 +184,18 @@ def extract_evaluator_name(column_name: str) -> str:
     for suffix in _VERDICT_SUFFIXES:
         if column_name.endswith(suffix) and len(column_name) > len(suffix):
             return column_name.removesuffix(suffix)
+    if normalise_vocabulary_words(column_name).replace(" ", "") in find_vocabulary_words_in_column_name(
+        "judges", column_name
+    ):
+        return column_name  # AlignScore
+    if (bracketed := re.fullmatch(r"(.+\S)\s*\((\w+)\)", column_name)) and bracketed[2].lower() in _VERDICT_AFFIXES:
+        return bracketed[1]
     lower = column_name.lower()
     for affix in _VERDICT_AFFIXES:
         for separator in ("_", "-", ".", " ", "/"):
             if lower.endswith(f"{separator}{affix}"):
                 return column_name[: -len(affix) - 1]
-            if lower.startswith(f"{affix}{separator}"):
+            if lower.startswith(f"{affix}{separator}") and not _OF_PATTERN.match(lower[len(affix) + 1 :]):
                 return column_name[len(affix) + 1 :]
         if affix in _HUMP_AFFIXES and re.search(rf"[a-z]{affix.capitalize()}$", column_name):
             return column_name[: -len(affix)]  # judgeScore

@@ -8,6 +8,7 @@ from typing import Any
 
 from factaudit.intake.column_profiles import ColumnProfile
 from factaudit.intake.judgement_columns import (
+    LOOSE_JUDGE_WORDS,
     REASONS,
     TableReading,
     are_same,
@@ -20,6 +21,7 @@ from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
 from factaudit.intake.vocabulary import (
     ANNOTATOR_COLUMN_PATTERN,
     COLUMN_NAMES,
+    find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
     parse_label_word,
@@ -54,7 +56,7 @@ def _are_marks_of_classes(reading: TableReading, group: Sequence[str]) -> bool:
     return all(reading.profiles[name].n_different == 1 for name in group) and bool((marked.sum(axis=1) <= 1).all())
 
 
-def find_label_column(reading: TableReading, classes: Mapping[str, str], labels_elsewhere: bool) -> None:
+def find_label_column(reading: TableReading, classes: dict[str, str], labels_elsewhere: bool) -> None:
     """Take the column of labels; ask where it could be another one, or a judge's."""
     free = [column for column in reading.list_free_columns() if column.name in classes]
     by_people = [one for one in free if classes[one.name] == "people"]
@@ -84,14 +86,16 @@ def find_label_column(reading: TableReading, classes: Mapping[str, str], labels_
         rest = [one for one in rest if reading.is_free(one.name)]
         rest = _drop_copies_of_label_candidates(reading, [label, *rest])[1:]
         reading.roles["label"] = label
-        reading.questions += [_ask_about_column(one, label.name) for one in rest if not _is_judge_by_value(one, judges)]
+        scores = [one for one in rest if _is_judge_by_value(one)]
+        classes |= dict.fromkeys((one.name for one in scores), "judge")  # "grounded in context", beside the labels
+        reading.questions += [_ask_about_column(one, label.name) for one in rest if one not in scores]
     elif len(candidates) > 1:
         reading.questions.append(_ask_which_label(candidates))
     elif not labels_elsewhere and not reading.people:
         _ask_about_possible_label_column(reading, free, classes)
 
 
-def _is_judge_by_value(column: ColumnProfile, judges: Sequence[ColumnProfile]) -> bool:
+def _is_judge_by_value(column: ColumnProfile) -> bool:
     return column.kind == "share" and column.is_fine_score
 
 
@@ -111,12 +115,22 @@ def _ask_about_possible_label_column(
         ],
     }
     plain = [one for one in free if classes[one.name] == "plain" and not one.is_fine_score]
+    fine = [one for one in free if classes[one.name] == "judge" and one.is_fine_score]
+    loose = [one for one in free if fine and not plain and classes[one.name] == "judge" and one.kind == "binary"]
+    loose = [
+        one for one in loose if find_vocabulary_words_in_column_name("judges", one.name) <= LOOSE_JUDGE_WORDS
+    ]  # RAGBench's "adherence_score" of true and false, beside detectors' scores
+    plain = plain or loose
     other, found = next(((other, ones) for other, ones in candidates.items() if len(ones) == 1), ("", []))
     if found:
         name = found[0].name
         readings = [_read_as_label(name), PossibleColumnReading(f"{name} is no label", {"unread": [name]})]
         reading.questions.append(OpenQuestion(f"{name!r} may hold people's labels, or {other}", readings))
-    elif len(plain) == 1 and "evaluator" not in reading.roles and not _has_verdicts_besides(free, plain[0], classes):
+    elif (
+        len(plain) == 1
+        and "evaluator" not in reading.roles
+        and (loose or not _has_verdicts_besides(free, plain[0], classes))
+    ):
         name = plain[0].name
         reading.questions.append(
             OpenQuestion(

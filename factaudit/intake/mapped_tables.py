@@ -67,6 +67,11 @@ def apply_mapping(
     if not any(one.has_claims for one in read) and any(one.has_verdicts for one in read):
         for one in read:  # labels and verdicts are enough for rates
             one.has_claims = one.has_labels
+    for one in read:  # labels by the ids of claims that stand elsewhere are what one annotator said
+        if one.has_labels and not one.has_claims and not one.has_verdicts:
+            column = one.source_columns["label"]
+            one.annotators[column] = column
+            one.has_annotations = True
     for one, (_, table) in zip(read, tables, strict=True):
         if not one.has_claims and not one.has_verdicts and not one.has_annotations:
             expected = "a column for 'claim', for 'score' or 'prediction', or evaluators"
@@ -82,7 +87,7 @@ def apply_mapping(
         claims = one.make_claims(first)
         parts.append((one.name, claims))
         own_ids[one.name] = claims["claim_id"].iloc[of_row].reset_index(drop=True)
-    whole = _merge_mapped_claims(parts)
+    whole = merge_claim_tables([claims for _, claims in parts], [name for name, _ in parts]) if parts else None
 
     def ids(one: _MappedTable) -> pd.Series:
         return own_ids[one.name] if one.name in own_ids else one.find_claim_ids(whole)
@@ -286,8 +291,7 @@ class _MappedTable:
         table |= {normalise_vocabulary_words(word): value for word, value in own.items()}
         words = values.map(lambda value: None if is_missing_value(value) else normalise_vocabulary_words(value))
         words = words.mask(values.map(is_blank_cell) & ~words.isin(list(table)), None)
-        if "" in table:
-            words = words.where(words.notna(), "")
+        words = words.where(words.notna(), "") if "" in table else words
         bad = words.notna() & ~words.isin(list(table))
         if bad.any():
             unknown = sorted({str(value) for value in values[bad]})
@@ -390,11 +394,3 @@ def _has_only_words(values: pd.Series) -> bool:
 
 def _name_table_stem(table_name: str) -> str:
     return Path(table_name).name.split(".")[0]
-
-
-def _merge_mapped_claims(named_claims: Sequence[tuple[str, pd.DataFrame]]) -> pd.DataFrame | None:
-    return (
-        merge_claim_tables([claims for _, claims in named_claims], [name for name, _ in named_claims])
-        if named_claims
-        else None
-    )

@@ -21,6 +21,7 @@ from factaudit.intake.judgement_scales import (
     is_read_reversed,
     map_label_words,
 )
+from factaudit.intake.nested_lists import list_keys_of_nested_objects
 from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, merge_mapping_data
 from factaudit.intake.table_reader import read_foreign_table, read_own_table
 from factaudit.intake.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
@@ -130,7 +131,13 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
             "unread": _list_schema_columns_left_unread(readings),
         },
     )
-    unread = [_describe_unread_column(one, column, has_several) for one in readings for column in one.profiles.values()]
+    read = {*people.values(), *(name for one in evaluators.values() for name in (one.score, one.prediction))}
+    unread = [
+        _describe_unread_column(one, column, has_several)
+        for one in readings
+        for column in one.profiles.values()
+        if column.name not in read
+    ]
     notes = _list_missing_roles(columns, bool(people or named or left_out))
     if listed := [text for text in unread if text]:
         notes.append(f"unread  {', '.join(listed)}")
@@ -176,6 +183,9 @@ def _find_scales(
         score = one.roles.get("score")
         if score is not None and score.kind != "binary":
             profiles |= _profile_scores_by_evaluator(one, score)
+        for name, nested in chosen.evaluators.items():  # of lists, of which nobody said a scale
+            if nested.scale is None and "[]." in (nested.score or "") and nested.score in one.profiles:
+                profiles[name] = one.profiles[nested.score]
         for name, profile in profiles.items():
             said = chosen.scales.get(name, chosen.scales.get(profile.name, chosen.scale))
             scale, question = find_score_scale(profile, name, said)
@@ -202,7 +212,10 @@ def _profile_scores_by_evaluator(reading: TableReading, score: ColumnProfile) ->
 def _name_evaluators(
     readings: Sequence[TableReading], chosen: ColumnMapping, scales: Mapping[str, Scale]
 ) -> dict[str, EvaluatorColumnMapping]:
-    found = dict(chosen.evaluators)
+    found = {
+        name: one if one.scale or name not in scales else one.model_copy(update={"scale": scales[name]})
+        for name, one in chosen.evaluators.items()
+    }
     for one in readings:
         for name, pair in one.evaluators.items():
             threshold = chosen.thresholds.get(name, chosen.thresholds.get(pair.get("score", "")))
@@ -249,5 +262,7 @@ def _describe_unread_column(reading: TableReading, column: ColumnProfile, has_se
         return None
     where = f"{reading.name}: " if has_several else ""
     near = find_nearest_schema_column(name)
+    if name not in reading.unread and (keys := list_keys_of_nested_objects(reading.rows[name])):
+        return f"{where}{name} (a list of objects: --map label={name}[].{keys[0]}, or score=)"
     reason = reading.unread.get(name) or (f"did you mean {near!r}?" if near and near not in reading.roles else "")
     return f"{where}{name}" + (f" ({reason})" if reason else "")

@@ -86,6 +86,11 @@ def _check_keys_of_nested_objects(
             raise InputError(source_name, [Problem(f"no path {path!r} in it{suggest_known_name(path, known)}")])
 
 
+def list_keys_of_nested_objects(values: pd.Series) -> list[str]:
+    """The keys of the objects in a column's lists; none where it holds no lists of objects."""
+    return list(dict.fromkeys(key for cell in values for one in _flatten_nested_objects(cell) for key in one))
+
+
 def _flatten_nested_objects(value: Any) -> list[dict[str, Any]]:
     """The objects of a list, flat; none where it is no list of objects."""
     if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):

@@ -78,7 +78,7 @@ ANNOTATOR_COLUMN_PATTERN = re.compile(
     r"|(label|rating|grade|judge?ment|verdict) ?(ann|annotator|rater|coder|worker|person|human) ?(\d+|[a-z])"
 )
 #: What a name says of the values in brackets: ``(Y/N)``, ``(0-1)``, ``(1 to 5)``.
-_VALUES_HINT_PATTERN = re.compile(r"\(\s*\w{1,5}\s*(?:[/,–-]|to|or)\s*\w{1,5}\s*\)")
+_VALUES_HINT_PATTERN = re.compile(r"\(\s*\w{1,5}(?:\s*[/,–-]\s*|\s+(?:to|or)\s+)\w{1,5}\s*\)")
 
 
 def normalise_vocabulary_words(text: object) -> str:
@@ -122,6 +122,9 @@ def is_blank_cell(value: object) -> bool:
 
 def is_reversed_name(column_name: str) -> bool:
     """Whether a column of this name says 1, or a high score, of what is *not* supported."""
+    heading, dot, last = column_name.rpartition(".")
+    if dot and heading and _REVERSED_COLUMN_PATTERN.search(normalise_vocabulary_words(last)):
+        column_name = last  # Weave's "HallucinationFreeScorer.has_hallucination"
     name = normalise_vocabulary_words(column_name)
     return bool(_REVERSED_COLUMN_PATTERN.search(name)) and not _UPRIGHT_COLUMN_PATTERN.search(name)
 
@@ -143,8 +146,8 @@ def has_vocabulary_word_in_column_name(kind: str, column_name: str) -> bool:
 def find_vocabulary_words_in_column_name(kind: str, column_name: str) -> frozenset[str]:
     """The words of a list of the vocabulary that a column's name has."""
     name = normalise_vocabulary_words(strip_values_hint(column_name)).replace("factual accuracy", "factuality")
-    name = re.sub(r"[^\w]+", " ", name).strip()
-    single = set(name.split())
+    single = {*_split_into_words(name)}
+    name = " ".join(_split_into_words(name))
     single |= {word.lower() for word in re.findall(r"[^\W_]*[a-z][A-Z][^\W_]*", column_name)}  # MiniCheck
     single |= {stem for word in single if (stem := word.rstrip("0123456789"))}
     return frozenset(
@@ -158,6 +161,11 @@ def find_vocabulary_words_in_column_name(kind: str, column_name: str) -> frozens
             else one in single
         )
     )
+
+
+def _split_into_words(text: str) -> list[str]:
+    """The words of a text; the vowel signs of Hindi, which `re` takes for no part of one, belong to them."""
+    return "".join(one if unicodedata.category(one)[0] in "LMN" or one == "_" else " " for one in text).split()
 
 
 def _has_no_blanks(word: str) -> bool:

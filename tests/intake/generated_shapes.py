@@ -197,3 +197,105 @@ add("no_header.tsv", b"\n".join(make_csv(table, sep="\t").split(b"\n")[1:]), end
 add("two_lines_in_header.csv", {**labelled, "Judge score\n(0-1)": FIRST_SCORES}, judges={"Judge": A})
 levels = {("text", "claim"): CLAIMS, ("human", "label"): ones, ("judge", "gpt4"): FIRST_SCORES}
 add("two_levels.parquet", make_parquet(levels), judges={"judge.gpt4": A})
+
+# Languages, and who judged
+german = {
+    "Nr": [*range(N)],
+    "Dokument": DOCS,
+    "Behauptung": CLAIMS,
+    "Bewertung Mensch": spell(L, "belegt", "nicht belegt"),
+}
+comma = [str(score).replace(".", ",") for score in FIRST_SCORES]
+add("german_scores.csv", make_csv({**german, "Punktzahl GPT-4": comma}, sep=";"), judges={"GPT-4": A})
+richter = {"Modell": ["a", "b"] * 5, "Kontext": DOCS, "Antwort": CLAIMS, "Korrekt?": spell(L, "richtig", "falsch")}
+said = {"Richter": spell(A, "stimmt", "stimmt nicht"), "Richter Punkte": comma}
+add("richter.csv", make_csv({**richter, **said}, sep=";"), judges={"Richter": A})
+hindi = {
+    "क्रम": [*range(N)],
+    "दस्तावेज़": DOCS,
+    "दावा": CLAIMS,
+    "मानव लेबल": spell(L, "सही", "गलत"),
+    "gpt4_score": FIRST_SCORES,
+}
+add("hindi.csv", hindi)
+arabic = {"الادعاء": CLAIMS, "المصدر": DOCS, "الحكم البشري": spell(L, "نعم", "لا"), "GPT": spell(A, "نعم", "لا")}
+add("arabic.csv", arabic, judges={"GPT": A})
+greek = {"ισχυρισμός": CLAIMS, "πηγή": DOCS, "άνθρωπος": spell(L, "ναι", "όχι"), "GPT": spell(A, "ναι", "όχι")}
+add("greek.csv", greek, judges={"GPT": A})
+vietnamese = {"câu": CLAIMS, "tài liệu": DOCS, "con người": spell(L, "đúng", "sai"), "GPT": spell(A, "đúng", "sai")}
+add("vietnamese.csv", vietnamese, judges={"GPT": A})
+french = {
+    "énoncé": CLAIMS,
+    "document source": DOCS,
+    "jugement humain": spell(L, "vrai", "faux"),
+    "score du juge": comma,
+}
+add("score_du_juge.csv", make_csv(french, sep=";"), judges={"score du juge": A})
+spanish = {"afirmación": CLAIMS * 2, "documento": DOCS * 2, "etiqueta humana": spell(L + L, "sí", "no")}
+by_judge = {"juez": ["gpt4"] * N + ["claude"] * N, "puntuación": FIRST_SCORES + SECOND_SCORES}
+add("juez.csv", {**spanish, **by_judge}, judges={"gpt4": A, "claude": B})
+
+# What could be labels, and what could not
+add(
+    "hallucination_risk.csv",
+    {**labelled, "hallucination_risk": REVERSED_SCORES},
+    judges={"hallucination_risk": A},
+    ends="asked",
+)
+add_words("thumbs.csv", "user_thumb", spell(L, "up", "down"), ends="asked")
+add_words("support_level.csv", "support_label", spell(L, "full", "none"), ends="asked")
+adherence = {"adherence_score": spell(L, "True", "False"), "trulens_groundedness": SECOND_SCORES}
+add("adherence.csv", {**texts, **adherence}, judges={"trulens_groundedness": B}, ends="asked")
+likert = {
+    "rater": ["ann"] * N + ["bob"] * N,
+    "agreement": spell(L[:3] + "-" + L[4:] + L, "agree", "disagree", "neutral"),
+}
+add(
+    "raters_who_agree.csv",
+    {"id": [*range(N)] * 2, "claim": CLAIMS * 2, "document": DOCS * 2, **likert},
+    L,
+    {},
+    "asked",
+    2,
+)
+tested = {
+    "example_id": [*range(N)] * 2,
+    "model_under_test": ["a", "b"] * N,
+    "judge_name": ["gpt-4o"] * N + ["haiku"] * N,
+}
+verdicts = {"judge_verdict": spell(A + B, "pass", "fail"), "human_verdict": spell(L + L, "pass", "fail")}
+add("model_under_test.csv", {**tested, **verdicts}, judges={"gpt-4o": A, "haiku": B})
+feedback = [[{"name": "hallucination_metric", "value": score, "source": "sdk"}] for score in REVERSED_SCORES]
+opik = {
+    "id": [f"t{i}" for i in range(N)],
+    "output": [{"answer": claim} for claim in CLAIMS],
+    "feedback_scores": feedback,
+}
+add("scores_by_name.jsonl", make_json_lines(opik), "-" * N, {"hallucination_metric": A}, "asked")
+patronus = {"task_context": DOCS, "task_output": CLAIMS, "evaluator_id": ["lynx"] * N, "pass": spell(A, True, False)}
+add("patronus.jsonl", make_json_lines(patronus), "-" * N, {"lynx": A})
+
+weave = {"inputs": [{"doc": doc} for doc in DOCS], "output": CLAIMS}
+weave["scores"] = [{"HallucinationFreeScorer": {"has_hallucination": digit == "0"}} for digit in A]
+add("weave.jsonl", make_json_lines(weave), "-" * N, {"scores.HallucinationFreeScorer.has_hallucination": A})
+success = {"Faithfulness (success)": spell(A, "true", "false"), "Faithfulness (score)": FIRST_SCORES}
+add("in_brackets.csv", {**labelled, **success}, judges={"Faithfulness": A})
+add(
+    "alignscore.csv",
+    {"Claim Text": CLAIMS, "Gold": spell(L, "S", "NS"), "AlignScore": FIRST_SCORES},
+    judges={"AlignScore": A},
+)
+replies = [json.dumps({"score": score, "reason": "r"}) for score in FIRST_SCORES]
+add("json_cells.csv", {**labelled, "judge": replies}, judges={"judge": A})
+add("dict_cells.csv", {**labelled, "judge": [str(json.loads(reply)) for reply in replies]}, judges={"judge": A})
+add("lines.txt", make_json_lines(table))
+add("y_hat.csv", {"y": ones, "y_hat": firsts}, judges={"y_hat": A})
+add(
+    "ki.csv",
+    make_csv({"Aussage": CLAIMS, "Mensch": spell(L, "WAHR", "FALSCH"), "KI": spell(A, "WAHR", "FALSCH")}, sep=";"),
+    judges={"KI": A},
+)
+
+# Files that are none of a table's
+add("page.csv", b"<!DOCTYPE html><html><table><tr><td>claim</td></tr></table></html>", ends="a web page")
+add("workbook.csv", b"PK\x03\x04" + bytes(40), ends="an Excel file, whatever its name says")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from xml.sax.saxutils import escape, quoteattr
 
+from matplotlib import rc_context
+
 from factaudit.files import replace_file_atomically, write_text
-from factaudit.report.plots.figure_style import use_report_style
+from factaudit.report.plots.figure_style import MISSING_GLYPH_WARNING, use_report_style
 from factaudit.report.plots.panel_layout import DrawnAuditFigure
 from factaudit.text.display_text import escape_control_characters
 
@@ -26,18 +29,29 @@ def write_report_figure_files(
     with use_report_style():
         for kind, path in zip(kinds, paths, strict=True):
             if kind == "svg":
-                text = io.StringIO()
-                about: Any = {"Title": title, "Creator": "factaudit", "Date": None}
-                drawn.figure.savefig(text, format="svg", metadata=about, facecolor="white")
-                whole, end, _ = _compact_figure_svg(text.getvalue()).rpartition("</svg>")
+                whole, end, _ = _compact_figure_svg(_save_figure_as_svg(drawn, title)).rpartition("</svg>")
                 write_text(path, f"{whole}{_render_figure_claim_links(drawn)}{end}\n")
                 continue
-            about = {"Title": title, "Software": "factaudit"}
+            about: Any = {"Title": title, "Software": "factaudit"}
             if kind == "pdf":
                 about = {"Title": title, "Creator": "factaudit", "CreationDate": None}
-            with replace_file_atomically(path) as temporary:
+            with replace_file_atomically(path) as temporary, warnings.catch_warnings():
+                warnings.filterwarnings("ignore", MISSING_GLYPH_WARNING)
                 drawn.figure.savefig(temporary, dpi=200, metadata=about, facecolor="white")
     return paths
+
+
+def _save_figure_as_svg(drawn: DrawnAuditFigure, title: str) -> str:
+    """A figure as SVG: text as shapes, but as text, for the reader's own fonts, where matplotlib's lack a letter."""
+    about: Any = {"Title": title, "Creator": "factaudit", "Date": None}
+    for text_kind in ("path", "none"):
+        text = io.StringIO()
+        with rc_context(cast("Any", {"svg.fonttype": text_kind})), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            drawn.figure.savefig(text, format="svg", metadata=about, facecolor="white")
+        if not any(re.match(MISSING_GLYPH_WARNING, str(one.message)) for one in caught):
+            break
+    return text.getvalue()
 
 
 def _compact_figure_svg(svg: str) -> str:

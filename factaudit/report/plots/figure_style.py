@@ -8,6 +8,7 @@ survives colour blindness and a grey printer. Undefined figures (null) are not d
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "*", "p")
 #: Floors are grey lines that differ in their dashes.
 FLOOR_DASHES = ((0, ()), (0, (3, 1.5)), (0, (1, 1)))
 STYLE_SHEET = Path(__file__).with_name("factaudit.mplstyle")
+#: What matplotlib says of letters that its fonts lack: figures then leave them to the reader's own fonts.
+MISSING_GLYPH_WARNING = r"Glyph .* missing from"
 #: What the style sheet says of figures in somebody else's axes, where text is theirs.
 _DATA_PARAMETERS = ("axes.prop_cycle", "image.cmap", "text.parse_math")
 
@@ -112,7 +115,9 @@ def measure_text_width(text: str, bold: bool = False) -> float:
 @functools.lru_cache(maxsize=4096)
 def _measure_width(text: str, bold: bool, families: tuple[str, ...], size: float) -> float:
     font = FontProperties(family=list(families), size=size, weight="bold" if bold else "normal")
-    return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", MISSING_GLYPH_WARNING)
+        return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0])
 
 
 def line_height(n_lines: int = 1) -> float:
