@@ -40,6 +40,7 @@ from factaudit.experiment_inputs import (
     read_experiment_inputs,
     resolve_experiment_source,
 )
+from factaudit.intake.standard_columns import list_further_columns_of_scores
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.report.claim_browser import ClaimBrowser, select_detailed_verdicts
 from factaudit.results import Results, Row, compare, compare_counts
@@ -200,9 +201,11 @@ def run(
                 judged = judge(claims, evaluators, journal=work / "journal", progress=progress)
             verdicts = judged if verdicts is None else merge_verdict_tables((verdicts, judged))
         if verdicts is None:
+            scores = list_further_columns_of_scores(claims)
+            hint = "; --wide NAME takes a column of scores for an evaluator: " + ", ".join(scores) if scores else ""
             raise UsageError(
                 "nothing to audit: expected verdicts, evaluators, or a claims format that brings verdicts"
-                " (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes verdicts)"
+                f" (`factaudit judge CLAIMS --evaluator NAME --out VERDICTS` makes verdicts){hint}"
             )
         for one in evaluators:
             for part, _ in walk_evaluator_members(one.evaluator):

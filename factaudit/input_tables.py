@@ -16,7 +16,7 @@ from factaudit.errors import InputError, Problem, UsageError
 from factaudit.intake.column_mapping import ColumnMapping
 from factaudit.intake.foreign_files import read_foreign_file
 from factaudit.intake.nested_lists import has_nested_paths, spread_nested_lists
-from factaudit.intake.table_loading import LoadedTables, list_column_names, load_tables
+from factaudit.intake.table_loading import LoadedTables, list_column_names, load_pandas_frame, load_tables
 from factaudit.tables import (
     merge_claim_tables,
     merge_verdict_tables,
@@ -48,10 +48,11 @@ def _load_collected_input_tables(
 ) -> LoadedTables:
     given = ColumnMapping(auto=True) if mapping is None else ColumnMapping.from_source(mapping)
     if has_nested_paths(given):
-        (source,) = sources if len(sources) == 1 else (None,)
-        if not isinstance(source, str | Path):
-            raise UsageError("a path into a list (annotations[].label) is for one file: give it alone")
-        table, spread = spread_nested_lists(read_foreign_file(source, given.sheet, given.header), str(source), given)
+        if len(sources) != 1:
+            raise UsageError("a path into a list (annotations[].label) is for one table: give it alone")
+        source, is_file = sources[0], isinstance(sources[0], str | Path)
+        rows = read_foreign_file(source, given.sheet, given.header) if is_file else load_pandas_frame(source)
+        table, spread = spread_nested_lists(rows, str(source) if is_file else "table 1", given)
         return load_tables([table], spread, report_line)
     formats = [detect_dataset_format(source) if isinstance(source, str | Path) else None for source in sources]
     for source, name in zip(sources, formats, strict=True):

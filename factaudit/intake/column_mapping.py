@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+from collections.abc import Iterable, Sequence
 from collections.abc import Mapping as Map
 from pathlib import Path
 from typing import Any, Literal
@@ -134,3 +136,8 @@ class ColumnMapping(BaseModel):
     def to_yaml(self) -> str:
         """The mapping as YAML, without what is not said."""
         return yaml.safe_dump(self.model_dump(exclude_defaults=True, mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def match_column_patterns(names: Iterable[str], patterns: Sequence[str]) -> list[str]:
+    """The names that equal a pattern (``judge_*``) or match it, in their order."""
+    return [name for name in names if any(name == one or fnmatch.fnmatchcase(name, one) for one in patterns)]

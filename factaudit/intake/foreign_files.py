@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError
@@ -73,7 +74,7 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
     if name.endswith(".ndjson"):
         return _flatten_foreign_columns(_read_foreign_json_lines(path))
     if name.endswith((".jsonl", ".parquet")):
-        table = read_table(path)
+        table = convert_arrays_in_cells(read_table(path))
         return _flatten_foreign_columns(table.set_axis([_join_column_levels(name) for name in table.columns], axis=1))
     raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")])
 
@@ -273,6 +274,21 @@ def _flatten_foreign_columns(table: pd.DataFrame) -> pd.DataFrame:
             parts.append(pd.DataFrame(columns, index=table.index, dtype="object"))
         table = pd.concat(parts, axis=1)
     return table
+
+
+def convert_arrays_in_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with lists where Arrow's and Parquet's lists have become arrays, inside objects too."""
+    objects = table.columns[
+        table.dtypes.map(pd.api.types.is_object_dtype).to_numpy(dtype=bool) & ~table.columns.duplicated(keep=False)
+    ]
+    found = [name for name in objects if any(isinstance(value, np.ndarray | dict) for value in table[name])]
+    return table.assign(**{name: table[name].map(_convert_arrays) for name in found}) if found else table
+
+
+def _convert_arrays(value: Any) -> Any:
+    if isinstance(value, np.ndarray | list):
+        return [_convert_arrays(one) for one in value]
+    return {key: _convert_arrays(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
 def _join_column_levels(name: str) -> str:

@@ -71,6 +71,9 @@ _CALL_WORDS = {
     "done",
     "flag",
 }
+#: Metrics of overlap, and which of their numbers a column holds: `bertscore_f1`, `rouge2_precision`.
+_OVERLAP_METRICS = frozenset({"bertscore", "rouge", "rouge1", "rouge2", "rougel", "chrf", "meteor"})
+_OVERLAP_METRIC_PARTS = frozenset({"f1", "precision", "recall"})
 #: How often columns must agree to be the same.
 _MIN_SAME_ROWS = 4
 
@@ -133,9 +136,10 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
         find_vocabulary_words_in_column_name("judges", name),
     )
     agrees = column.kind == "binary" and any(normalise_vocabulary_words(one).endswith("agree") for one in column.words)
-    if has_vocabulary_word_in_column_name("measures", name) and not agrees:
+    parts = _OVERLAP_METRIC_PARTS if judges & _OVERLAP_METRICS else frozenset()
+    if find_vocabulary_words_in_column_name("measures", name) - parts and not agrees:
         return "measure"
-    if has_vocabulary_word_in_column_name("qualities", name):
+    if find_vocabulary_words_in_column_name("qualities", name) - parts:
         return "quality"
     if (
         has_vocabulary_word_in_column_name("soft_measures", list_searchable_forms_of_column_name(name)[-1])

@@ -23,6 +23,7 @@ from factaudit.intake.vocabulary import (
     COLUMN_NAMES,
     find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
+    is_reversed_name,
     normalise_vocabulary_words,
     parse_label_word,
 )
@@ -121,6 +122,9 @@ def _ask_about_possible_label_column(
         one for one in loose if find_vocabulary_words_in_column_name("judges", one.name) <= LOOSE_JUDGE_WORDS
     ]  # RAGBench's "adherence_score" of true and false, beside detectors' scores
     plain = plain or loose
+    if counts := [one for one in free if classes[one.name] in ("measure", "quality") and _may_count_errors(one)]:
+        reading.questions.append(_ask_about_error_count(counts[0]))
+        return
     other, found = next(((other, ones) for other, ones in candidates.items() if len(ones) == 1), ("", []))
     if found:
         name = found[0].name
@@ -138,6 +142,27 @@ def _ask_about_possible_label_column(
                 [_read_as_label(name), PossibleColumnReading(f"{name} is an evaluator", {"wide": [name]})],
             )
         )
+
+
+def _may_count_errors(column: ColumnProfile) -> bool:
+    """Whether a column may say how many errors people found in a claim, or how grave they are (`num_errors`)."""
+    whole = column.kind in ("grade", "binary") and column.low is not None
+    return whole and column.low == 0 and column.n_different > 1 and is_reversed_name(column.name)
+
+
+def _ask_about_error_count(column: ColumnProfile) -> OpenQuestion:
+    name = column.name
+    meanings: dict[str, int | None] = {word: int(float(word) == 0) for word in column.words}
+    return OpenQuestion(
+        f"{name!r} may hold people's labels: 0 where they found no error",
+        [
+            PossibleColumnReading(
+                f"{name} holds the labels: 0 is attributable, more is not",
+                {"columns": {"label": name}, "labels": meanings},
+            ),
+            PossibleColumnReading(f"{name} is no label", {"unread": [name]}),
+        ],
+    )
 
 
 def _parse_last_word(column_name: str) -> int | None:
@@ -228,6 +253,8 @@ def ask_about_lists(reading: TableReading, mapped_paths: Sequence[str]) -> None:
                 role: _find_object_key(keys, [*COLUMN_NAMES[role], *_LIST_OWNERS.get(role, ())])
                 for role in (ours, owner)
             }
+            if named[ours] is None and ours == "label" and named[owner] is not None:
+                named[ours] = _find_key_of_label_words(objects)  # a worker's "response": "yes"
             if named[ours] is None:
                 continue
             paths = {role: f"{column.name}[].{key}" for role, key in named.items() if key is not None}
@@ -237,6 +264,16 @@ def ask_about_lists(reading: TableReading, mapped_paths: Sequence[str]) -> None:
                 OpenQuestion(f"{column.name!r} is a list of objects with {named[ours]!r}", readings)
             )
             return
+
+
+def _find_key_of_label_words(objects: Sequence[Any]) -> str | None:
+    """The key under which all objects have words that say 1 or 0, where both occur."""
+    rows = [one for one in objects if isinstance(one, Mapping)]
+    for key in rows[0] if rows else ():
+        said = {parse_label_word(one.get(key)) if isinstance(one.get(key), str | bool) else None for one in rows}
+        if said == {0, 1}:
+            return str(key)
+    return None
 
 
 def _find_object_key(keys: Sequence[str], names: Sequence[str]) -> str | None:

@@ -54,7 +54,8 @@ def spread_nested_lists(
         _check_keys_of_nested_objects(rows, wanted, list_name, source_name)
         for at, objects in enumerate(rows):
             for number, one in enumerate(objects, start=1):
-                name = str(number) if owner_path is None else str(one.get(wanted[1]) or number)
+                said = None if owner_path is None else one.get(wanted[1])
+                name = str(number if said is None or said == "" else said)  # a worker may be called 0
                 cells = columns.setdefault(f"{paths[ours]} of {name}", [None] * len(table))
                 cells[at] = one.get(key)
                 if ours == "label":

@@ -78,3 +78,13 @@ def find_misspelt_standard_columns(columns: Collection[str]) -> dict[str, str]:
     wanted = [ours for ours in _WANTED_CLAIM_COLUMNS if ours not in columns]
     found = {name: get_close_matches(normalise_vocabulary_words(name), wanted, n=1, cutoff=0.75) for name in columns}
     return {name: near[0] for name, near in found.items() if near and name not in CLAIM_COLUMNS}
+
+
+def list_further_columns_of_scores(claims: pd.DataFrame) -> list[str]:
+    """Columns of claims that are not ours and hold different numbers in [0, 1]: what an evaluator said, perhaps."""
+    found = []
+    for name in claims.columns.difference([*CLAIM_COLUMNS], sort=False):
+        numbers = pd.to_numeric(claims[name], errors="coerce")
+        if numbers.between(0, 1).all() and numbers.nunique() > 1:
+            found.append(str(name))
+    return found

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import open_input_file
-from factaudit.intake.column_mapping import ColumnMapping
+from factaudit.intake.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.intake.direction_checks import ask_about_directions
-from factaudit.intake.foreign_files import READING_NOTE, read_foreign_file
+from factaudit.intake.foreign_files import READING_NOTE, convert_arrays_in_cells, read_foreign_file
 from factaudit.intake.mapped_tables import apply_mapping
 from factaudit.intake.mapping_description import describe_mapping
 from factaudit.intake.mapping_proposal import propose_mapping
@@ -30,6 +30,7 @@ from factaudit.intake.standard_columns import (
     list_missing_standard_columns,
 )
 from factaudit.tables import (
+    CLAIM_COLUMNS,
     merge_claim_tables,
     merge_verdict_tables,
     read_claims,
@@ -82,6 +83,7 @@ def load_tables(
             if proposal.is_standard:
                 raise error from None
     tables, own = _list_tables_to_load(inputs, kinds)
+    own = [None if _names_judgement_columns(given, rows) else kind for (_, rows), kind in zip(tables, own, strict=True)]
     _check_mapped_columns(given, tables)
     for one in inputs:
         if one.note:
@@ -175,6 +177,17 @@ def _list_tables_to_load(
     return tables, own
 
 
+def _names_judgement_columns(mapping: ColumnMapping, table: pd.DataFrame) -> bool:
+    """Whether the user names columns of a table that hold judgements: then it is not read by our columns alone."""
+    named = {name for one in mapping.evaluators.values() for name in (one.score, one.prediction) if name}
+    named |= {*mapping.annotators.values()}
+    return any(
+        str(column) in named or match_column_patterns([str(column)], [*mapping.wide, *mapping.people])
+        for column in table.columns
+        if str(column) not in CLAIM_COLUMNS
+    )
+
+
 def _may_repeat_claims(source: _LoadedTableSource) -> bool:
     return bool({"annotator", "evaluator"} & {*source.columns})
 
@@ -260,7 +273,7 @@ def load_pandas_frame(data_frame: Any) -> pd.DataFrame:
     table = table.reset_index(named) if named else table
     if table.columns.nlevels > 1:
         table = table.set_axis([".".join(filter(None, map(str, name))) for name in table.columns], axis=1)
-    return table
+    return convert_arrays_in_cells(table)
 
 
 def list_column_names(path: str | Path, mapping: Any = None) -> list[str]:

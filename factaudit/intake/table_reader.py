@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from factaudit.intake.column_mapping import ColumnMapping
+from factaudit.intake.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.intake.column_roles import (
     LONG_FORM_ROLES,
@@ -78,15 +77,15 @@ def read_foreign_table(
     }
     fixed = {ours: theirs for ours, theirs in fixed.items() if theirs}
     people = [column for column in mapping.annotators.values() if column in profiles]
-    people += [one for one in _match_columns(profiles, mapping.people) if one not in people]
-    wide = _match_columns(profiles, mapping.wide)
+    people += [one for one in match_column_patterns(profiles, mapping.people) if one not in people]
+    wide = match_column_patterns(profiles, mapping.wide)
     own = {c for one in mapping.evaluators.values() for c in (one.score, one.prediction) if c in profiles}
     reading.people = people
     taken = {*people, *wide, *own, *reading.unread}
     reading.roles = find_column_roles(list(profiles.values()), fixed, taken)
     if mapping.people and "evaluator" in reading.roles:
         said = [*dict.fromkeys(map(str, rows[reading.roles["evaluator"].name].dropna()))]
-        reading.label_evaluators = _match_columns(said, mapping.people)
+        reading.label_evaluators = match_column_patterns(said, mapping.people)
     reading.questions += [] if "claim" in fixed else ask_which_answer(list(profiles.values()), reading.roles)
     chosen = bool(mapping.wide or mapping.evaluators)
     classes = _classify_columns(reading, taken)
@@ -113,10 +112,6 @@ def read_foreign_table(
         if "annotator" not in reading.roles and (reading.evaluators or not has_others):
             drop_repeated_ids(rows, reading.roles)
     return reading
-
-
-def _match_columns(names: Sequence[str] | Mapping[str, object], patterns: Sequence[str]) -> list[str]:
-    return [name for name in names if any(name == one or fnmatch.fnmatchcase(name, one) for one in patterns)]
 
 
 def _classify_columns(reading: TableReading, taken: set[str]) -> dict[str, str]:

@@ -299,3 +299,40 @@ add(
 # Files that are none of a table's
 add("page.csv", b"<!DOCTYPE html><html><table><tr><td>claim</td></tr></table></html>", ends="a web page")
 add("workbook.csv", b"PK\x03\x04" + bytes(40), ends="an Excel file, whatever its name says")
+
+# Numbers of errors, votes two lists deep, and metrics whose names say a part of them
+add("severity.csv", {**judged, "hallucination_severity": [0 if x else 2 for x in ones]}, ends="asked")
+add("num_errors.csv", {**judged, "num_errors": [0 if x else 3 for x in ones]}, ends="asked")
+votes = [
+    {
+        "article": doc,
+        "summary_sentences": [
+            {"sentence": claim, "responses": [{"worker_id": k, "response": "yes" if x else "no"} for k in range(3)]}
+        ],
+    }
+    for doc, claim, x in zip(DOCS, CLAIMS, ones, strict=True)
+]
+add("qags.jsonl", "".join(json.dumps(row) + "\n" for row in votes).encode(), judges={}, ends="asked", people=3)
+add("bertscore_f1.csv", {**labelled, "bertscore_f1": FIRST_SCORES}, judges={"bertscore_f1": A})
+add(
+    "polish.csv",
+    make_csv({"dokument": DOCS, "twierdzenie": CLAIMS, "etykieta": spell(L, "tak", "nie")}, sep=";"),
+    judges={},
+)
+add_columns(
+    "hours.csv", {"week": [0, 1] * 5, "hour": [k / 10 for k in range(N)], "percentile": [k / 9 for k in range(N)]}
+)
+
+# Parquet of Hugging Face's datasets: lists of passages, of votes, and objects with lists
+passages = [[doc, "The town has a mill."] for doc in DOCS]
+add(
+    "ragas.parquet",
+    make_parquet(
+        {"question": ["When?"] * N, **texts, "context": passages, "label": ones, "faithfulness": FIRST_SCORES}
+    ),
+    judges={"faithfulness": A},
+)
+meta = [{"tags": ["a", "b"], "model": "llama"}] * N
+add("meta.parquet", make_parquet({**judged, "human_label": ones, "meta": meta}))
+ballots = [[{"worker": k, "label": x} for k in (1, 0)] for x in ones]
+add("ballots.parquet", make_parquet({**texts, "votes": ballots}), judges={}, ends="asked", people=2)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from generated_shapes import SHAPES, FileShape
 from table_readings import describe_tables
 
@@ -41,3 +43,9 @@ def test_a_shape_is_read_asked_about_or_refused(shape: FileShape, tmp_path: Path
     else:
         with pytest.raises(FactauditError, match=shape.ends):
             load_input_tables([path])
+
+
+def test_the_readme_counts_all_files_that_are_tried() -> None:
+    readings = yaml.safe_load(Path(__file__).with_name("gauntlet").joinpath("readings.yaml").read_text("utf-8"))
+    readme = Path(__file__).parents[2].joinpath("README.md").read_text("utf-8")
+    assert re.findall(r"of (\d+) files", readme) == [str(len(SHAPES) + len(readings))]

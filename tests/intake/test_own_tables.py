@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import factaudit as fa
+from factaudit.input_tables import load_input_tables
 from factaudit.intake.mapping_options import parse_column_mapping_options
 from factaudit.intake.table_loading import load_tables
 
@@ -212,3 +213,35 @@ def test_further_columns_change_no_figure_of_the_command(suffix: str, tmp_path: 
         results = json.loads((folder / "run/results.json").read_text(encoding="utf-8"))
         figures.append({audit: results["audits"][audit] for audit in ("rates", "quantification", "differences")})
     assert figures[0] == figures[1]
+
+
+def test_a_further_column_that_the_user_names_is_an_evaluator(tmp_path, call):
+    """It was ignored, and there was nothing to audit; without the option the error names it."""
+    table = pd.DataFrame({"dataset": "d", "doc": "The text.", "claim": [f"Claim {i}." for i in range(N)]})
+    table = table.assign(
+        label=LABELS, summac_conv=[0.9 if one else 0.1 for one in PREDICTIONS], batch=[0, 1] * (N // 2)
+    )
+    path = tmp_path / "claims.csv"
+    table.to_csv(path, index=False)
+    verdicts = load_tables([path], parse_column_mapping_options(wide=("summac_conv",))).verdicts
+    assert verdicts is not None
+    assert [*verdicts["evaluator"].unique()] == ["summac_conv"]
+    assert verdicts["prediction"].tolist() == PREDICTIONS
+    rates = fa.compare(table, evaluators=["summac_conv"], audits=["rates"], replicates=0).table("rates")
+    assert [*rates["evaluator"].unique()] == ["summac_conv"]
+    code, _, err = call("audit", path, "--out", tmp_path / "run")
+    assert code == 2
+    assert "--wide NAME takes a column of scores for an evaluator: summac_conv, batch" in err
+
+
+def test_an_annotator_may_be_called_0():
+    """Worker 0's votes were given to the first place of the list, where worker 1's replaced them."""
+    rows = [
+        {"doc": "The text.", "claim": f"Claim {i}.", "votes": [{"worker": k, "label": one} for k in (1, 0)]}
+        for i, one in enumerate(LABELS)
+    ]
+    mapping = {"auto": True, "columns": {"label": "votes[].label", "annotator": "votes[].worker"}}
+    for table in (pd.DataFrame(rows), pa.Table.from_pylist(rows)):
+        people = load_input_tables([table], mapping).annotations
+        assert people is not None
+        assert people.groupby("annotator").size().to_dict() == {"0": N, "1": N}
