@@ -66,3 +66,9 @@ def _parse_number_text(text: str, has_decimal_comma: bool) -> float:
         return float(text) / share
     except ValueError:
         return float("nan")
+
+
+def has_only_words(values: pd.Series) -> bool:
+    """Whether no cell of a column that says something is a number."""
+    present = values[~values.map(has_no_value)]
+    return bool(len(present)) and bool(parse_judgement_numbers(present).isna().all())

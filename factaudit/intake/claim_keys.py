@@ -29,3 +29,19 @@ def join_passages(passages: Any) -> Any:
     if isinstance(passages, list | tuple | np.ndarray):
         return "\n\n".join(str(item.get("text", item) if isinstance(item, dict) else item) for item in passages) or None
     return passages
+
+
+def match_ids_by_number(ids: pd.Series, claim_ids: pd.Series) -> pd.Series | None:
+    """Ids of claims for ids of which none is a claim's as it is written: "7.0" and "007" may be the claims' "7".
+
+    None where some are, where a number is none of a claim, or where two claims have the same.
+    """
+    if ids.astype("str").isin(claim_ids).any():
+        return None
+    known = pd.Series(claim_ids.to_numpy(), index=_format_whole_numbers(claim_ids))
+    found = _format_whole_numbers(ids).map(known) if known.index.is_unique else ids.where(False)
+    return None if found.isna().any() else found
+
+
+def _format_whole_numbers(ids: pd.Series) -> pd.Series:
+    return ids.astype("str").str.replace(r"^0*(\d+)(\.0+)?$", r"\1", regex=True)

@@ -355,6 +355,21 @@ def ask_about_constant_judge_columns(reading: TableReading, columns: Sequence[Co
         )
 
 
+def ask_about_judgement_of_own_answer(reading: TableReading) -> None:
+    """Ask, where nothing else is a label, of `gpt4_correct` beside the answers `gpt4_answer`: people may say it."""
+    claim = reading.roles.get("claim")
+    if claim is None or "label" in reading.roles or reading.people or "annotator" in reading.roles:
+        return
+    author = find_vocabulary_words_in_column_name("judges", claim.name) - LOOSE_JUDGE_WORDS
+    for evaluator, columns in [*reading.evaluators.items()]:
+        name = columns.get("prediction", columns.get("score", ""))
+        if len(columns) == 1 and author & find_vocabulary_words_in_column_name("judges", name):
+            del reading.evaluators[evaluator]
+            wide = PossibleColumnReading(f"{name} is what an evaluator said of them", {"wide": [name]})
+            text = f"{name!r} may say of the answers in {claim.name!r} what people or what an evaluator found"
+            reading.questions.append(OpenQuestion(text, [_read_as_label(name), wide]))
+
+
 def ask_about_scores_equal_to_labels(reading: TableReading) -> None:
     """Ask of a score or verdict of nobody in particular that says what the labels say."""
     label = reading.roles.get("label")

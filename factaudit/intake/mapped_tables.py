@@ -13,8 +13,13 @@ import numpy as np
 import pandas as pd
 
 from factaudit.errors import InputError, Problem
-from factaudit.intake.cell_values import has_no_value, parse_judgement_numbers
-from factaudit.intake.claim_keys import join_claim_key_cells, join_passages, list_claim_key_columns
+from factaudit.intake.cell_values import has_no_value, has_only_words, parse_judgement_numbers
+from factaudit.intake.claim_keys import (
+    join_claim_key_cells,
+    join_passages,
+    list_claim_key_columns,
+    match_ids_by_number,
+)
 from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
 from factaudit.intake.standard_columns import OWN_COLUMNS
 from factaudit.intake.vocabulary import is_blank_cell, normalise_vocabulary_words
@@ -67,11 +72,14 @@ def apply_mapping(
     if not any(one.has_claims for one in read) and any(one.has_verdicts for one in read):
         for one in read:  # labels and verdicts are enough for rates
             one.has_claims = one.has_labels
-    for one in read:  # labels by the ids of claims that stand elsewhere are what one annotator said
-        if one.has_labels and not one.has_claims and not one.has_verdicts:
-            column = one.source_columns["label"]
-            one.annotators[column] = column
-            one.has_annotations = True
+    # Labels by the ids of claims that stand elsewhere are what one annotator said: of several files each.
+    labelled = [one for one in read if one.has_labels and not one.has_claims and not one.has_verdicts]
+    stems = [_name_table_stem(one.name) for one in labelled]
+    for one, stem in zip(labelled, stems, strict=True):
+        column = one.source_columns["label"]
+        name = column if len(labelled) == 1 else one.name if stems.count(stem) > 1 else stem
+        one.annotators[name] = column
+        one.has_annotations = True
     for one, (_, table) in zip(read, tables, strict=True):
         if not one.has_claims and not one.has_verdicts and not one.has_annotations:
             expected = "a column for 'claim', for 'score' or 'prediction', or evaluators"
@@ -89,10 +97,8 @@ def apply_mapping(
         own_ids[one.name] = claims["claim_id"].iloc[of_row].reset_index(drop=True)
     whole = merge_claim_tables([claims for _, claims in parts], [name for name, _ in parts]) if parts else None
 
-    def ids(one: _MappedTable) -> pd.Series:
-        return own_ids[one.name] if one.name in own_ids else one.find_claim_ids(whole)
-
-    people = [(one.name, one.make_annotations(ids(one))) for one in read if one.has_annotations]
+    ids = {one.name: own_ids[one.name] if one.name in own_ids else one.find_claim_ids(whole) for one in read}
+    people = [(one.name, one.make_annotations(ids[one.name])) for one in read if one.has_annotations]
     annotations = None
     if people:
         named = ", ".join(name for name, _ in people)
@@ -104,7 +110,7 @@ def apply_mapping(
                 .astype("Int8")
             )
             whole = whole.assign(label=whole["label"].fillna(majority))
-    verdicts = [rows for one in read if one.has_verdicts for rows in one.make_verdicts(ids(one))]
+    verdicts = [rows for one in read if one.has_verdicts for rows in one.make_verdicts(ids[one.name])]
     if not verdicts:
         return MappedTables(whole, None, annotations)
     named = ", ".join(one.name for one in read if one.has_verdicts)
@@ -210,15 +216,18 @@ class _MappedTable:
             made["label"] = self._parse_labels(made["label"], self.source_columns.get("label", "label"))
         said = {column for one in self.evaluators.values() for column in (one.score, one.prediction)}
         said |= {*self.annotators.values(), *(ANNOTATION_COLUMNS if self.has_annotator_rows else ())}
-        for column in table.columns:
-            if column not in (*self.source_columns.values(), *said, *made):
-                made[column] = table[column]
+        read = {*self.source_columns.values(), *said, *made}
+        made |= {column: table[column] for column in table.columns if column not in read}
         return validate_claims(pd.DataFrame(made), source=self.name)
 
     def find_claim_ids(self, claims: pd.DataFrame | None) -> pd.Series:
         """For each row the id of the claim, in another table, that it is about."""
         if "claim_id" in self.source_columns:
-            return self.rows[self.source_columns["claim_id"]]
+            ids = self.rows[self.source_columns["claim_id"]]
+            found = None if claims is None else match_ids_by_number(ids, claims["claim_id"])
+            if found is not None:
+                self.notes.append(f"ids  {ids.name}: {ids.iloc[0]} is the claim {found.iloc[0]!r}, by its number")
+            return ids if found is None else found
         if claims is None or not self.has_claims:
             expected = "a column for 'claim_id'" + ("" if claims is None else ", or for 'claim' with the claim's text")
             raise InputError(self.name, [Problem(f"cannot tell which claims the verdicts are of: expected {expected}")])
@@ -313,7 +322,7 @@ class _MappedTable:
         threshold: float | None = None,
     ) -> pd.DataFrame:
         """Verdicts from a column of scores, of predictions or both; an empty cell is an unscored claim."""
-        if score is not None and _has_only_words(self.rows[score]):
+        if score is not None and has_only_words(self.rows[score]):
             score, prediction = None, prediction or score
         rows = pd.DataFrame({"claim_id": claim_ids.to_numpy(), "evaluator": evaluator})
         predicted = pd.Series(pd.NA, index=self.rows.index, dtype="Int8")
@@ -385,11 +394,6 @@ class _MappedTable:
             more = f" ({len(rows):,} rows)" if len(rows) > 1 else ""
             found = f"{message}, found {self.rows[column].iloc[rows[0]]!r}{more}"
             raise InputError(self.name, [Problem(found, int(rows[0]) + 1, column)])
-
-
-def _has_only_words(values: pd.Series) -> bool:
-    present = values[~values.map(has_no_value)]
-    return bool(len(present)) and bool(parse_judgement_numbers(present).isna().all())
 
 
 def _name_table_stem(table_name: str) -> str:

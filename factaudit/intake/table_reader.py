@@ -26,6 +26,7 @@ from factaudit.intake.judgement_columns import (
 from factaudit.intake.label_columns import (
     ask_about_annotators_that_judge,
     ask_about_constant_judge_columns,
+    ask_about_judgement_of_own_answer,
     ask_about_lists,
     ask_about_scores_equal_to_labels,
     ask_about_unknown_columns,
@@ -90,7 +91,7 @@ def read_foreign_table(
     chosen = bool(mapping.wide or mapping.evaluators)
     classes = _classify_columns(reading, taken)
     if not chosen:
-        _find_long_form(reading, classes, fixed, has_others)
+        _find_long_form(reading, classes, fixed, has_others, labels_elsewhere)
     if not people and "annotator" not in reading.roles:
         find_people_columns(reading, classes)
     if "annotator" in reading.roles and "label" not in fixed:
@@ -158,7 +159,11 @@ def _count_present(column: ColumnProfile) -> int:
 
 
 def _find_long_form(
-    reading: TableReading, classes: Mapping[str, str], fixed: Mapping[str, str], has_others: bool
+    reading: TableReading,
+    classes: Mapping[str, str],
+    fixed: Mapping[str, str],
+    has_others: bool,
+    labels_elsewhere: bool,
 ) -> None:
     """Find what the evaluator named in each row said of the row's claim."""
     roles, rows = reading.roles, reading.rows
@@ -169,7 +174,10 @@ def _find_long_form(
     ):
         roles["evaluator"] = column
         roles.pop("system" if roles.get("system") == column else "", None)
-    judgements = {ours: _find_unnamed_judgement_columns(reading, classes, ours) for ours in ("score", "prediction")}
+    judgements = {
+        ours: _find_unnamed_judgement_columns(reading, classes, ours, labels_elsewhere)
+        for ours in ("score", "prediction")
+    }
     for ours in ("score", "prediction"):
         if ours in roles:
             judgements[ours] = []
@@ -209,7 +217,7 @@ def _take_plain_columns(reading: TableReading, judgements: Mapping[str, Sequence
 
 
 def _find_unnamed_judgement_columns(
-    reading: TableReading, classes: Mapping[str, str], ours: str
+    reading: TableReading, classes: Mapping[str, str], ours: str, labels_elsewhere: bool
 ) -> list[ColumnProfile]:
     """Columns called just ``score`` or ``verdict``, of whomsoever, the likelier first."""
     known = COLUMN_NAMES[ours]
@@ -220,7 +228,7 @@ def _find_unnamed_judgement_columns(
         if kind not in ("plain", "judge") or key not in known or not reading.is_free(name):
             continue
         is_fine = column.is_fine_score or "evaluator" in reading.roles
-        if is_fine or _is_judge_beside_labels(reading, classes):
+        if is_fine or labels_elsewhere or _is_judge_beside_labels(reading, classes):
             found.append((known.index(key), column))
     return [column for _, column in sorted(found, key=lambda one: one[0])]
 
@@ -295,6 +303,8 @@ def _find_evaluators_of_wide_table(
     constant = [one for one in judges if one.n_different == 1 and len(reading.rows) > 1]
     reading.evaluators = pair_score_and_verdict_columns(reading, [one for one in judges if one not in constant])
     paired = {name for one in reading.evaluators.values() for name in one.values()}
+    if not labels_elsewhere:
+        ask_about_judgement_of_own_answer(reading)
     ask_about_constant_judge_columns(reading, [one for one in constant if one.name not in paired])
     unknown = [one for one in free if classes[one.name] in ("unknown", "both") and one.n_different > 1]
     unknown = [one for one in unknown if one.name not in chosen]

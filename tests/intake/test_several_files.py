@@ -1,0 +1,120 @@
+"""Claims, labels and judgements in files of their own: joined as they were meant, asked about or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from generated_shapes import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, B, L, N, make_csv, spell
+from table_readings import describe_tables
+
+from factaudit.errors import InputError
+from factaudit.input_tables import load_input_tables
+from factaudit.intake.open_questions import AmbiguousReadingError
+
+IDS = [f"q{i}" for i in range(N)]
+TEXTS: dict[str, Any] = {"id": IDS, "claim": CLAIMS, "context": DOCS}
+CLAIMS_TABLE: dict[str, Any] = {**TEXTS, "human_label": [int(digit) for digit in L]}
+SECOND = "".join(str(int(score > 0.5)) for score in SECOND_SCORES)
+OTHER = "1001011001"
+#: Files, what the evaluators predict, and how many people there are.
+CASES: dict[str, tuple[Mapping[str, Mapping[str, Sequence[Any]]], Mapping[str, str], int]] = {
+    "an id of another name": (
+        {"claims.csv": CLAIMS_TABLE, "judge.csv": {"example_id": IDS, "gpt4_score": FIRST_SCORES}},
+        {"gpt4": A},
+        0,
+    ),
+    "a file per judge, scores": (
+        {
+            "claims.csv": CLAIMS_TABLE,
+            "gpt4.csv": {"id": IDS, "score": FIRST_SCORES},
+            "claude.csv": {"id": IDS, "score": SECOND_SCORES},
+        },
+        {"gpt4": A, "claude": SECOND},
+        0,
+    ),
+    "a file per judge, verdicts": (
+        {
+            "claims.csv": CLAIMS_TABLE,
+            "gpt4.csv": {"id": IDS, "verdict": spell(A, "yes", "no")},
+            "claude.csv": {"id": IDS, "verdict": spell(B, "yes", "no")},
+        },
+        {"gpt4": A, "claude": B},
+        0,
+    ),
+    "ids that became floats": (
+        {
+            "claims.csv": {**CLAIMS_TABLE, "id": range(N)},
+            "judge.csv": {"id": [float(k) for k in range(N)], "gpt4_score": FIRST_SCORES},
+        },
+        {"gpt4": A},
+        0,
+    ),
+    "ids that lost their noughts": (
+        {
+            "claims.csv": {**CLAIMS_TABLE, "id": [f"{k:03}" for k in range(N)]},
+            "judge.csv": {"id": range(N), "gpt4_score": FIRST_SCORES},
+        },
+        {"gpt4": A},
+        0,
+    ),
+    "another order, by the claim's text": (
+        {
+            "claims.csv": {name: CLAIMS_TABLE[name] for name in ("claim", "context", "human_label")},
+            "judge.csv": {"claim": CLAIMS[::-1], "gpt4_score": FIRST_SCORES[::-1]},
+        },
+        {"gpt4": A},
+        0,
+    ),
+    "a file per annotator": (
+        {
+            "claims.csv": TEXTS,
+            "ann_eve.csv": {"id": IDS, "label": [int(digit) for digit in L]},
+            "ann_bob.csv": {"id": IDS, "label": [int(digit) for digit in OTHER]},
+            "ann_zoe.csv": {"id": IDS, "label": [int(digit) for digit in L]},
+        },
+        {},
+        3,
+    ),
+}
+
+
+def write_files(folder: Path, files: Mapping[str, Mapping[str, Sequence[Any]]]) -> list[Path]:
+    for name, columns in files.items():
+        (folder / name).write_bytes(make_csv(columns))
+    return [folder / name for name in files]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_files_are_joined(name: str, tmp_path: Path) -> None:
+    files, judges, people = CASES[name]
+    found = describe_tables(load_input_tables(write_files(tmp_path, files)))
+    assert (found["labels"], found["evaluators"], found["people"]) == (L, judges, people)
+
+
+def test_each_annotators_file_keeps_its_labels(tmp_path: Path) -> None:
+    """All were one person called "label", whose last word counted."""
+    loaded = load_input_tables(write_files(tmp_path, CASES["a file per annotator"][0]))
+    assert loaded.annotations is not None
+    said = loaded.annotations.pivot(index="claim_id", columns="annotator", values="label").loc[IDS]
+    assert said["ann_bob"].astype(str).str.cat() == OTHER
+    assert said["ann_eve"].astype(str).str.cat() == L
+
+
+def test_ids_that_are_no_claims_are_refused(tmp_path: Path) -> None:
+    ids = [*IDS[:-2], "x1", "x2"]
+    paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "judge.csv": {"id": ids, "gpt4_score": FIRST_SCORES}})
+    with pytest.raises(InputError, match="no claim has it, found 'x1'"):
+        load_input_tables(paths)
+
+
+def test_whether_a_models_answer_is_correct_is_asked(tmp_path: Path) -> None:
+    table = {"context": DOCS, "gpt4_answer": CLAIMS, "gpt4_correct": [int(digit) for digit in L]}
+    paths = write_files(tmp_path, {"answers.csv": table})
+    with pytest.raises(AmbiguousReadingError) as asked:
+        load_input_tables(paths)
+    by_people, by_judge = (describe_tables(load_input_tables(paths, one.mapping)) for one in asked.value.readings)
+    assert (by_people["labels"], by_people["evaluators"]) == (L, {})
+    assert (by_judge["labels"], by_judge["evaluators"]) == ("-" * N, {"gpt4_correct": L})
