@@ -39,8 +39,8 @@ def match_ids_by_number(ids: pd.Series, claim_ids: pd.Series) -> pd.Series | Non
     if ids.astype("str").isin(claim_ids).any():
         return None
     known = pd.Series(claim_ids.to_numpy(), index=_format_whole_numbers(claim_ids))
-    found = _format_whole_numbers(ids).map(known) if known.index.is_unique else ids.where(False)
-    return None if found.isna().any() else found
+    found = _format_whole_numbers(ids).map(known) if known.index.is_unique else None
+    return None if found is None or found.isna().any() else found
 
 
 def _format_whole_numbers(ids: pd.Series) -> pd.Series:
