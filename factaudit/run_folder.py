@@ -131,6 +131,8 @@ _RUN_FILES = (
         "verdicts.parquet",
         "annotations.parquet",
         "matrix.parquet",
+        "variant_claims.parquet",
+        "variant_verdicts.parquet",
         "responses.jsonl",
         "citations.jsonl",
         "summary.json",

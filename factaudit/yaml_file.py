@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar, get_args
@@ -173,6 +174,20 @@ def parse_yaml_set_options(pairs: Iterable[str], option: str = "--set") -> dict[
             found[key] = parse_plain_yaml(value) if value else ""
         except (yaml.YAMLError, ValueError, RecursionError):
             raise UsageError(f"{option} {pair}: the value is not YAML") from None
+    return found
+
+
+def parse_varied_settings(pairs: Iterable[str]) -> dict[str, list[Any]]:
+    """``["k=1,3", "verifier=[unigram, rouge2]"]`` as keys and lists of YAML values. Raises `UsageError`.
+
+    >>> parse_varied_settings(["retriever.k=1,3", "decomposer=rules"])
+    {'k': [1, 3], 'decomposer': ['rules']}
+    """
+    found: dict[str, list[Any]] = {}
+    for pair in pairs:
+        listed = re.sub(r"^([^=]+)=(?!\[)(.+)$", r"\1=[\2]", pair, flags=re.DOTALL)
+        for key, values in parse_yaml_set_options([listed], "--vary").items():
+            found.setdefault(key.removeprefix("retriever."), []).extend(values if values else [values])
     return found
 
 

@@ -37,6 +37,7 @@ ROW = st.fixed_dictionaries(
         "response_id": st.sampled_from(["1", "2", None]),
         "doc_id": st.sampled_from(["p", "q", None]),
         "pair_of": st.sampled_from(["c0", "c1", None]),
+        "variant": st.sampled_from(["base", "v", None]),
         "claim": st.sampled_from(["the cat sat on the mat", "a dog ran", "word"]),
         "doc": st.sampled_from(["the cat sat on the mat . a dog barked .", "a dog ran away", None]),
         "label": st.sampled_from([0, 1, None]),

@@ -69,6 +69,14 @@ def rows_of(name: str, replicates: int) -> list[Row]:
             | ({} if at % 2 else {"pair_of": f"c{at + 1}"})
             for at, row in enumerate(again[: len(again) // 2 * 2])
         ]
+    if name.startswith("sensitivity"):
+        again = [
+            row
+            | {"variant": variant, "claim_id": f"{row['claim_id']} {variant}"}
+            | ({"e": 1} if variant == "other" and at % 3 == 0 else {})
+            for variant in ("base", "other")
+            for at, row in enumerate(facts())
+        ]
     table = judged(
         facts() if "factscore" in name or name == "citations" or "decomposition" in name else again, *EVALUATORS
     )

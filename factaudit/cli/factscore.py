@@ -57,8 +57,10 @@ def _parse_engine_options(
     model: type[EngineExperiment], block: str, max_cost: float | None, settings: Sequence[str], options: dict[str, Any]
 ) -> EngineExperiment:
     """What options and ``--set`` describe: keys of the whole run, or of the engine's block."""
-    from factaudit.yaml_file import check_yaml_settings, parse_yaml_set_options
+    from factaudit.yaml_file import check_yaml_settings, parse_varied_settings, parse_yaml_set_options
 
+    if pairs := options.pop("vary", ()):
+        options = options | {"variants": parse_varied_settings(pairs)}
     listed = {key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}
     inside = {key: value for key, value in listed.items() if value not in (None, [])}
     whole: dict[str, Any] = {block: inside} | ({} if max_cost is None else {"max_cost": max_cost})
@@ -95,6 +97,12 @@ def _display_engine_run(results: Results, out: Path) -> None:
 @click.option("--facts", help="Given facts: model or human (from annotations), or a file.")
 @click.option("--conversation", is_flag=True, default=None, help="The lines are conversations.")
 @click.option("--topic", help="What the turns of conversations are about; by default the LLM is asked.")
+@click.option(
+    "--vary",
+    multiple=True,
+    metavar="KEY=VALUE,VALUE",
+    help="Score again with one setting another (k=1,3; decomposer=rules): how far do scores and their order move?",
+)
 @_add_engine_options
 def score_command(out: Path, max_cost: float | None, settings: Sequence[str], **options: Any) -> None:
     """FActScore: decompose responses into atomic facts, retrieve passages, verify, score (Min et al. 2023)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -17,7 +17,7 @@ from factaudit.engines.responses import ANNOTATED_FACT_SOURCES
 from factaudit.engines.rule_decomposer import RuleDecomposer
 from factaudit.errors import FactauditError, UsageError
 from factaudit.knowledge.docdb import DocDB, create_empty_knowledge_database, find_knowledge_database
-from factaudit.knowledge.knowledge_builder import build_knowledge_source
+from factaudit.knowledge.knowledge_builder import PASSAGE_TOKENS, build_knowledge_source
 from factaudit.knowledge.retrieval import PASSAGES_PER_FACT, PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.knowledge.wikipedia_api import WIKIPEDIA_API, WikipediaPageCache
@@ -44,8 +44,9 @@ class EngineSettings(BaseModel):
 
     knowledge: a knowledge source, or a file of pages (``.jsonl``) that one is built from in the run folder. facts:
     whose facts to take (`factaudit.engines.responses.read_response_file`). decomposer: ``rules`` splits sentences
-    without a model (`factaudit.text.clauses`). ``verifier`` stands for ``verifiers``. wikipedia_tokenizer: a RoBERTa
-    tokenizer that cuts the pages of Wikipedia (`factaudit.knowledge.wikipedia_api`).
+    without a model (`factaudit.text.clauses`). ``verifier`` stands for ``verifiers``. passage_tokens: of the passages
+    that a file of pages is cut into. wikipedia_tokenizer: a RoBERTa tokenizer that cuts the pages of Wikipedia
+    (`factaudit.knowledge.wikipedia_api`).
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -66,6 +67,7 @@ class EngineSettings(BaseModel):
     retrieval: Literal["bm25", "dense", "all"] = "bm25"
     retrieval_model: str | None = None
     k: int = Field(default=PASSAGES_PER_FACT, ge=1)
+    passage_tokens: int | None = Field(default=None, ge=1)
     parser: Literal["original", "strict"] = "original"
     abstain: Literal["generic", "perplexity_ai", "none"] = "generic"
     gamma: float = Field(default=DEFAULT_GAMMA, ge=0)
@@ -123,11 +125,31 @@ def load_engine_experiment(
             one if is_builtin_verifier(one) else resolve_run_evaluator_paths(paths, one, *place, number)
             for number, one in enumerate(given.verifiers)
         ]
+    if variants := getattr(given, "variants", None):
+        changed["variants"] = _resolve_variant_paths(paths, variants, given.PATHS, block_name)
     if (judge := getattr(given, "citation_judge", None)) is not None:
         changed["citation_judge"] = resolve_run_evaluator_paths(paths, judge, block_name, "citation_judge")
     check_run_audit_specs(file, paths.problems, experiment.audits)
     paths.check_problems()
     return experiment.model_copy(update={block_name: given.model_copy(update=changed)})
+
+
+def _resolve_variant_paths(
+    paths: YamlPaths, variants: Mapping[str, list[Any]], path_keys: Sequence[str], block_name: str
+) -> dict[str, list[Any]]:
+    """The values of settings that are varied, with absolute paths; what is wrong with them is a problem."""
+    found: dict[str, list[Any]] = {}
+    for key, values in variants.items():
+        place = (block_name, "variants", key)
+        found[key] = [
+            paths.resolve_path(value, (*place, number))
+            if key in path_keys
+            else resolve_run_evaluator_paths(paths, value, *place, number)
+            if key == "verifier" and not is_builtin_verifier(value)
+            else value
+            for number, value in enumerate(values)
+        ]
+    return found
 
 
 def build_engine_arguments_from_yaml(
@@ -160,7 +182,12 @@ def build_engine_arguments_from_yaml(
     source = None
     if needs_knowledge or block.knowledge is not None:
         source = open_engine_knowledge_source(
-            block.knowledge, block.missing, out, block.wikipedia_api, block.wikipedia_tokenizer
+            block.knowledge,
+            block.missing,
+            out,
+            block.wikipedia_api,
+            block.wikipedia_tokenizer,
+            block.passage_tokens,
         )
         if source.wikipedia is not None and not is_offline():
             say(
@@ -189,10 +216,12 @@ def open_engine_knowledge_source(
     out: str | Path = ".",
     wikipedia_api: str = WIKIPEDIA_API,
     wikipedia_tokenizer: str | None = None,
+    passage_tokens: int | None = None,
 ) -> TopicLookup:
     """A knowledge source with its policy. Pages in JSONL are built into one under ``out/.work``, once.
 
-    Where none is named or found, and missing pages come from Wikipedia, all of them do.
+    Where none is named or found, and missing pages come from Wikipedia, all of them do. passage_tokens: of the passages
+    of pages in JSONL; a knowledge source that is built keeps its own.
     """
     work = Path(out) / ".work"
     try:
@@ -203,11 +232,15 @@ def open_engine_knowledge_source(
         source = create_empty_knowledge_database(work / "no-pages.db")
     if source.name.endswith((".jsonl", ".jsonl.gz")) and source.is_file():
         stat = source.stat()
-        made = work / f"knowledge-{hash_texts(str(source.absolute()), str(stat.st_size), str(stat.st_mtime_ns))}.db"
+        told = [str(source.absolute()), str(stat.st_size), str(stat.st_mtime_ns)]
+        told += [] if passage_tokens is None else [f"{passage_tokens} tokens"]
+        made = work / f"knowledge-{hash_texts(*told)}.db"
         if not made.is_file():
             with hold_run_folder(Path(out)):
-                build_knowledge_source(source, made)
+                build_knowledge_source(source, made, passage_tokens=passage_tokens or PASSAGE_TOKENS)
         source = made
+    elif passage_tokens is not None:
+        raise UsageError(f"passage_tokens: {source} keeps the passages that it was built with; name a file of pages")
     wikipedia = None
     if missing == "wikipedia":
         side = "wikipedia.db" if wikipedia_tokenizer is None else f"wikipedia-{hash_texts(wikipedia_tokenizer)}.db"

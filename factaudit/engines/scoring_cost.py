@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from factaudit.audit.sensitivity import BASE_VARIANT
 from factaudit.engines.abstention import does_response_abstain
 from factaudit.engines.conversations import read_conversations
 from factaudit.engines.dfactscore.experiment import DFactScoreExperiment, DFactScoreSettings
@@ -16,10 +18,11 @@ from factaudit.engines.fact_decomposition import (
     split_sentences_for_decomposition,
     strip_thoughts,
 )
-from factaudit.engines.factscore.experiment import FactScoreExperiment, FactScoreSettings
+from factaudit.engines.factscore.experiment import FactScoreExperiment, FactScoreSettings, make_variant_scorers
+from factaudit.engines.factscore.variant_cost import VariantCostForecast
 from factaudit.engines.responses import Response, read_response_files, remove_response_citation_marks
 from factaudit.llm.chat_types import ChatRequest
-from factaudit.llm.cost import estimate_llm_judging_cost, read_llm_price_table
+from factaudit.llm.cost import LLMCostBudget, estimate_llm_judging_cost, read_llm_price_table
 from factaudit.llm.settings import LLMSettings
 from factaudit.llm.transport_choice import find_llm_cache_server
 from factaudit.run_folder import RunSettings
@@ -53,6 +56,8 @@ def estimate_scoring_cost(experiment: RunSettings, price_table_path: str | Path 
     are given, how many facts they judge. An experiment that asks no language model has none.
     """
     if isinstance(experiment, FactScoreExperiment):
+        if experiment.factscore.variants:
+            return _estimate_variant_costs(experiment, price_table_path)
         block: FactScoreSettings | DFactScoreSettings = experiment.factscore
     elif isinstance(experiment, DFactScoreExperiment) and isinstance(experiment.dfactscore, DFactScoreSettings):
         block = experiment.dfactscore
@@ -76,6 +81,36 @@ def estimate_scoring_cost(experiment: RunSettings, price_table_path: str | Path 
         row = {"evaluator": "verify", "model": block.llm.client_key()[0], "calls": n_facts, **unknown}
         rows.append({**row, "counted": "", "reason": _UNKNOWN_COST})
     return rows
+
+
+def _estimate_variant_costs(
+    experiment: FactScoreExperiment, price_table_path: str | Path | None
+) -> list[dict[str, Any]]:
+    """A row for the base and each variant, by a rehearsal; facts that nobody has made yet are those of the rules."""
+    responses = _read_responses_for_scoring_cost(experiment.factscore)
+    with TemporaryDirectory() as folder:
+        scorer, scorers = make_variant_scorers(experiment, folder, lambda text: None)
+        if price_table_path is not None:
+            for one in (scorer, *scorers.values()):
+                for _, client in one.counted_clients:
+                    client.budget = LLMCostBudget(prices=read_llm_price_table(price_table_path))
+        forecast = VariantCostForecast(scorer, scorers, responses)
+        rows = forecast.foretell(base_name=BASE_VARIANT)
+    counted = "approximately, by a rehearsal"
+    reason = "facts by rules stand for those that are not made yet" if forecast.decompositions_are_open else ""
+    return [
+        {
+            "evaluator": row["variant"],
+            "model": row["model"],
+            **{key: row[key] for key in ("calls", "cached_calls", "prompt_tokens")},
+            "max_completion_tokens": row["completion_tokens"],
+            "cost": row["cost"],
+            "price_date": None,
+            "counted": counted,
+            "reason": reason if row["cost"] is not None else "no price is known",
+        }
+        for row in rows
+    ]
 
 
 def _read_responses_for_scoring_cost(block: FactScoreSettings | DFactScoreSettings) -> list[Response]:

@@ -240,13 +240,13 @@ class ScoringEngine:
         if self.decomposer is None and self.llm is None and any(one.facts is None for one in responses):
             raise UsageError("facts are to be had from the responses: that needs an LLM (or give the facts)")
         self.prepare_responses(responses, journal)
-        records = self._make_records(responses, journal, progress)
+        records = self.make_records(responses, journal, progress)
         claims = build_fact_claims_table(responses, records, self.dataset, self.irrelevant)
         verdicts = build_fact_verdicts_table(claims, records, self._verifiers, journal, progress)
         return VerifiedRecords(tuple(responses), tuple(records), claims, verdicts)
 
-    def _make_records(
-        self, responses: Sequence[Response], journal: str | Path | None, progress: bool
+    def make_records(
+        self, responses: Sequence[Response], journal: str | Path | None = None, progress: bool = False
     ) -> list[ResponseRecord]:
         """The records of the responses: from the journal where it has them, else made and written down."""
         keys = [hash_texts(json.dumps(asdict(one), ensure_ascii=False)) for one in responses]

@@ -16,6 +16,7 @@ from finding_worlds import (
     draw_repeats,
     draw_systems,
     draw_twins,
+    draw_variants,
 )
 
 from factaudit.arrays.judgements import Judgements
@@ -75,6 +76,13 @@ MANY_LABELS_WORLDS = (
         "6 systems, 500 documents, errors 4 %", documents=500, error=0.04, seen=0.85, evaluators=1, made_for=("power",)
     ),
     World("24 systems, 1,100 documents", datasets=1, systems=24, documents=1100, evaluators=1, made_for=("power",)),
+)
+#: Each response has four facts by four variants.
+VARIANT_WORLDS = (
+    World("3 systems, 40 topics", datasets=1, systems=3, documents=40),
+    World("3 systems, 12 topics", datasets=1, systems=3, documents=12),
+    World("6 systems, 25 topics", datasets=1, documents=25),
+    World("3 systems, 30 topics, errors 4 %", datasets=1, systems=3, documents=30, error=0.04),
 )
 FAMILIES = {
     "systems": Family(
@@ -158,6 +166,30 @@ FAMILIES = {
     ),
     "twins": Family(
         ("pairs",), draw_twins, NULL_WORLDS, (World("40 % different", effect="blind", size=0.4, made_for=("pairs",)),)
+    ),
+    "variants": Family(
+        ({"sensitivity": {"gamma": 0.0}}, {"sensitivity_order": {"gamma": 0.0}}),
+        draw_variants,
+        VARIANT_WORLDS,
+        (
+            World(
+                "one variant moves scores by 15 points",
+                datasets=1,
+                systems=3,
+                effect="moves",
+                size=0.15,
+                made_for=("moved_score",),
+            ),
+            World(
+                "one variant turns the order, 30 points",
+                datasets=1,
+                systems=3,
+                documents=100,
+                effect="reverses",
+                size=0.3,
+                made_for=("moved_order",),
+            ),
+        ),
     ),
     "chunks": Family(
         ({"chunking": {"size": 3}},),

@@ -19,6 +19,7 @@ from factaudit.arrays.fact_entity_matrix import FactEntityMatrix
 from factaudit.arrays.grouped_responses import GroupedResponse
 from factaudit.audit.core.decision_limits import DecisionLimits
 from factaudit.audit.pairs import MIN_TOLD_APART
+from factaudit.audit.sensitivity import MAX_CHANGE
 from factaudit.audit.stability import MAX_FLIP_RATE
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.annotations import validate_annotations
@@ -197,6 +198,42 @@ def draw_repeats(world: World, random: np.random.Generator) -> Tables:
             verdicts.append(units.make_verdicts(f"e{at}", said).assign(repeat=repeat))
     claims = units.make_claims((~units.is_error).astype(int))
     return {"claims": claims, "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True))}
+
+
+def draw_variants(world: World, random: np.random.Generator) -> Tables:
+    """Responses of four facts by a base and three variants, of which two move each score by as much as is allowed.
+
+    reverses: the systems' order is turned, by so much between the first and the last. moves: one variant moves scores.
+    """
+    system, document, fact = (
+        one.ravel() for one in np.meshgrid(*map(np.arange, (world.systems, world.documents, 4)), indexing="ij")
+    )
+    slope = np.linspace(-0.5, 0.5, world.systems)[system] * (world.size if world.effect == "reverses" else 0)
+    rows = []
+    for dataset in range(world.datasets):
+        # What makes one topic harder than another is the same for all systems and variants.
+        topic = random.normal(0, 0.15, world.documents)[document]
+        for variant, move in (("base", 0.0), ("same", 0.0), ("up", MAX_CHANGE), ("down", -MAX_CHANGE)):
+            if variant == "down" and world.effect == "moves":
+                move = -world.size
+            share = 1 - world.error - 0.1 + topic + move + (slope if variant != "up" else -slope)
+            rows.append(
+                pd.DataFrame(
+                    {
+                        "dataset": f"d{dataset}",
+                        "variant": variant,
+                        "system": np.char.add("s", system.astype(str)),
+                        "response_id": [f"{s}-{d}" for s, d in zip(system, document, strict=True)],
+                        "topic": np.char.add("t", document.astype(str)),
+                        "fact_id": fact.astype(str),
+                        "said": random.random(len(fact)) < share,
+                    }
+                )
+            )
+    claims = pd.concat(rows, ignore_index=True).assign(claim="a claim", label=None)
+    claims["claim_id"] = np.arange(len(claims)).astype(str)
+    verdicts = claims[["claim_id"]].assign(evaluator="e0", prediction=claims.pop("said").astype(int), status="ok")
+    return {"claims": fa.validate_claims(claims), "verdicts": fa.validate_verdicts(verdicts)}
 
 
 def draw_twins(world: World, random: np.random.Generator) -> Tables:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from factaudit.engines.conversations import read_conversations
 from factaudit.engines.engine_settings import (
@@ -17,6 +17,8 @@ from factaudit.engines.engine_settings import (
 )
 from factaudit.engines.fact_verification import NO_CONTEXT
 from factaudit.engines.factscore.engine import FactScorer
+from factaudit.engines.factscore.score_variants import ScoreVariantRun, list_score_variants
+from factaudit.engines.factscore.variant_cost import check_variants_share_replies
 from factaudit.engines.scoring_run import score_response_files
 from factaudit.errors import UsageError
 from factaudit.results import Results
@@ -28,12 +30,24 @@ class FactScoreSettings(EngineSettings):
 
     conversation: the files hold conversations, of which each turn of the assistant is scored
     (`factaudit.engines.conversations.read_conversations`). topic: of turns that have none; else the LLM is asked.
+    variants: settings with the values that each is varied to, one at a time (``{k: [1, 3], decomposer: [rules]}``).
     """
 
     responses: list[str] = Field(min_length=1)
     conversation: bool = False
     topic: str | None = Field(default=None, pattern=r"\S")
+    variants: dict[str, list[Any]] = Field(default_factory=dict)
     PATHS: ClassVar[tuple[str, ...]] = ("responses", *EngineSettings.PATHS)
+
+    @model_validator(mode="after")
+    def _check_variants(self) -> FactScoreSettings:
+        try:
+            list_score_variants(self)
+        except UsageError as error:
+            raise ValueError(str(error)) from None
+        if self.variants and self.conversation and self.topic is None:
+            raise ValueError("variants: of conversations, expected a topic for all")
+        return self
 
 
 class FactScoreExperiment(RunSettings):
@@ -67,10 +81,14 @@ def run_factscore_experiment(
         responses, notes = read_conversations(list(map(Path, block.responses)), block.topic, block.system, block.limit)
         for note in notes:
             say(note)
-    knowledge = any(one != NO_CONTEXT for one in block.verifiers)
+    scorer, scorers = make_variant_scorers(experiment, out, say)
+    varied: dict[str, Any] = {}
+    if scorers:
+        variants = ScoreVariantRun(scorer, scorers, experiment.max_cost, say, progress)
+        varied = {"callers": variants.callers, "extend_results": variants.score_variants}
     results = score_response_files(
         block.responses,
-        FactScorer(**build_engine_arguments_from_yaml(block, experiment, out, knowledge, say)),
+        scorer,
         out,
         facts=block.facts,
         system=block.system,
@@ -81,6 +99,24 @@ def run_factscore_experiment(
         responses=responses,
         progress=progress,
         say=say,
+        **varied,
     )
     write_run_lock_file(Path(out), experiment, results, packages=LOCKED_PACKAGES)
     return results
+
+
+def make_variant_scorers(
+    experiment: FactScoreExperiment, out: str | Path, say: Callable[[str], None]
+) -> tuple[FactScorer, dict[str, FactScorer]]:
+    """The engine of an experiment, and those of its variants by name; side files go under ``out``."""
+
+    def make_scorer(block: FactScoreSettings, tell: Callable[[str], None]) -> FactScorer:
+        needs_knowledge = any(one != NO_CONTEXT for one in block.verifiers)
+        return FactScorer(**build_engine_arguments_from_yaml(block, experiment, out, needs_knowledge, tell))
+
+    block = experiment.factscore
+    first = make_scorer(block, say)
+    varied = {one.name: make_scorer(one.block, lambda text: None) for one in list_score_variants(block)}
+    for scorer in (first, *varied.values()) if varied else ():
+        check_variants_share_replies(scorer)  # before anything is paid
+    return first, varied

@@ -1,0 +1,145 @@
+"""The audits of sensitivity: figures by hand, what cannot be told, findings and when they must not be said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from audit_tables import find, judged
+from test_audit_properties import check_rows
+
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.findings import collect_findings
+from factaudit.audit.sensitivity import compute_order_sensitivity, compute_score_sensitivity
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+
+Row = dict[str, Any]
+INTERVALS = ClusterBootstrap(replicates=200, seed=1)
+
+
+def make_facts(variant: str, system: str, topic: str, supported: int, facts: int = 4, **more: Any) -> list[Row]:
+    """The facts of one response by one variant."""
+    shared = {"system": system, "response_id": f"{system} {topic}", "topic": topic, "variant": variant, **more}
+    return [
+        {"claim_id": f"{variant} {system} {topic} {n}", "fact_id": f"{variant} {n}", "e": int(n < supported), **shared}
+        for n in range(facts)
+    ]
+
+
+def draw(changes: dict[str, dict[str, float]], topics: int, seed: int = 0) -> Judgements:
+    """Responses of systems by variants, each fact supported with the probability that is given."""
+    random = np.random.default_rng(seed)
+    rows = [
+        row
+        for variant, systems in changes.items()
+        for system, share in systems.items()
+        for topic in range(topics)
+        for row in make_facts(variant, system, f"t{topic}", random.binomial(4, share))
+    ]
+    return judged(rows, "e")
+
+
+def test_scores_changes_and_orders_by_hand() -> None:
+    rows = [
+        *make_facts("base", "a", "x", 4),
+        *make_facts("base", "a", "y", 2),
+        *make_facts("base", "b", "x", 1),
+        *make_facts("base", "b", "y", 1),
+        *make_facts("k=1", "a", "x", 2),
+        *make_facts("k=1", "a", "y", 1),
+        *make_facts("k=1", "b", "x", 2),
+        *make_facts("k=1", "b", "y", 2),
+        # Another decomposer makes other facts, and none of one response.
+        *make_facts("rules", "a", "x", 1, facts=2),
+        *make_facts("rules", "b", "x", 2, facts=2),
+    ]
+    found = compute_score_sensitivity(judged(rows, "e"), gamma=0, intervals=INTERVALS)
+    assert [(row["variant"], row["system"]) for row in found] == [
+        (variant, system) for variant in ("base", "k=1", "rules") for system in ("__all__", "a", "b")
+    ]
+    assert [row["score"] for row in found] == [0.5, 0.75, 0.25, 7 / 16, 3 / 8, 1 / 2, 0.75, 0.5, 1.0]
+    assert [row["change"] for row in found] == [None] * 3 + [-1 / 16, -3 / 8, 1 / 4, 1 / 8, -1 / 2, 3 / 4]
+    assert [row["n"] for row in found] == [0] * 3 + [4, 2, 2, 2, 1, 1]
+    # Of system a: changes of -2/4 and -1/4, two topics; t of one degree of freedom.
+    row = find(found, variant="k=1", system="a")
+    assert (row["change_low"], row["change_high"]) == pytest.approx(
+        (-3 / 8 - 12.7062 / 8, -3 / 8 + 12.7062 / 8), abs=1e-4
+    )
+    check_rows({"sensitivity": found})
+    first, second = compute_order_sensitivity(judged(rows, "e"), gamma=0, intervals=INTERVALS)
+    assert (first["n_pairs"], first["n_swapped"], first["n_reversed"]) == (1, 1, 0)
+    assert first["kendall_tau"] is None
+    assert "fewer than 3 systems" in first["reason"]
+    assert (second["variant"], second["n_swapped"]) == ("rules", 1)
+    check_rows({"sensitivity_order": [first, second]})
+
+
+def test_the_length_penalty_may_be_another() -> None:
+    rows = [*make_facts("base", "a", "x", 4), *make_facts("gamma=0", "a", "x", 4)]
+    found = compute_score_sensitivity(judged(rows, "e"), gammas={"gamma=0": 0.0})
+    assert find(found, variant="base")["score"] == pytest.approx(np.exp(1 - 10 / 4))
+    assert find(found, variant="gamma=0")["change"] == pytest.approx(1 - np.exp(1 - 10 / 4))
+
+
+def test_unscored_facts_widen_the_bounds_of_the_change_and_no_figure_is_of_nothing() -> None:
+    rows = [*make_facts("base", "a", "x", 2), *make_facts("v", "a", "x", 2)]
+    rows[-1]["e"] = None
+    table = judged([*rows, *make_facts("base", "a", "y", 2), *make_facts("v", "a", "z", 2)], "e")
+    row = find(compute_score_sensitivity(table, gamma=0), variant="v")
+    assert (row["change"], row["change_min"], row["change_max"], row["n_unscored"]) == (0, 0, 0.25, 1)
+    (row,) = compute_score_sensitivity(judged(make_facts("v", "a", "x", 2), "e"), gamma=0)
+    assert row["change"] is None
+    assert row["reason"] == "nothing to compare with: change"
+    assert compute_order_sensitivity(judged(make_facts("v", "a", "x", 2), "e"))[0]["n_pairs"] == 0
+    without = [{key: value for key, value in each.items() if key != "variant"} for each in make_facts("v", "a", "x", 2)]
+    assert compute_score_sensitivity(judged(without, "e")) == compute_order_sensitivity(judged(without, "e")) == []
+
+
+def run_checks(table: Judgements) -> set[tuple[str, str]]:
+    rows = {
+        "sensitivity": compute_score_sensitivity(table, gamma=0, intervals=INTERVALS),
+        "sensitivity_order": compute_order_sensitivity(table, gamma=0, intervals=INTERVALS),
+    }
+    check_rows(rows)
+    return {(each["id"], each["evidence"]["variant"]) for each in collect_findings(rows)}
+
+
+def test_findings_are_said_of_what_moves_and_of_nothing_else() -> None:
+    base = {"a": 0.8, "b": 0.6, "c": 0.4}
+    moved = draw(
+        {
+            "base": base,
+            "same": base,
+            "low": {"a": 0.6, "b": 0.4, "c": 0.2},
+            "turned": {"a": 0.4, "b": 0.6, "c": 0.8},
+        },
+        60,
+    )
+    found = run_checks(moved)
+    assert ("moved_order", "turned") in found
+    assert found == {("moved_order", "turned"), ("moved_score", "turned")}  # of scores the one that moves most
+    assert run_checks(draw({"base": base, "low": {"a": 0.6, "b": 0.4, "c": 0.2}}, 60)) == {("moved_score", "low")}
+    assert run_checks(draw({"base": base, "same": base, "again": base}, 60, seed=1)) == set()
+    assert run_checks(draw({"base": base, "low": {"a": 0.75, "b": 0.55, "c": 0.35}}, 4, seed=2)) == set()
+
+
+def test_a_table_in_any_order_gives_the_same_rows() -> None:
+    table = draw({"base": {"a": 0.8, "b": 0.6, None: 0.5}, "v": {"a": 0.7, "b": 0.7, None: 0.6}}, 6)  # type: ignore[dict-item]
+    expected = (
+        compute_score_sensitivity(table, intervals=INTERVALS),
+        compute_order_sensitivity(table, intervals=INTERVALS),
+    )
+    order = np.random.default_rng(3).permutation(len(table.claims))
+    shuffled = Judgements(
+        table.claims.iloc[order].reset_index(drop=True),
+        table.evaluators,
+        table.label[order],
+        table.prediction[:, order],
+        table.score[:, order],
+        table.status[:, order],
+    )
+    assert (
+        compute_score_sensitivity(shuffled, intervals=INTERVALS),
+        compute_order_sensitivity(shuffled, intervals=INTERVALS),
+    ) == expected

@@ -1,0 +1,217 @@
+"""`factaudit score --vary`: one setting another, what it shares, what it costs, and what the audits say of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Call
+from llm_server import FaultServer, Plan
+
+from factaudit.engines.factscore.experiment import load_factscore_experiment, run_factscore_experiment
+from factaudit.errors import InputError, UsageError
+from factaudit.results import Results, compare
+from factaudit.tables import read_claims, read_verdicts
+
+TOPICS = ("Ada Fenn", "Tobin Reyce", "Maren Holt", "Iver Quill", "Nell Adair", "Oskar Venn", "Pia Lund", "Rufus Gale")
+TRADES = ("miller", "painter", "glazier", "printer", "weaver", "cooper", "surgeon", "organist")
+TOWNS = ("Emberlow", "Port Candle", "Harrow", "Tidewell", "Oxmoor", "Ludlow", "Fernby", "Stoke")
+#: How many of the four sentences of each system are wrong.
+SYSTEMS = {"careful": 0, "middling": 1, "careless": 3}
+
+
+def write_lines(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def texts(tmp_path: Path) -> Path:
+    """24 texts: three systems on eight people."""
+    rows = []
+    for at, (topic, trade, town) in enumerate(zip(TOPICS, TRADES, TOWNS, strict=True)):
+        for system, n_wrong in SYSTEMS.items():
+            said = [
+                f"{topic} was a {trade} and had {at + 2} children",
+                f"{topic} lived in {town} for {10 + at} years",
+                f"In 19{10 + at} the town of {town} gave {topic} a medal, which was kept in the church",
+                f"{topic} wrote a book on the trade of a {trade}",
+            ]
+            wrong = {(at + number) % 4 for number in range(n_wrong)}
+            output = " ".join(f"{one}{' wrongly' if number in wrong else ''}." for number, one in enumerate(said))
+            rows.append({"topic": topic, "output": output, "system": system})
+    return write_lines(tmp_path / "texts.jsonl", rows)
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    rows = []
+    for topic, trade, town in zip(TOPICS, TRADES, TOWNS, strict=True):
+        parts = [
+            f"{topic} was a {trade} of {town}, known for work in the {n}th year of the guild." for n in range(1, 60)
+        ]
+        rows.append({"title": topic, "text": " ".join(parts)})
+    return write_lines(tmp_path / "pages.jsonl", rows)
+
+
+def answer(body: dict[str, Any], attempt: int) -> str:
+    """Two facts a sentence; the model "fine" makes three, in words of its own. What is wrong is False; a prompt with
+    few passages gets a reply without a verdict now and then."""
+    prompt = body["messages"][-1]["content"]
+    if prompt.endswith("\n"):
+        sentence = prompt.rstrip("\n").rpartition("\n")[2].partition(": ")[2].rstrip(".")
+        fine = [f"It holds that {sentence}."] if body["model"] == "fine" else []
+        shown = "- It is told" if "A demonstration of ours" in prompt else "-"
+        return "\n".join([f"{shown} {sentence}.", f"{shown} {sentence} indeed.", *(f"- {one}" for one in fine)])
+    fact = prompt.rpartition("Input: ")[2]
+    if "medal" in fact and prompt.count("Title:") < 2 and "Title:" in prompt:
+        return "Hard to say"
+    return "False" if "wrongly" in fact or ("Title:" not in prompt and "book" in fact) else "True"
+
+
+@pytest.fixture
+def demos(tmp_path: Path) -> Path:
+    path = tmp_path / "ours.json"
+    path.write_text(json.dumps({"A demonstration of ours sang.": ["A demonstration of ours sang."]}), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("usage", [True, False])
+def test_variants_share_steps_and_cost_what_was_foretold(
+    usage: bool, texts: Path, pages: Path, demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    prices = tmp_path / "prices.csv"
+    prices.write_text("model,input,output\ncoarse,1,4\nfine,2,8\n", encoding="utf-8")
+    monkeypatch.setenv("FACTAUDIT_PRICES", str(prices))
+    with FaultServer(plan=lambda body, attempt: Plan(text=answer(body, attempt), usage=usage)) as server:
+        fine = {"model": "fine", "base_url": server.url, "cache": str(tmp_path / "llm.sqlite")}
+        yaml = tmp_path / "vary.json"  # JSON is YAML
+        block = {
+            "responses": str(texts),
+            "knowledge": str(pages),
+            "llm": fine | {"model": "coarse"},
+            "logprobs": False,
+            "variants": {
+                "k": [1, 3, 5],
+                "decomposer": [fine, "rules"],
+                "demos": [demos.name],
+                "passage_tokens": [64],
+                "parser": ["strict"],
+                "gamma": [0],
+                "verifier": ["no-context", "unigram"],
+            },
+        }
+        yaml.write_text(json.dumps({"factscore": block, "replicates": 200}), encoding="utf-8")
+        said: list[str] = []
+        results = run_factscore_experiment(yaml, tmp_path / "run", say=said.append)
+        again = run_factscore_experiment(yaml, tmp_path / "run")
+        paid = set(server.paid.values())
+    # Steps that variants share are asked once, and a second run asks nothing.
+    assert paid == {1}
+    assert again.rows("sensitivity") == results.rows("sensitivity")
+    (section,) = [one for one in results.sections if one["title"] == "What the variants cost"]
+    told = [
+        re.fullmatch(r"(.*): foretold ([\d,]+) calls? \(\$(.*)\), made ([\d,]+) \(\$(.*)\)\.", t)
+        for t in section["text"]
+    ]
+    costs = {one[1]: (float(one[3]), float(one[5])) for one in told if one}
+    assert set(costs) == {
+        *("k=1", "k=3", "decomposer=fine", "decomposer=rules", "demos=ours.json", "passage_tokens=64"),
+        *("parser=strict", "gamma=0", "verifier=no-context", "verifier=unigram"),
+    }
+    assert {name for name, (_, dollars) in costs.items() if dollars == 0} == {
+        *("parser=strict", "gamma=0", "verifier=unigram"),
+    }
+    foretold, made = (sum(one[at] for one in costs.values()) for at in (0, 1))
+    assert foretold == pytest.approx(made, rel=0.05)
+    assert made > 0.05
+    for name, (before, after) in costs.items():
+        assert before == pytest.approx(after, rel=0.05, abs=1e-3), name
+    first = next(line for line in said if line.startswith("variants"))
+    dollars = float(first.partition("$")[2])
+    print(f"usage {usage}: foretold before decomposing {dollars:.4f}, after {foretold:.4f}; paid {made:.4f}")
+    assert made <= 1.05 * dollars  # that facts are all new is the most
+    check_figures(results)
+
+
+def test_what_is_varied_on_the_command_line_is_said_before_and_after(
+    texts: Path, pages: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    prices = tmp_path / "prices.csv"
+    prices.write_text("model,input,output\ncoarse,1,4\n", encoding="utf-8")
+    monkeypatch.setenv("FACTAUDIT_PRICES", str(prices))
+    with FaultServer(plan=lambda body, attempt: Plan(text=answer(body, attempt))) as server:
+        llm = f"coarse:base_url={server.url},cache={tmp_path / 'llm.sqlite'}"
+        line = ["score", str(texts), "--knowledge", str(pages), "--llm", llm, "--set", "logprobs=false"]
+        line += ["--vary", "retriever.k=1,5", "--vary", "verifier=no-context,unigram"]
+        before = json.loads(call(*line, "--dry-run", "--format", "json")[1])
+        assert not server.paid
+        code, screen, _ = call(*line, "--out", tmp_path / "run")
+        assert code == 0, screen
+        after = json.loads(call(*line, "--dry-run", "--format", "json")[1])
+        code, _, refusal = call(*line, "--vary", "k=2", "--max-cost", "0.001", "--out", tmp_path / "limited")
+        assert code == 2
+        assert "raise max_cost, or vary less" in refusal
+    calls = json.loads((tmp_path / "run/results.json").read_text())["calls"]
+    paid = sum(row["cost"] for row in calls)
+    print(f"foretold with nothing known {before['cost']:.4f}, paid {paid:.4f}")
+    assert [row["evaluator"] for row in before["rows"]] == ["base", "k=1", "verifier=no-context", "verifier=unigram"]
+    assert paid == pytest.approx(before["cost"], rel=0.5)
+    assert [row["calls"] for row in after["rows"]] == [0] * 4
+    (row,) = re.findall(r"^verifier=no-context .*$", screen, re.MULTILINE)
+    assert re.fullmatch(r"verifier=no-context +[\d.]+ % \([\d.]+–[\d.]+\) +−[\d.]+ \(.*\) +the same", row), row
+    claims = read_claims(tmp_path / "run/variant_claims.parquet")
+    assert set(claims["variant"]) == {"base", "k=1", "verifier=no-context", "verifier=unigram"}
+    # Anybody's tables with a column `variant` are read the same.
+    verdicts = read_verdicts(tmp_path / "run/variant_verdicts.parquet", claims=claims)
+    theirs = compare(claims, verdicts, audits=["sensitivity"]).rows("sensitivity")
+    assert theirs == json.loads((tmp_path / "run/results.json").read_text())["audits"]["sensitivity"]
+
+
+@pytest.mark.parametrize(
+    ("variants", "said"),
+    [
+        ({"kk": [1]}, "'kk' cannot be varied (did you mean 'k'?)"),
+        ({"responses": ["x"]}, "'responses' cannot be varied"),
+        ({"k": [0]}, "variants: k: expected greater than or equal to 1, found 0"),
+        ({"k": [5]}, "all values are those of the base"),
+        ({"parser": ["lenient"]}, "variants: parser"),
+    ],
+)
+def test_what_cannot_be_varied_is_said(variants: dict[str, Any], said: str, texts: Path, tmp_path: Path) -> None:
+    yaml = tmp_path / "vary.json"
+    yaml.write_text(json.dumps({"factscore": {"responses": str(texts), "variants": variants}}), encoding="utf-8")
+    with pytest.raises(InputError, match=re.escape(said)):
+        load_factscore_experiment(yaml)
+
+
+def test_variants_without_a_cache_are_refused(texts: Path, pages: Path, tmp_path: Path) -> None:
+    llm = {"model": "coarse", "base_url": "http://127.0.0.1:9/v1", "cache": "none"}
+    block = {"responses": str(texts), "knowledge": str(pages), "llm": llm, "variants": {"k": [1]}}
+    yaml = tmp_path / "vary.json"
+    yaml.write_text(json.dumps({"factscore": block}), encoding="utf-8")
+    with pytest.raises(UsageError, match="through the cache of replies"):
+        run_factscore_experiment(yaml, tmp_path / "run")
+
+
+def check_figures(results: Results) -> None:
+    scores = {(row["variant"], row["system"]): row for row in results.rows("sensitivity")}
+    base = scores["base", "careless"]
+    assert base["score"] == pytest.approx(0.25 * 2.718281828 ** (1 - 10 / 8))
+    # Without the penalty: a quarter of the sentences is right.
+    assert scores["gamma=0", "careless"]["score"] == pytest.approx(0.25)
+    assert scores["gamma=0", "careful"]["change"] == pytest.approx(1 - 2.718281828 ** (1 - 10 / 8))
+    # One passage: replies without a verdict are guesses, which `strict` would not score; the bounds know it.
+    assert scores["k=1", "careful"]["n_unscored"] == 8
+    assert scores["k=1", "careful"]["change_min"] < scores["k=1", "careful"]["change"]
+    orders = {row["variant"]: row for row in results.rows("sensitivity_order")}
+    assert {row["n_pairs"] for row in orders.values()} == {3}
+    assert orders["k=3"]["kendall_tau"] == 1
+    assert {row["n_reversed"] for row in orders.values()} == {0}
+    found = {row["evidence"]["variant"] for row in results.finding_rows if row["id"] == "moved_score"}
+    assert found
