@@ -66,11 +66,11 @@ def _score_all_variants(judgements: Judgements, gamma: float, gammas: Mapping[st
         topic = np.full(len(facts.responses), None, dtype=object)
         topic[facts.response] = alone.claims["topic"].to_numpy(dtype=object)[facts.first_rows]
         responses = facts.responses[_RESPONSE_KEYS].assign(topic=topic, variant=name)
-        for number, evaluator in enumerate(alone.evaluators):
+        for number, judge in enumerate(alone.evaluators):
             scores = score_response_facts(facts, alone, number, gammas.get(name, gamma))
             spoke = scores.n_facts > 0
             if (alone.status[number] >= 0).any() and spoke.any():
-                parts.append(responses.assign(evaluator=evaluator, **{k: scores.figures[k] for k in SCORE_KEYS})[spoke])
+                parts.append(responses.assign(evaluator=judge, **{k: scores.figures[k] for k in SCORE_KEYS})[spoke])
     every = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["dataset", "evaluator"])
     for (dataset, evaluator), of in every.groupby(["dataset", "evaluator"], sort=True, observed=True):
         keys = [(str(s), str(r)) for s, r in zip(of["system"], of["response_id"], strict=True)]
@@ -83,11 +83,11 @@ def _score_all_variants(judgements: Judgements, gamma: float, gammas: Mapping[st
         known = of["topic"].notna().to_numpy()
         topics[at[known]] = of["topic"].to_numpy(dtype=object)[known]
         figures: dict[str, dict[str, np.ndarray]] = {key: {} for key in SCORE_KEYS}
-        for name, mine in of.groupby("variant", sort=True):
-            rows = at[(of["variant"] == name).to_numpy()]
+        for named, mine in of.groupby("variant", sort=True):
+            rows = at[(of["variant"] == named).to_numpy()]
             for key, by_variant in figures.items():
-                by_variant[str(name)] = np.full(len(place), np.nan)
-                by_variant[str(name)][rows] = mine[key].to_numpy(dtype=np.float64)
+                by_variant[str(named)] = np.full(len(place), np.nan)
+                by_variant[str(named)][rows] = mine[key].to_numpy(dtype=np.float64)
         yield VariantScores(
             str(dataset), str(evaluator), system, pd.factorize(topics, sort=True)[0].astype(np.int64), figures
         )
