@@ -17,6 +17,7 @@ from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import open_input_file
 from factaudit.intake.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.intake.direction_checks import ask_about_directions
+from factaudit.intake.document_tables import join_document_tables
 from factaudit.intake.foreign_files import READING_NOTE, convert_arrays_in_cells, read_foreign_file
 from factaudit.intake.mapped_tables import apply_mapping
 from factaudit.intake.mapping_description import describe_mapping
@@ -83,6 +84,10 @@ def load_tables(
             if proposal.is_standard:
                 raise error from None
     tables, own = _list_tables_to_load(inputs, kinds)
+    if len(tables) > 1 and not any(own) and "doc" not in given.columns:
+        tables, lines = join_document_tables(tables)
+        own = [None] * len(tables)
+        _report_reading(lines, report_line)
     own = [None if _names_judgement_columns(given, rows) else kind for (_, rows), kind in zip(tables, own, strict=True)]
     _check_mapped_columns(given, tables)
     for one in inputs:

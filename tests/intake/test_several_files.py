@@ -68,6 +68,18 @@ CASES: dict[str, tuple[Mapping[str, Mapping[str, Sequence[Any]]], Mapping[str, s
         {"gpt4": A},
         0,
     ),
+    "documents by their id": (
+        {
+            "docs.csv": {"doc_id": [f"d{k}" for k in range(N)], "title": [f"T{k}" for k in range(N)], "text": DOCS},
+            "claims.csv": {
+                **{name: CLAIMS_TABLE[name] for name in ("id", "claim", "human_label")},
+                "doc_id": [f"d{k}" for k in range(N)],
+                "gpt4_score": FIRST_SCORES,
+            },
+        },
+        {"gpt4": A},
+        0,
+    ),
     "a file per annotator": (
         {
             "claims.csv": TEXTS,
@@ -92,6 +104,7 @@ def test_files_are_joined(name: str, tmp_path: Path) -> None:
     files, judges, people = CASES[name]
     found = describe_tables(load_input_tables(write_files(tmp_path, files)))
     assert (found["labels"], found["evaluators"], found["people"]) == (L, judges, people)
+    assert found["doc"] == DOCS[0]
 
 
 def test_each_annotators_file_keeps_its_labels(tmp_path: Path) -> None:
@@ -118,3 +131,13 @@ def test_whether_a_models_answer_is_correct_is_asked(tmp_path: Path) -> None:
     by_people, by_judge = (describe_tables(load_input_tables(paths, one.mapping)) for one in asked.value.readings)
     assert (by_people["labels"], by_people["evaluators"]) == (L, {})
     assert (by_judge["labels"], by_judge["evaluators"]) == ("-" * N, {"gpt4_correct": L})
+
+
+def test_a_document_that_is_missing_is_named(tmp_path: Path) -> None:
+    claims = {**CLAIMS_TABLE, "doc_id": ["d0", "d1"] * (N // 2), "gpt4_score": FIRST_SCORES}
+    del claims["context"]
+    paths = write_files(tmp_path, {"claims.csv": claims, "docs.csv": {"doc_id": ["d0"], "text": DOCS[:1]}})
+    with pytest.raises(
+        InputError, match=r"claims\.csv: row 2, column 'doc_id': no document of .*docs\.csv has the id 'd1'"
+    ):
+        load_input_tables(paths)

@@ -1,0 +1,62 @@
+"""Documents in a table of their own, by an id: put beside the claims that name them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from factaudit.errors import InputError, Problem
+from factaudit.intake.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
+from factaudit.tables.plain_values import is_missing_value
+
+NamedTable = tuple[str, pd.DataFrame]
+
+
+def join_document_tables(tables: Sequence[NamedTable]) -> tuple[list[NamedTable], list[str]]:
+    """Tables in which each claim has its document, and a line for each table of documents that was put beside them.
+
+    A table of documents has an id of documents (`doc_id`), each once, and one column of texts that is called a document
+    or is the only text; another table has that id and no document. Raises `InputError` where an id has no document.
+    """
+    documents = [(name, rows, found) for name, rows in tables if (found := _find_id_and_text(rows)) is not None]
+    others = [(name, rows) for name, rows in tables if all(name != one for one, _, _ in documents)]
+    lines: list[str] = []
+    for name, rows, (id_column, text_column) in documents:
+        wanting = [
+            place for place, (_, other) in enumerate(others) if id_column in other and not _has_document_column(other)
+        ]
+        if not wanting:
+            others.append((name, rows))
+            continue
+        texts = pd.Series(rows[text_column].to_numpy(), index=rows[id_column].map(str))
+        for place in wanting:
+            owner, other = others[place]
+            found = other[id_column].map(str).map(texts)
+            missing = found.isna() & ~other[id_column].map(is_missing_value)
+            if missing.any():
+                row = int(missing.to_numpy().argmax())
+                message = f"no document of {name} has the id {other[id_column].iloc[row]!r}"
+                raise InputError(owner, [Problem(f"{message} ({int(missing.sum()):,} rows)", row + 1, id_column)])
+            others[place] = (owner, other.assign(doc=found))
+        lines.append(f"documents  {name}: {text_column}, by {id_column}")
+    return others, lines
+
+
+def _find_id_and_text(rows: pd.DataFrame) -> tuple[str, str] | None:
+    """The columns of ids and of texts of a table that holds documents and nothing that is said of them."""
+    names = {normalise_vocabulary_words(name): str(name) for name in reversed(rows.columns)}
+    ids = [names[one] for one in COLUMN_NAMES["doc_id"] if one in names]
+    if len(rows) == 0 or not ids or rows[ids[0]].map(is_missing_value).any() or rows[ids[0]].duplicated().any():
+        return None
+    others = [str(name) for name in rows.columns if name != ids[0]]
+    texts = [name for name in others if rows[name].map(lambda cell: isinstance(cell, str) and len(cell) > 20).all()]
+    called = [names[one] for one in COLUMN_NAMES["doc"] if one in names and names[one] in texts]
+    judged = {one for role in ("label", "score", "prediction", "evaluator") for one in COLUMN_NAMES[role]}
+    if judged & names.keys() or len(texts) != 1:
+        return (ids[0], called[0]) if called and len(others) == 1 else None
+    return ids[0], texts[0]
+
+
+def _has_document_column(rows: pd.DataFrame) -> bool:
+    return any(normalise_vocabulary_words(name) in COLUMN_NAMES["doc"] for name in rows.columns)
