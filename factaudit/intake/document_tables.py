@@ -32,13 +32,13 @@ def join_document_tables(tables: Sequence[NamedTable]) -> tuple[list[NamedTable]
         texts = pd.Series(rows[text_column].to_numpy(), index=rows[id_column].map(str))
         for place in wanting:
             owner, other = others[place]
-            found = other[id_column].map(str).map(texts)
-            missing = found.isna() & ~other[id_column].map(is_missing_value)
+            doc = other[id_column].map(str).map(texts)
+            missing = doc.isna() & ~other[id_column].map(is_missing_value)
             if missing.any():
                 row = int(missing.to_numpy().argmax())
                 message = f"no document of {name} has the id {other[id_column].iloc[row]!r}"
                 raise InputError(owner, [Problem(f"{message} ({int(missing.sum()):,} rows)", row + 1, id_column)])
-            others[place] = (owner, other.assign(doc=found))
+            others[place] = (owner, other.assign(doc=doc))
         lines.append(f"documents  {name}: {text_column}, by {id_column}")
     return others, lines
 
