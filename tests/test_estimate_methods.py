@@ -182,7 +182,8 @@ def test_every_method_is_near_the_truth() -> None:
     claims, verdicts, truth = labelled_at_random(400)
     found = estimate_rates(claims, verdicts, methods=list(ESTIMATION_METHODS), levels=["claim"])
     assert set(found.rates[0]) == {
-        *("dataset", "level", "system", "method", "n", "n_labels", "rate", "rate_low", "rate_high", "reason")
+        *("dataset", "level", "system", "method", "n", "n_labels", "n_undecided", "reason"),
+        *("rate", "rate_low", "rate_high", "rate_min", "rate_max"),
     }
     for method in ESTIMATION_METHODS:
         rows = rate_rows(found, method)

@@ -17,7 +17,8 @@ class EstimationUnits:
     prediction: (E, N) and label: (N,), -1 where missing. cluster and response: int (N,), equal where they are the same
     (response -1: none). stratum: int (N,), codes that rise with the values of some columns, -1 where a response's
     claims differ; None without columns. n_left_out: claims without a system, or (of responses) without a response_id.
-    n_partial: responses with labels for only some of their claims, which count as not labelled.
+    n_partial: responses with labels for only some of their claims, which count as not labelled. undecided: bool (N,),
+    which of those without a label people looked at and could not decide; None: none.
     """
 
     systems: tuple[str | None, ...]
@@ -30,6 +31,7 @@ class EstimationUnits:
     stratum: np.ndarray | None
     n_left_out: int
     n_partial: int
+    undecided: np.ndarray | None = None
 
 
 class EstimationUnitsPastMemory(Protocol):

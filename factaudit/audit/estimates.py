@@ -27,11 +27,13 @@ _SYSTEM_COLUMN = Column(
     "system", "text", "the system that wrote the claims", key=True, values={"__all__": "all claims"}
 )
 _POSTERIOR = "from the posterior"
+_OVERLAP = "claims with two labels or more, and those with both labels"
 _ESTIMATE_INTERVAL = f"of the hierarchical rates {_POSTERIOR}, of the others by the design of the sample"
 _RATE_COLUMN = Column(
     "error rate",
     "percent",
-    "the share of unattributable claims or responses",
+    "the share of unattributable claims or responses; with undecided claims bounds: none of them is an error, all are",
+    bounds=True,
     interval=_ESTIMATE_INTERVAL,
     counted_in="n_labels",
 )
@@ -77,8 +79,9 @@ def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
         make_statement("{why}.", why=row["why"][0].upper() + row["why"][1:]),
     ]
     if row["headroom"] is not None and row["n_systems"] > 1:
-        text = "By the model, the lowest error rate among the systems is {row.headroom:interval}; which system has it "
-        told.append(make_statement(text + "may differ from draw to draw.", row=row))
+        text = "By the model, the lowest error rate among the systems is {row.headroom:interval}, the highest "
+        text += "{row.highest:interval}. {row.best_system} looks best: {row.best_rate:interval}, which allows for the "
+        told.append(make_statement(text + "choice.", row=row))
     if row["worth"] is not None:
         text = "Intervals are {row.width:points} points wide on average, and {row.width_labels:points} by the labels "
         text += "alone: with scores, pooling of systems and the prior, {row.n_labels:number label} do what "
@@ -182,7 +185,12 @@ def _format_audit_estimates_opening(audited_run: AuditedRun, best_evaluator: str
     return join_statements(told)
 
 
-_HEADROOM_COLUMN = Column("lowest rate", "percent", "the lowest error rate among the systems", interval=_POSTERIOR)
+_EXTREME = f"{_POSTERIOR}, with an allowance for choosing among systems"
+_HEADROOM_COLUMN = Column("lowest rate", "percent", "the lowest error rate among the systems", interval=_EXTREME)
+_HIGHEST_COLUMN = Column("highest rate", "percent", "the highest error rate among the systems", interval=_EXTREME)
+_BEST_RATE_COLUMN = Column(
+    "its rate", "percent", "the error rate of the system that looks best", interval=_EXTREME, shown=False
+)
 _DIFFERENCE_COLUMN = Column("difference", "points", "the rate of system_a minus that of system_b", interval=_POSTERIOR)
 
 AUDITS = (
@@ -202,6 +210,9 @@ AUDITS = (
             "method": _METHOD_COLUMN,
             **pick_shared_columns("n"),
             "n_labels": Column("labels", "count", "labels of the system's own"),
+            "n_undecided": Column(
+                "undecided", "count", "claims of the system that people looked at and could not decide", shown="any"
+            ),
             "rate": _RATE_COLUMN,
             **pick_shared_columns("reason"),
         },
@@ -234,7 +245,10 @@ AUDITS = (
             "n_systems": Column("systems", "count", "claims (or responses), those labelled, and systems"),
             "n_pairs": Column("pairs", "count", "pairs of systems", shown=False),
             "headroom": _HEADROOM_COLUMN,
-            "resolved": Column("pairs that differ", "percent", "pairs whose difference has an interval without 0"),
+            "highest": _HIGHEST_COLUMN,
+            "best_system": Column("looks best", "text", "the system with the lowest hierarchical rate", shown=False),
+            "best_rate": _BEST_RATE_COLUMN,
+            "resolved": Column("pairs that differ", "percent", "pairs of systems that are told apart"),
             "width": Column("width", "points", "mean width of the hierarchical intervals", signed=False),
             "width_labels": Column(
                 "width by labels only", "points", "mean width of the intervals of labels alone", signed=False
@@ -251,6 +265,17 @@ AUDITS = (
             "worth_shuffled": Column(
                 "worth with shuffled scores", "number", "the same with shuffled scores: pooling and prior", digits=1
             ),
+            "n_undecided": Column("undecided", "count", "claims that people could not decide", shown="any"),
+            "n_overlap": Column("labelled twice", "count", _OVERLAP, shown=False),
+            "n_disputed": Column("disputed", "count", _OVERLAP, shown=False),
+            "width_majority": Column(
+                "width by the majority",
+                "points",
+                "mean width of the hierarchical intervals were the majority's labels the truth; null where they are "
+                "taken for it",
+                signed=False,
+                shown="any",
+            ),
             "quote": Column("to quote", "text", "the method whose rates to report, and the reason"),
             "why": Column("why", "text", "the method whose rates to report, and the reason", shown=False),
             **pick_shared_columns("reason"),
@@ -264,7 +289,8 @@ AUDITS = (
         after="estimates",
         title="Which system is best, and how sure is that",
         question="What is the probability that each system makes the fewest errors?",
-        text="Ranks by error rate (1 is best) over the draws of the hierarchical model.",
+        text="Ranks by error rate (1 is best) over the draws of the hierarchical model. Systems with a letter in "
+        "common are not told apart.",
         columns={
             **pick_shared_columns("dataset", "level"),
             "system": _SYSTEM_COLUMN,
@@ -274,6 +300,7 @@ AUDITS = (
             "rank": Column(
                 "rank", "number", "its mean rank over draws (1: the lowest rate)", interval=_POSTERIOR, digits=1
             ),
+            "letters": Column("groups", "text", "systems with a letter in common are not told apart (Piepho 2004)"),
         },
         compute=None,
         readable=_select_audit_estimate_ranks_to_state,
@@ -284,14 +311,16 @@ AUDITS = (
         after="estimate_ranks",
         title="Differences between systems",
         question="Which systems' error rates differ?",
-        formula="< or >: the interval of the difference lies on one side of 0. It is the model's, of this pair alone: "
-        "no correction for the number of pairs.",
+        formula="< or >: the interval of the difference lies on one side of 0, and the model expects at most 1 % of "
+        "all pairs so called to be in the wrong order (directional false discovery rate, Stephens 2017). The interval "
+        "is of this pair alone.",
         columns={
             **pick_shared_columns("dataset", "level"),
             "system_a": Column("system a", "text", "the two systems", key=True),
             "system_b": Column("system b", "text", "the two systems", key=True),
             "difference": _DIFFERENCE_COLUMN,
-            "order": Column("order", "text", "`<` or `>` where the interval is on one side of 0, else `?`"),
+            "p_wrong": Column("wrong order", "percent", "probability that the difference has the other sign"),
+            "order": Column("order", "text", "`<` or `>` of the pairs that are told apart, else `?`"),
         },
         compute=None,
     ),

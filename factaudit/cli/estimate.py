@@ -82,6 +82,13 @@ if TYPE_CHECKING:
     show_default=True,
     help="These claims, or what their documents were drawn from.",
 )
+@click.option(
+    "--undecided",
+    type=click.Choice(["keep", "leave-out"]),
+    default="keep",
+    show_default=True,
+    help="Claims labelled `?`: rates are of them too, with bounds, or of the others alone.",
+)
 @click.option("--transfer", is_flag=True, help="Rates also for systems without labels, with the test of whether to.")
 @click.option(
     "--confidence",
@@ -104,6 +111,7 @@ def estimate_command(
     methods: Sequence[str],
     levels: Sequence[str],
     target: str,
+    undecided: str,
     transfer: bool,
     confidence: float,
     seed: int,
@@ -129,6 +137,7 @@ def estimate_command(
         "main": main,
         "covariates": parse_covariates_option(covariates),
         "target": target,
+        "undecided": undecided,
         "transfer": transfer,
     }
     chosen = {"methods": list(methods), "levels": list(levels), "strata": list(strata)}

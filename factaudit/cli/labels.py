@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         "out": "string: the annotations together",
         "agreement": "array: per pair of annotators (__all__: all of them): n, percent, kappa, alpha; _low and _high",
         "rule": "string: how labels were made",
+        "undecided": "object: from the reason why people could not decide to a number of claims",
         "labels": "object: attributable, unattributable and without, how many; of the rule mean: mean and without",
         "disagreements": "array: the claim_id of claims with both labels",
         "page": "string or null: the page to adjudicate on",
@@ -65,7 +66,11 @@ def labels_command(
     from factaudit.files import check_outputs_spare_inputs
     from factaudit.input_tables import load_input_annotations
     from factaudit.tables import parse_table_suffix, write_table
-    from factaudit.tables.annotations import label_claims_by_annotations, list_annotator_judgements
+    from factaudit.tables.annotations import (
+        find_undecided_claims,
+        label_claims_by_annotations,
+        list_annotator_judgements,
+    )
 
     parse_table_suffix(out)
     check_outputs_spare_inputs([*annotations, *([claims] if claims else [])], out, page)
@@ -77,7 +82,9 @@ def labels_command(
     write_table(together, out)
     split = find_disputed_claims(judged)
     rows = compute_label_agreement(judged, seed=seed)
-    display_annotator_agreement(rows, made, rule, len(split))
+    reasons = find_undecided_claims(rule, together, made)
+    undecided = {str(reason): int(n) for reason, n in reasons.value_counts().items()}
+    display_annotator_agreement(rows, made, rule, len(split), undecided)
     print_line(str(out))
     if page is not None and table is not None and len(split):
         from factaudit.estimate.page import write_labelling_page
@@ -92,7 +99,7 @@ def labels_command(
         found["mean"] = float(made.mean())
     else:
         found |= {"attributable": int((made == 1).sum()), "unattributable": int((made == 0).sum())}
-    told = {"agreement": rows, "rule": rule, "labels": found, "disagreements": list(split)}
+    told = {"agreement": rows, "rule": rule, "labels": found, "undecided": undecided, "disagreements": list(split)}
     print_json_output({"out": out, "page": page, **told})
 
 

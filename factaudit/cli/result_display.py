@@ -214,11 +214,14 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             continue
         methods = list(dict.fromkeys(row["method"] for row in mine))
         words = {"raw": "as predicted", "labels": "labels only"}
-        lines = [["system", "labels", *(words.get(method, method) for method in methods)]]
+        has_undecided = any(row["n_undecided"] for row in mine)
+        lines = [["system", "labels", *["undecided"] * has_undecided, *(words.get(name, name) for name in methods)]]
         for system in dict.fromkeys(row["system"] for row in mine):
             rates = {row["method"]: row for row in mine if row["system"] == system}
-            labels = next(iter(rates.values()))["n_labels"]
-            lines.append([system, f"{labels:,}", *(_format_displayed_estimate(rates[method]) for method in methods)])
+            labels, undecided = (next(iter(rates.values()))[key] for key in ("n_labels", "n_undecided"))
+            share = [f"{100 * undecided / max(labels + undecided, 1):.0f} %"] * has_undecided
+            cells = (_format_displayed_estimate(rates[method]) for method in methods)
+            lines.append([system, f"{labels:,}", *share, *cells])
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for line in lines:
             print_line("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -232,6 +235,14 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
                 f"lowest: {first['system']} with a probability of {100 * first['p_best']:.0f} %"
                 + resolved * bool(about["n_pairs"])
             )
+            print_line(
+                f"{about['best_system']} looks lowest: {_format_displayed_estimate(about, 'best_rate')}, with an "
+                f"allowance for the choice; lowest rate of all {_format_displayed_estimate(about, 'headroom')}, highest "
+                f"{_format_displayed_estimate(about, 'highest')}"
+            )
+            if n_apart:
+                groups = ", ".join(f"{row['system']} {row['letters']}" for row in best)
+                print_line(f"groups (systems with a letter in common are not told apart): {groups}")
         if about["worth"] is not None:
             alone = f"{about['n_labels'] * about['worth']:,.0f}"
             shuffled = f"{about['n_labels'] * about['worth_shuffled']:,.0f}"
@@ -246,12 +257,12 @@ def _is_same_dataset_and_level(row: Mapping[str, Any], other: Mapping[str, Any])
     return row["dataset"] == other["dataset"] and row["level"] == other["level"]
 
 
-def _format_displayed_estimate(estimate_row: Mapping[str, Any]) -> str:
-    if estimate_row["rate"] is None:
+def _format_displayed_estimate(row: Mapping[str, Any], key: str = "rate") -> str:
+    if row[key] is None:
         return "–"
-    text = f"{100 * estimate_row['rate']:.1f} %"
-    if estimate_row["rate_low"] is not None:
-        text += f" ({100 * estimate_row['rate_low']:.1f}–{100 * estimate_row['rate_high']:.1f})"
+    text = f"{100 * row[key]:.1f} %"
+    if row[f"{key}_low"] is not None:
+        text += f" ({100 * row[f'{key}_low']:.1f}–{100 * row[f'{key}_high']:.1f})"
     return text
 
 
@@ -310,7 +321,11 @@ def display_drawn_sample(sample: LabelSample, out: Path, pages: Sequence[Path]) 
 
 
 def display_annotator_agreement(
-    agreement_rows: Sequence[dict[str, Any]], labels: pd.Series, rule: str, n_disagreements: int
+    agreement_rows: Sequence[dict[str, Any]],
+    labels: pd.Series,
+    rule: str,
+    n_disagreements: int,
+    undecided_reasons: Mapping[str, int],
 ) -> None:
     """Agreement of annotators, and what the label rule makes of their labels."""
     for row in agreement_rows:
@@ -325,6 +340,11 @@ def display_annotator_agreement(
     kinds = (f"{counts.get(1, 0):,} attributable", f"{counts.get(0, 0):,} unattributable")
     said = ", ".join(kinds) if rule != "mean" else f"mean {labels.mean():.3f}"
     print_line(f"labels by {rule}: {said}, {int(labels.isna().sum()):,} without")
+    if undecided_reasons:
+        reasons = ", ".join(f"{reason} {n:,}" for reason, n in undecided_reasons.items() if reason != "?")
+        print_line(
+            f"{format_count(sum(undecided_reasons.values()), 'claim')} undecided" + f": {reasons}" * bool(reasons)
+        )
     if n_disagreements:
         print_line(f"{n_disagreements:,} claims have both labels")
 

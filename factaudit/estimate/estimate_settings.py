@@ -44,12 +44,13 @@ class EstimateSettings(BaseModel):
     strata: list[str] = ["task"]
     target: str = "corpus"
     transfer: bool = False
+    undecided: str = "keep"
 
     def check(self) -> None:
         """Raise `UsageError` for what is known to be wrong before any file is read."""
         if self.budget is not None and (self.labels or self.sample):
             raise UsageError("expected labels (and the sample that they were drawn by), or a budget, not both")
-        check_estimation_names(self.methods, self.levels, self.target)
+        check_estimation_names(self.methods, self.levels, self.target, self.undecided)
 
     def files(self) -> Sequence[str]:
         """The files that it names."""

@@ -10,8 +10,13 @@ import scipy
 
 from factaudit.audit.core.result_rows import Row
 from factaudit.estimate.estimation_case import EstimationCase
-from factaudit.estimate.estimation_methods import MIN_LABELS, RateEstimate, estimate_by_hierarchical_model
-from factaudit.estimate.system_comparison import lowest_system_rate
+from factaudit.estimate.estimation_methods import (
+    MIN_INTERVAL_LABELS,
+    MIN_LABELS,
+    RateEstimate,
+    estimate_by_hierarchical_model,
+)
+from factaudit.estimate.system_comparison import extreme_system_rates
 from factaudit.stats.hierarchical_regression import MIN_EFFECTIVE_PROPOSALS
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import format_count
@@ -39,7 +44,7 @@ def find_systems_whose_methods_contradict(estimates_by_method: EstimatesByMethod
 
 
 def summarise_estimates(estimation: EstimationCase, orders: Sequence[str]) -> Row:
-    """What was estimated, the share of pairs of systems that differ (``orders``), and the headroom."""
+    """What was estimated, the share of pairs of systems told apart (``orders``), the lowest, highest and best rate."""
     corpus = estimation.corpus
     return {
         "main": corpus.evaluators[0],
@@ -50,7 +55,7 @@ def summarise_estimates(estimation: EstimationCase, orders: Sequence[str]) -> Ro
         "n_systems": len(corpus.systems),
         "n_pairs": len(orders),
         "resolved": none_if_undefined(np.mean([order != "?" for order in orders])) if orders else None,
-        **lowest_system_rate(estimation),
+        **extreme_system_rates(estimation),
     }
 
 
@@ -101,7 +106,11 @@ def recommend_estimation_method(
         systems = f"{len(contradicting_systems)} of {labelled_systems} systems"
         why = f"quote the labels: for {systems} the model and the design-based estimate contradict each other"
         return {"quote": "labels", "why": why}
-    if np.median(estimation.n_labels[estimation.n_labels > 0]) < MIN_LABELS:
+    labelled = estimation.n_labels[estimation.n_labels > 0]
+    if has_uninformative_scores(estimation) and labelled.min() >= MIN_INTERVAL_LABELS:
+        why = "quote the labels: they do not show that the scores tell errors from correct claims, so that scores add "
+        return {"quote": "labels", "why": why + "nothing that can be relied on"}
+    if np.median(labelled) < MIN_LABELS:
         why = (
             f"quote hierarchical for its interval; with fewer than {MIN_LABELS} labels a system its rates are no "
             "nearer than those of the pooled threshold on half of the sets measured"
@@ -110,6 +119,13 @@ def recommend_estimation_method(
     why = "quote hierarchical: on the sets measured its rates came nearest on average (not on each), and its intervals"
     why += " held"
     return {"quote": "hierarchical", "why": why}
+
+
+def has_uninformative_scores(estimation: EstimationCase) -> bool:
+    """Whether the labels leave it open that scores are no higher for correct claims than for errors."""
+    if "shared" not in estimation.covariates.names:
+        return True
+    return bool(np.quantile(estimation.posterior.slopes[:, 0], 0.05) <= 0)
 
 
 def list_estimation_caveats(estimation: EstimationCase, has_sample: bool) -> list[str]:
@@ -121,12 +137,8 @@ def list_estimation_caveats(estimation: EstimationCase, has_sample: bool) -> lis
         error = corpus.error[estimation.labelled_rows]
         if error.min() == error.max():
             notes.append(f"all labels are {'unattributable' if error[0] else 'attributable'}")
-        if "shared" in estimation.covariates.names:
-            slope = np.quantile(estimation.posterior.slopes[:, 0], 0.05)
-            if slope <= 0:
-                notes.append(
-                    "the labels do not show that the scores are higher for correct claims: expect little of them"
-                )
+        if "shared" in estimation.covariates.names and has_uninformative_scores(estimation):
+            notes.append("the labels do not show that the scores are higher for correct claims: expect little of them")
         if not has_sample and not corpus.is_labelled.all():
             notes.append("no sample file: the labels are taken as drawn at random within each system")
         if estimation.posterior.n_effective_proposals < MIN_EFFECTIVE_PROPOSALS:

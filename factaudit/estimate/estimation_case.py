@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from factaudit.estimate.scored_corpus import ScoredCorpus
 from factaudit.signature import hash_texts
+from factaudit.stats.annotator_errors import MIN_OVERLAP, count_overlapping_claims, draw_true_errors
 from factaudit.stats.hierarchical_regression import (
+    N_DRAWS,
     PosteriorDraws,
     PosteriorMode,
     error_probabilities_at_mode,
     fit_hierarchical_regression,
     fit_posterior_mode,
+    stable_logistic,
 )
-from factaudit.stats.poststratification import posterior_error_probabilities, poststratify_error_rates
+from factaudit.stats.poststratification import (
+    UndecidedDraws,
+    posterior_error_probabilities,
+    poststratify_error_rates,
+)
 from factaudit.stats.score_covariates import ScoreCovariates, build_score_covariates
 from factaudit.stats.stratified_sampling import StratifiedDraw, cluster_design_effect, stratified_label_weights
 from factaudit.stats.superpopulation_variance import superpopulation_variance
+
+#: Standard deviation of how much greater the log-odds of an error are of a claim that people could not decide, than of
+#: a decided one with the same scores and system: no label says it. Of decided claims with 30 % errors, 95 % of the
+#: undecided could be errors, or 1 %.
+UNDECIDED_LOG_ODDS_SD = 2.0
+#: How often the true labels are drawn from those of annotators who err, and how many such draws are thrown away first.
+N_IMPUTATIONS = 20
+_N_BURN_IN = 5
 
 
 @dataclass(frozen=True)
@@ -28,13 +43,15 @@ class EstimationOptions:
     """How rates are estimated.
 
     target: ``corpus`` (the claims at hand) or ``population`` (what they were drawn from, documents at random).
-    transfer: give rates also for systems without labels of their own.
+    transfer: give rates also for systems without labels of their own. undecided: ``keep`` (rates are of all claims) or
+    ``leave-out`` (of those that people can decide).
     """
 
     target: str = "corpus"
     confidence: float = 0.95
     seed: int = 0
     transfer: bool = False
+    undecided: str = "keep"
 
 
 @dataclass(frozen=True)
@@ -47,6 +64,7 @@ class EstimationCase:
     corpus: ScoredCorpus
     draw: StratifiedDraw
     options: EstimationOptions = field(default_factory=EstimationOptions)
+    n_draws: int = N_DRAWS
 
     def random_generator(self, purpose: str) -> np.random.Generator:
         """A generator of its own for each purpose: what one method draws changes no other's figures."""
@@ -89,6 +107,8 @@ class EstimationCase:
 
     @cached_property
     def posterior(self) -> PosteriorDraws:
+        if self.imputed_cases:
+            return PosteriorDraws.join([case.posterior for case in self.imputed_cases])
         rows, corpus = self.labelled_rows, self.corpus
         return fit_hierarchical_regression(
             self.covariates,
@@ -97,8 +117,39 @@ class EstimationCase:
             corpus.error[rows],
             len(corpus.systems),
             self.random_generator("posterior"),
-            label_weight=self.label_weight,
+            self.n_draws,
+            self.label_weight,
         )
+
+    @cached_property
+    def imputed_cases(self) -> tuple[EstimationCase, ...]:
+        """The case with true labels, drawn `N_IMPUTATIONS` times from those of annotators who err (Dawid & Skene 1979);
+        empty where too few claims have two labels."""
+        corpus, labels = self.corpus, self.corpus.annotator_labels
+        if labels is None or count_overlapping_claims(labels)[0] < MIN_OVERLAP:
+            return ()
+        random = self.random_generator("annotators")
+        rows = np.flatnonzero(~np.isnan(labels).all(1))
+        said = corpus.error[rows]
+        error = np.where(np.isnan(said), random.integers(0, 2, len(rows)), said)
+        cases = []
+        for _ in range(_N_BURN_IN + N_IMPUTATIONS):
+            filled = corpus.error.copy()
+            filled[rows] = error
+            undecided = corpus.undecided & np.isnan(filled)
+            case = EstimationCase(
+                replace(corpus, error=filled, undecided=undecided, annotator_labels=None),
+                self.draw,
+                replace(self.options, seed=int(random.integers(1 << 62))),
+                self.n_draws // N_IMPUTATIONS,
+            )
+            cases.append(case)
+            # One draw of the model, so that what is not known of it goes into the next labels, too.
+            model = case.posterior
+            eta = model.intercept[0] + self.covariates.values[rows] @ model.slopes[0]
+            p = stable_logistic(eta + model.system_effects[0, corpus.system[rows]])
+            error = draw_true_errors(labels[rows], error, np.clip(p, 1e-9, 1 - 1e-9), random)
+        return tuple(cases[_N_BURN_IN:])
 
     @cached_property
     def error_probabilities(self) -> np.ndarray:
@@ -113,11 +164,69 @@ class EstimationCase:
     @cached_property
     def rate_draws(self) -> np.ndarray:
         """float64 (D, S): draws of each system's error rate."""
-        corpus = self.corpus
-        documents = corpus.document if self.options.target == "population" else None
+        systems = len(self.corpus.systems)
+        shift = self.random_generator("undecided").standard_normal((self.n_draws, systems))
+        return self._draw_rates(np.exp(UNDECIDED_LOG_ODDS_SD * shift))
+
+    @cached_property
+    def rate_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """float64 (S,) each: the mean rates were no undecided claim an error, and were all."""
+        ends = (np.full((self.n_draws, len(self.corpus.systems)), odds) for odds in (0.0, np.inf))
+        low, high = (self._draw_rates(odds).mean(0) for odds in ends)
+        return low, high
+
+    def _draw_rates(self, odds_ratio: np.ndarray) -> np.ndarray:
+        """odds_ratio: (D, S), of an error, of undecided claims over decided ones."""
+        if self.imputed_cases:
+            parts = np.split(odds_ratio, len(self.imputed_cases))
+            return np.concatenate(
+                [case._draw_rates(part) for case, part in zip(self.imputed_cases, parts, strict=True)]
+            )
+        corpus, undecided = self.corpus, None
+        if self.keeps_undecided:
+            undecided = UndecidedDraws(self.undecided_posterior, self.covariates, corpus.undecided, odds_ratio)
         return poststratify_error_rates(
-            self.posterior, self.covariates, corpus.system, corpus.error, self.random_generator("rates"), documents
+            self.posterior,
+            self.covariates,
+            corpus.system,
+            corpus.error,
+            self.random_generator("rates"),
+            corpus.document if self.options.target == "population" else None,
+            undecided,
         )
+
+    @cached_property
+    def undecided_posterior(self) -> PosteriorDraws:
+        """The model of which claims people leave undecided: as that of errors, but scores may point either way."""
+        corpus = self.corpus
+        rows = np.flatnonzero(corpus.is_labelled | corpus.undecided)
+        return fit_hierarchical_regression(
+            replace(self.covariates, prior_mean=np.zeros_like(self.covariates.prior_mean)),
+            rows,
+            corpus.system[rows],
+            corpus.undecided[rows].astype(np.float64),
+            len(corpus.systems),
+            self.random_generator("undecided claims"),
+            self.n_draws,
+            self.label_weight,
+        )
+
+    @property
+    def keeps_undecided(self) -> bool:
+        """Whether there are undecided claims, and rates are of them too."""
+        return self.options.undecided == "keep" and bool(self.corpus.undecided.any())
+
+    def fill_undecided(self, error: float) -> EstimationCase:
+        """The case in which all undecided claims are errors (1), or none is (0)."""
+        corpus = self.corpus
+        filled = np.where(corpus.undecided, error, corpus.error)
+        corpus = replace(corpus, error=filled, undecided=np.zeros_like(corpus.undecided), annotator_labels=None)
+        return replace(self, corpus=corpus)
+
+    @property
+    def n_undecided(self) -> np.ndarray:
+        """int (S,): the claims or responses of each system that people looked at and could not decide."""
+        return np.bincount(self.corpus.system[self.corpus.undecided], minlength=len(self.corpus.systems))
 
     @cached_property
     def claims_per_label(self) -> np.ndarray:

@@ -30,12 +30,17 @@ MIN_LABELS = 8
 
 @dataclass(frozen=True)
 class RateEstimate:
-    """The error rate of one system: a share and its interval, NaN where refused; ``reason`` says why, or flags."""
+    """The error rate of one system: a share and its interval, NaN where refused; ``reason`` says why, or flags.
+
+    least, greatest: the rate were none of the undecided claims an error, and were all; None: as the rate.
+    """
 
     rate: float = np.nan
     low: float = np.nan
     high: float = np.nan
     reason: str | None = None
+    least: float | None = None
+    greatest: float | None = None
 
 
 def estimate_by_hierarchical_model(estimation: EstimationCase) -> list[RateEstimate]:
@@ -44,13 +49,16 @@ def estimate_by_hierarchical_model(estimation: EstimationCase) -> list[RateEstim
     if not len(estimation.labelled_rows):
         return refused
     rate, low, high = posterior_interval(estimation.rate_draws, estimation.options.confidence)
+    least, greatest = estimation.rate_bounds if estimation.keeps_undecided else (rate, rate)
+    least, greatest = np.minimum(least, rate), np.maximum(greatest, rate)
     found = []
     for at, n in enumerate(estimation.n_labels):
         if n == 0 and not estimation.options.transfer:
             found.append(refused[at])
             continue
         flags = [explain_transferability(estimation) if n == 0 else _flag_few_labels(n)]
-        found.append(RateEstimate(float(rate[at]), float(low[at]), float(high[at]), join_reasons(flags)))
+        ends = float(rate[at]), float(low[at]), float(high[at])
+        found.append(RateEstimate(*ends, join_reasons(flags), float(least[at]), float(greatest[at])))
     return found
 
 
@@ -210,6 +218,27 @@ ESTIMATION_METHODS: dict[str, Callable[[EstimationCase], list[RateEstimate]]] = 
 }
 #: Those that are given side by side; the others on demand, to compare with.
 DEFAULT_METHODS = tuple(ESTIMATION_METHODS)[:5]
+
+
+def estimate_by_method(name: str, estimation: EstimationCase) -> list[RateEstimate]:
+    """The estimates of a method, undecided claims included.
+
+    The hierarchical model knows them. Any other method is run twice, with none and with all of them as errors: its
+    interval reaches from the low end of the one to the high end of the other, and the rate lies between as far as the
+    model's P(error) of the undecided claims says.
+    """
+    method = ESTIMATION_METHODS[name]
+    if name in ("hierarchical", "raw") or not estimation.keeps_undecided or not len(estimation.labelled_rows):
+        return method(estimation)
+    none, every = (method(estimation.fill_undecided(error)) for error in (0.0, 1.0))
+    (low, high), rate = estimation.rate_bounds, estimation.rate_draws.mean(0)
+    share = np.where(high > low, (rate - low) / np.where(high > low, high - low, 1), 0.5).clip(0, 1)
+    found = []
+    for at, (least, most) in enumerate(zip(none, every, strict=True)):
+        between = least.rate + share[at] * (most.rate - least.rate)
+        reason = most.reason if most.reason == least.reason else join_reasons([least.reason or "", most.reason or ""])
+        found.append(RateEstimate(between, least.low, most.high, reason, least.rate, most.rate))
+    return found
 
 
 def _refuse_estimate_of_unlabelled_systems(estimation: EstimationCase, can_borrow: bool = True) -> list[RateEstimate]:

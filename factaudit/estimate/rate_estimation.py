@@ -25,28 +25,41 @@ from factaudit.estimate.estimate_summary import (
     summarise_estimates,
 )
 from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
-from factaudit.estimate.estimation_methods import DEFAULT_METHODS, ESTIMATION_METHODS
+from factaudit.estimate.estimation_methods import DEFAULT_METHODS, ESTIMATION_METHODS, estimate_by_method
 from factaudit.estimate.label_sample import LabelSample, check_label_sample_matches
-from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora, build_scored_corpora_past_memory
+from factaudit.estimate.label_uncertainty import describe_label_uncertainty
+from factaudit.estimate.scored_corpus import (
+    PeoplesLabels,
+    ScoredCorpus,
+    build_scored_corpora,
+    build_scored_corpora_past_memory,
+)
 from factaudit.estimate.system_comparison import pairwise_rate_differences, posterior_system_ranks
 from factaudit.python_errors import raise_python_errors
 from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.stats.stratified_sampling import assume_simple_random_draw
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables import find_claim_positions_in_table
-from factaudit.tables.annotations import label_claims_by_annotations, list_annotator_judgements
+from factaudit.tables.annotations import (
+    find_undecided_claims,
+    label_claims_by_annotations,
+    list_annotator_judgements,
+)
 from factaudit.text.display_text import format_count, join_reasons
 
 ESTIMATION_TARGETS = ("corpus", "population")
+#: What becomes of claims that people looked at and could not decide.
+UNDECIDED_CHOICES = ("keep", "leave-out")
 
 
 @dataclass(frozen=True)
 class EstimationResults:
     """What `estimate_rates` found, as flat rows.
 
-    rates: dataset, level, system, method, n, n_labels, rate, rate_low, rate_high, reason; differences, ranks: of the
-    systems by the hierarchical model; summary: per dataset and level headroom, the share of pairs resolved, the worth
-    of a label with the scores, which method to quote and why.
+    rates: dataset, level, system, method, n, n_labels, n_undecided, rate, rate_low, rate_high, rate_min and rate_max
+    (the rate were none of the undecided claims an error, and were all), reason; differences, ranks: of the systems by
+    the hierarchical model; summary: per dataset and level headroom, the share of pairs resolved, the worth of a label
+    with the scores, which method to quote and why.
     """
 
     rates: list[Row]
@@ -88,6 +101,7 @@ def estimate_rates(
     confidence: float = 0.95,
     seed: int = 0,
     transfer: bool = False,
+    undecided: str = "keep",
     evaluators: Sequence[str] | None = None,
     **columns: Unpack[ClaimColumnNames],
 ) -> EstimationResults:
@@ -105,10 +119,12 @@ def estimate_rates(
         strata: columns of the claims that the model may use.
         target: ``corpus``, these claims, or ``population``, what their documents were drawn from.
         transfer: give rates to systems without labels of their own too, with a test of whether systems are alike.
+        undecided: ``keep`` estimates the rate of all claims, those included that annotators could not decide; with
+            ``leave-out`` rates are of the claims that people can decide.
 
     Raises `UsageError` for unknown names, `InputError` for labels that the sample did not draw.
     """
-    check_estimation_names(methods, levels, target)
+    check_estimation_names(methods, levels, target, undecided)
     loaded = load_python_input_frames(claims, verdicts, mapping, columns, evaluators)
     if loaded.claims is None or loaded.verdicts is None:
         raise UsageError(
@@ -119,15 +135,16 @@ def estimate_rates(
     judgements = join_claims_for_estimation(claims, verdicts, annotations, rule, grades)
     if sample is not None:
         check_label_sample_matches(sample, judgements)
+    people = None if annotations is None else PeoplesLabels.join(judgements, annotations, rule, grades)
     if main is None and sample is not None and sample.plan.evaluators[0] in judgements.evaluators:
         main = sample.plan.evaluators[0]
     evaluators = choose_estimation_covariates(judgements, verdicts, main, covariates)
     present = [column for column in strata if column in judgements.claims]
-    options = EstimationOptions(target=target, confidence=confidence, seed=seed, transfer=transfer)
+    options = EstimationOptions(target, confidence, seed, transfer, undecided)
     corpora = _iterate_estimation_corpora(
-        levels, lambda level: build_scored_corpora(judgements, level, evaluators, present)
+        levels, lambda level: build_scored_corpora(judgements, level, evaluators, present, people)
     )
-    return _estimate_corpora(corpora, options, methods, judgements, sample)
+    return _estimate_corpora(corpora, options, methods, judgements, sample, people)
 
 
 @use_one_blas_thread()
@@ -146,13 +163,15 @@ def estimate_rates_past_memory(
     confidence: float = 0.95,
     seed: int = 0,
     transfer: bool = False,
+    undecided: str = "keep",
 ) -> EstimationResults:
     """`estimate_rates` of claims that are not in memory, dataset by dataset.
 
     Labels are taken as drawn at random within each system. Tables have no order: of several evaluators ``main`` is
-    named, and covariates are in alphabetical order where they are not.
+    named, and covariates are in alphabetical order where they are not. Undecided claims can only be left out:
+    `UsageError` where there are some to keep.
     """
-    check_estimation_names(methods, levels, target)
+    check_estimation_names(methods, levels, target, undecided)
     if main is None and len(stored_claims.evaluators) > 1:
         known = ", ".join(stored_claims.evaluators)
         raise UsageError(f"estimate: expected main, one of {known}: tables past memory have no first evaluator")
@@ -161,6 +180,12 @@ def estimate_rates_past_memory(
     check_count_source_evaluators(names, stored_claims.evaluators)
     if annotations is not None:
         labels = _decide_labels_for_estimation(annotations, rule, grades)
+        n_undecided = len(find_undecided_claims(rule, annotations, labels))
+        if n_undecided and undecided == "keep":
+            raise UsageError(
+                f"{format_count(n_undecided, 'claim')} undecided: of tables past memory only the rates of decidable "
+                "claims are estimated; say --undecided leave-out"
+            )
         stored_claims.relabel({str(name): None if pd.isna(one) else int(one) for name, one in labels.items()})
     options = EstimationOptions(target=target, confidence=confidence, seed=seed, transfer=transfer)
     corpora = _iterate_estimation_corpora(
@@ -187,12 +212,13 @@ def _iterate_estimation_corpora(
             del corpus
 
 
-def check_estimation_names(methods: Sequence[str], levels: Sequence[str], target: str) -> None:
-    """Raise `UsageError` for a name that is none of the methods, levels or targets."""
+def check_estimation_names(methods: Sequence[str], levels: Sequence[str], target: str, undecided: str = "keep") -> None:
+    """Raise `UsageError` for a name that is none of the methods, levels, targets or choices."""
     for what, names, known in (
         ("method", methods, list(ESTIMATION_METHODS)),
         ("level", levels, LEVELS),
         ("target", [target], ESTIMATION_TARGETS),
+        ("choice for undecided claims", [undecided], UNDECIDED_CHOICES),
     ):
         for name in names:
             if name not in known:
@@ -245,12 +271,13 @@ def _estimate_corpora(
     methods: Sequence[str],
     judgements: Judgements | None = None,
     sample: LabelSample | None = None,
+    people: PeoplesLabels | None = None,
 ) -> EstimationResults:
     if not 0 < options.confidence < 1:
         raise UsageError(f"expected a confidence between 0 and 1, found {options.confidence}")
     results = EstimationResults([], [], [], [])
     for corpus in corpora:
-        _append_corpus_estimates(results, corpus, judgements, sample, options, methods)
+        _append_corpus_estimates(results, corpus, judgements, sample, options, methods, people)
         del corpus  # else it is held while the next one is made
     return results
 
@@ -262,10 +289,11 @@ def _append_corpus_estimates(
     sample: LabelSample | None,
     options: EstimationOptions,
     methods: Sequence[str],
+    people: PeoplesLabels | None,
 ) -> None:
     about: Row = {"dataset": corpus.dataset, "level": corpus.level}
     refused = ""
-    draw = assume_simple_random_draw(corpus.is_labelled, corpus.system)
+    draw = assume_simple_random_draw(corpus.is_labelled | corpus.undecided, corpus.system)
     if sample is not None and judgements is not None:
         try:
             draw = sample.corpus_draw(corpus, judgements)
@@ -275,10 +303,14 @@ def _append_corpus_estimates(
         partial = format_count(corpus.n_partial, "response")
         refused = f"{partial} with labels for some of their claims only: sample with --level response"
     if refused:
-        corpus = replace(corpus, error=np.full(len(corpus.error), np.nan))
+        unknown = np.full(len(corpus.error), np.nan)
+        corpus = replace(corpus, error=unknown, undecided=np.isfinite(unknown), annotator_labels=None)
         draw = assume_simple_random_draw(corpus.is_labelled, corpus.system)
     case = EstimationCase(corpus, draw, options)
-    estimated = cache(lambda name: ESTIMATION_METHODS[name](case))
+    estimated = cache(lambda name: estimate_by_method(name, case))
+    # What labels are worth is told of claims that people can decide: bounds are no question of their number.
+    decidable = replace(case, options=replace(options, undecided="leave-out")) if case.keeps_undecided else case
+    of_decidable = cache(lambda name: estimate_by_method(name, decidable)) if case.keeps_undecided else estimated
     apart = find_systems_whose_methods_contradict(estimated, options.confidence)
     for at, system in enumerate(corpus.systems):
         for name in methods:
@@ -289,16 +321,22 @@ def _append_corpus_estimates(
                     f"hierarchical and regression-ppi are more than {CONTRADICTION_Z:.0f} standard errors apart"
                 )
             row = about | {"system": system, "method": name, "n": int(corpus.system_sizes[at])}
-            row |= {"n_labels": int(case.n_labels[at]), "rate": none_if_undefined(one.rate)}
+            row |= {"n_labels": int(case.n_labels[at]), "n_undecided": int(case.n_undecided[at])}
+            row |= {"rate": none_if_undefined(one.rate)}
             row |= {"rate_low": none_if_undefined(one.low), "rate_high": none_if_undefined(one.high)}
+            least, most = (one.rate if end is None else end for end in (one.least, one.greatest))
+            row |= {"rate_min": none_if_undefined(least), "rate_max": none_if_undefined(most)}
             results.rates.append(row | {"reason": join_reasons(flags)})
     pairs = pairwise_rate_differences(case)
     results.differences.extend(about | row for row in pairs)
-    results.ranks.extend(about | row for row in posterior_system_ranks(case))
+    results.ranks.extend(about | row for row in posterior_system_ranks(case, pairs))
     summary = (
         summarise_estimates(case, [row["order"] for row in pairs])
-        | compare_interval_widths_with_and_without_scores(case, estimated)
+        | compare_interval_widths_with_and_without_scores(decidable, of_decidable)
         | recommend_estimation_method(case, apart, refused)
     )
-    caveats = list_estimation_caveats(case, has_sample=sample is not None)
+    reasons = {} if people is None else people.count_undecided_reasons(corpus.dataset)
+    of_labels, caveats = describe_label_uncertainty(case, estimated, reasons)
+    summary |= of_labels
+    caveats += list_estimation_caveats(case, has_sample=sample is not None)
     results.summary.append(about | summary | {"reason": join_reasons([refused, *caveats])})

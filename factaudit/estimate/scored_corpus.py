@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,12 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER, encode_claim_group_colum
 from factaudit.arrays.count_source import check_count_source_evaluators
 from factaudit.arrays.estimation_units import EstimationUnits, EstimationUnitsPastMemory
 from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.tables.annotations import (
+    find_undecided_claims,
+    label_claims_by_annotations,
+    list_annotator_judgements,
+    tabulate_annotator_labels,
+)
 
 
 @dataclass(frozen=True)
@@ -25,7 +32,9 @@ class ScoredCorpus:
     from 0; stratum (N,): codes of the user's columns, or None; unit_of_claim: int (n,), of every claim of the
     `Judgements` its place among the N, -1 where it has none (empty where there is no `Judgements`). n_left_out: claims
     without a system or (among responses) without a response_id. n_partial: responses with labels for only some of their
-    claims, which count as not labelled.
+    claims, which count as not labelled. undecided (N,): bool, which of those without a label people looked at and could
+    not decide. annotator_labels: (N, A), 1, 0 or NaN, what each annotator said of each claim; None where labels are to
+    be taken as they are.
     """
 
     dataset: str
@@ -42,6 +51,8 @@ class ScoredCorpus:
     stratum: np.ndarray | None
     n_left_out: int
     n_partial: int
+    undecided: np.ndarray
+    annotator_labels: np.ndarray | None = None
 
     @classmethod
     def from_units(
@@ -68,6 +79,7 @@ class ScoredCorpus:
             stratum=None if units.stratum is None else pd.factorize(units.stratum, sort=True)[0],
             n_left_out=units.n_left_out,
             n_partial=units.n_partial,
+            undecided=np.zeros(len(units.label), dtype=bool) if units.undecided is None else units.undecided,
         )
 
     @property
@@ -81,12 +93,55 @@ class ScoredCorpus:
         return np.bincount(self.system, minlength=len(self.systems))
 
 
+@dataclass(frozen=True)
+class PeoplesLabels:
+    """What annotators said of the n claims of `Judgements`, beyond the labels that a rule made of it.
+
+    reason: (n,) object, why people could not decide on a claim, None where they could or did not look; labels: (n, A),
+    1, 0 or NaN, what each annotator said, None under a rule that defines a truth of its own; dataset: (n,) object.
+    """
+
+    reason: np.ndarray
+    labels: np.ndarray | None
+    dataset: np.ndarray
+
+    @classmethod
+    def join(
+        cls, judgements: Judgements, annotations: pd.DataFrame, rule: str, grades: Mapping[str, int | None] | None
+    ) -> PeoplesLabels:
+        by_annotator = list_annotator_judgements(annotations, grades)
+        reasons = find_undecided_claims(rule, annotations, label_claims_by_annotations(rule, by_annotator))
+        ids = judgements.claims["claim_id"]
+        reason = ids.map(reasons).astype(object)
+        return cls(
+            reason.where(reason.notna(), None).to_numpy(),
+            tabulate_annotator_labels(by_annotator, ids) if rule == "majority" else None,
+            judgements.claims["dataset"].to_numpy(dtype=object),
+        )
+
+    @property
+    def undecided(self) -> np.ndarray:
+        """bool (n,)"""
+        return np.array([reason is not None for reason in self.reason], dtype=bool)
+
+    def count_undecided_reasons(self, dataset: str) -> Counter[str]:
+        """How many claims of a dataset are undecided, by reason."""
+        return Counter(self.reason[self.undecided & (self.dataset == dataset)])
+
+
 def build_scored_corpora(
-    judgements: Judgements, level: str, evaluators: Sequence[str], strata: Sequence[str] = ()
+    judgements: Judgements,
+    level: str,
+    evaluators: Sequence[str],
+    strata: Sequence[str] = (),
+    people: PeoplesLabels | None = None,
 ) -> Iterator[ScoredCorpus]:
     """The corpus of every dataset. ``evaluators``: the main one first, then covariates; none other is read.
 
     Claims without a system are left out where others have one; where none has, all are one system, ``__all__``.
+    people: what annotators said, for the claims that they could not decide and for their errors. A response with an
+    undecided claim is unattributable where another of its claims is, else undecided; annotators' errors are known of
+    claims only.
     """
     check_count_source_evaluators(evaluators, judgements.evaluators)
     units = judgements.at_level(level)
@@ -95,10 +150,13 @@ def build_scored_corpora(
     label = units.label.copy()
     stratum = _number_corpus_strata(judgements, strata)
     partial = np.zeros(len(label), dtype=bool)
+    open_claims = np.zeros(len(judgements.label), dtype=bool) if people is None else people.undecided
+    is_undecided = open_claims
     if level == "response":
-        least, most = judgements.response_extremes(judgements.label >= 0)
+        least, most = judgements.response_extremes((judgements.label >= 0) | open_claims)
         partial = least != most
         label[partial] = MISSING
+        is_undecided = judgements.response_extremes(open_claims)[1] & (label < 0) & ~partial
         if stratum is not None:  # a response whose claims differ is a stratum of its own kind
             least, most = judgements.response_extremes(stratum)
             stratum = np.where(least == most, least, -1)
@@ -131,9 +189,13 @@ def build_scored_corpora(
             stratum=None if stratum is None else stratum[rows],
             n_left_out=left_out,
             n_partial=int(partial[rows].sum()),
+            undecided=is_undecided[rows],
         )
         of_claims = unit_of[:-1] if level == "claim" else unit_of[judgements.response_index]
-        yield ScoredCorpus.from_units(found, str(dataset), level, evaluators, of_claims)
+        corpus = ScoredCorpus.from_units(found, str(dataset), level, evaluators, of_claims)
+        if people is not None and people.labels is not None and level == "claim":
+            corpus = replace(corpus, annotator_labels=people.labels[rows])
+        yield corpus
 
 
 def build_scored_corpora_past_memory(

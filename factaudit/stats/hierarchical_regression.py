@@ -10,6 +10,7 @@ all draws are resampled by their weights.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -59,6 +60,18 @@ class PosteriorDraws:
     effect_scale: np.ndarray
     n_effective_proposals: float
     modes: tuple[PosteriorMode, ...]
+
+    @classmethod
+    def join(cls, parts: Sequence[PosteriorDraws]) -> PosteriorDraws:
+        """The draws of several fits as one; the least effective number, and the modes of the first."""
+        return cls(
+            np.concatenate([part.intercept for part in parts]),
+            np.concatenate([part.slopes for part in parts]),
+            np.concatenate([part.system_effects for part in parts]),
+            np.concatenate([part.effect_scale for part in parts]),
+            min(part.n_effective_proposals for part in parts),
+            parts[0].modes,
+        )
 
 
 @dataclass(frozen=True)

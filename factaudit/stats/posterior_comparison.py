@@ -1,7 +1,8 @@
-"""Posterior summaries of S systems from joint draws of their error rates: intervals, ranks, the lowest rate."""
+"""Posterior summaries of S systems from joint draws of their error rates: intervals, ranks, extremes, pairs, groups."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,3 +45,78 @@ def rank_posterior_draws(draws: np.ndarray, confidence: float) -> PosteriorRanks
     return PosteriorRanks(
         (best / best.sum(1, keepdims=True)).mean(0), *posterior_interval(below + (equal + 1) / 2, confidence)
     )
+
+
+#: The share of the error of an interval of the lowest rate that its low end gets; the rest is the high end's.
+_EXTREME_LOW_SHARE = 0.2
+
+
+def lowest_rate_interval(draws: np.ndarray, confidence: float) -> tuple[float, float, float]:
+    """Mean, low and high of the lowest of S rates, from (D, S) draws.
+
+    The lowest of noisy draws is too low where systems are alike, so the quantiles of the minimum over systems hold the
+    lowest rate in 80 to 90 % there. No rate is under the lowest, so each system's upper limit is one of the lowest
+    rate, too: the high end is the least of them. It gets four fifths of the error, since the low end hardly errs where
+    systems are alike. The highest rate is the lowest of the negative draws.
+
+    >>> draws = np.random.default_rng(0).normal([0.2, 0.21, 0.4], 0.02, (10_000, 3))
+    >>> mean, low, high = lowest_rate_interval(draws, 0.95)
+    >>> f"{mean:.3f} ({low:.3f} to {high:.3f})"
+    '0.193 (0.151 to 0.235)'
+    """
+    error = 1 - confidence
+    lowest = draws.min(1)
+    low = float(np.quantile(lowest, _EXTREME_LOW_SHARE * error))
+    high = float(np.quantile(draws, 1 - (1 - _EXTREME_LOW_SHARE) * error, axis=0).min())
+    return min(float(lowest.mean()), high), low, high
+
+
+def selected_rate_interval(draws: np.ndarray, selected: int, confidence: float) -> tuple[float, float, float]:
+    """Mean, low and high of the rate of the system that looks lowest, from (D, S) draws; selected: its column.
+
+    Its own upper limit, and the lower limit of the lowest rate: whichever system was selected, it is not under that.
+
+    >>> draws = np.random.default_rng(0).normal([0.2, 0.21, 0.4], 0.02, (10_000, 3))
+    >>> mean, low, high = selected_rate_interval(draws, 0, 0.95)
+    >>> f"{mean:.3f} ({low:.3f} to {high:.3f})"
+    '0.200 (0.151 to 0.239)'
+    """
+    mean, low, high = posterior_interval(draws[:, selected], confidence)
+    return float(mean), min(float(low), lowest_rate_interval(draws, confidence)[1]), float(high)
+
+
+def select_directed_pairs(p_wrong: np.ndarray, max_wrong_share: float, max_p_wrong: float) -> np.ndarray:
+    """The pairs to call, surest first, while the expected share of wrong directions among them allows: bool (n,).
+
+    p_wrong: (n,), the posterior probability that a pair's direction is the other one; max_wrong_share: of the mean
+    p_wrong of the pairs called, the directional false discovery rate (Stephens 2017); max_p_wrong: of each pair's.
+
+    >>> select_directed_pairs(np.array([0.02, 0.001, 0.3, 0.024]), 0.02, 0.025).tolist()
+    [True, True, False, True]
+    """
+    order = np.argsort(p_wrong, kind="stable")
+    share = np.cumsum(p_wrong[order]) / np.arange(1, len(order) + 1)
+    called = np.zeros(len(order), dtype=bool)
+    called[order] = share <= max_wrong_share
+    return called & (p_wrong <= max_p_wrong)
+
+
+def letter_display(n_systems: int, pairs_apart: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
+    """The groups of each system, numbers from 0: two systems share one where they are not told apart (Piepho 2004).
+
+    Systems are numbers from 0, and groups are in the order of their first systems.
+
+    >>> letter_display(3, [(0, 2)])
+    [(0,), (0, 1), (1,)]
+    """
+    groups = [frozenset(range(n_systems))]
+    for a, b in pairs_apart:
+        both = [group for group in groups if a in group and b in group]
+        if not both:
+            continue
+        groups = [group for group in groups if not (a in group and b in group)]
+        for part in dict.fromkeys(part for group in both for part in (group - {b}, group - {a})):
+            if not any(part <= group for group in groups):
+                groups = [group for group in groups if not group <= part] + [part]
+    groups.sort(key=sorted)
+    return [tuple(at for at, group in enumerate(groups) if system in group) for system in range(n_systems)]

@@ -23,6 +23,8 @@ from factaudit.tables.validation import find_claim_positions_in_table
 ANNOTATION_COLUMNS = ("claim_id", "annotator", "label", "grade", "start", "end", "note", "seconds")
 #: How the labels of several annotators become one. A name of an annotator is a rule too.
 LABEL_RULES = ("majority", "any_unattributable", "all_attributable", "mean")
+#: A label that says that the annotator could not decide.
+UNDECIDED_MARK = "?"
 
 
 def read_annotations(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -47,7 +49,8 @@ def validate_annotations(
 ) -> pd.DataFrame:
     """Check a table of annotations and bring it into the standard form: a new DataFrame with `ANNOTATION_COLUMNS`.
 
-    A missing annotator is ``annotator``. With ``claims``, an annotation of an unknown claim is an error.
+    A missing annotator is ``annotator``. The label ``?`` becomes null, with the note ``?`` where there is no other
+    (`find_undecided_claims`). With ``claims``, an annotation of an unknown claim is an error.
     """
     problems = TableProblemCollector(source, unit, table.attrs.get(POSITIONS_KEY))
     table = table.reset_index(drop=True)
@@ -60,11 +63,13 @@ def validate_annotations(
 
     ids = parse_text_column(table["claim_id"], "claim_id", problems)
     problems.add_where(table["claim_id"].isna() | (ids == ""), "claim_id", "expected an id, found none")
-    expected = "expected 1 (attributable), 0 (unattributable) or nothing"
+    expected = "expected 1 (attributable), 0 (unattributable), ? (undecided) or nothing"
+    label = table.get("label", pd.Series(pd.NA, index=table.index))
+    undecided = label.map(lambda value: isinstance(value, str) and value.strip() == UNDECIDED_MARK).astype(bool)
     found: dict[str, Any] = {
         "claim_id": ids,
         "annotator": (_parse_optional_text(table, "annotator", problems)).fillna("annotator"),
-        "label": parse_binary_column(table.get("label"), table.index, "label", expected, problems),
+        "label": parse_binary_column(label.mask(undecided), table.index, "label", expected, problems),
         "grade": _parse_optional_text(table, "grade", problems),
         "start": _parse_annotation_numbers(table, "start", "a character's position from 0 on", problems).astype(
             "Int64"
@@ -74,6 +79,7 @@ def validate_annotations(
         "seconds": _parse_annotation_numbers(table, "seconds", "seconds", problems),
     }
     annotations = pd.DataFrame(found)
+    annotations["note"] = annotations["note"].mask(undecided & annotations["note"].isna(), UNDECIDED_MARK)
     one_end = annotations["start"].isna() != annotations["end"].isna()
     problems.add_where(one_end, "end", "expected both start and end, or neither")
     backwards = (annotations["start"] >= annotations["end"]).fillna(False)
@@ -136,6 +142,38 @@ def label_claims_by_annotations(rule: str, judgements: pd.DataFrame) -> pd.Serie
         found = np.where(zeros > 0, 0, np.where(undecided, -1, 1))
     labels = pd.Series(found, index=index, name="label").astype("Int8")
     return labels.mask(found < 0)
+
+
+def find_undecided_claims(rule: str, annotations: pd.DataFrame, labels: pd.Series) -> pd.Series:
+    """The reason why people could not decide, of each claim that they looked at and that has no label: by claim_id.
+
+    labels: what `label_claims_by_annotations` made by the rule. A row without a label counts where it says anything
+    else: a note (of ``?`` the mark itself), a grade or the time taken. A wholly empty row is a claim that nobody looked
+    at yet. Claims with as many labels 1 as 0 are undecided because annotators disagree.
+
+    >>> table = pd.DataFrame({"claim_id": ["a", "b", "c"], "label": ["?", None, "1"], "note": ["unclear", None, None]})
+    >>> annotations = validate_annotations(table)
+    >>> labels = label_claims_by_annotations("majority", list_annotator_judgements(annotations))
+    >>> find_undecided_claims("majority", annotations, labels).to_dict()
+    {'a': 'unclear'}
+    """
+    rows = annotations[annotations["claim_id"].isin(labels.index[labels.isna()])].reindex(columns=ANNOTATION_COLUMNS)
+    if rule not in LABEL_RULES:
+        rows = rows[rows["annotator"] == rule]
+    rows = rows[rows[["label", "grade", "note", "seconds"]].notna().any(axis=1)]
+    reason = (
+        rows["note"].fillna(rows["grade"]).fillna(UNDECIDED_MARK).mask(rows["label"].notna(), "annotators disagree")
+    )
+    return reason.groupby(rows["claim_id"], sort=False).first()
+
+
+def tabulate_annotator_labels(judgements: pd.DataFrame, claim_ids: pd.Series) -> np.ndarray:
+    """What each of A annotators said of each of n claims: float64 (n, A), 1, 0 or NaN, annotators sorted by name.
+
+    judgements: from `list_annotator_judgements`.
+    """
+    table = judgements.pivot(index="claim_id", columns="annotator", values="label")
+    return table.reindex(claim_ids).to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def relabel_claims_by_annotations(claims: pd.DataFrame, judgements: pd.DataFrame, rule: str) -> pd.DataFrame:

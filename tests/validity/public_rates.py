@@ -1,0 +1,233 @@
+"""Do rates hold that are made public? Undecided labels, annotators who err, the best system, and many pairs.
+
+    python tests/validity/public_rates.py [replicates, default 200]
+
+All truths are known: corpora, labels and scores are simulated as arrays. *Undecided*: the share of 95 % intervals of
+the rate of all claims that hold it, as estimated by default, widened to the bounds, and with undecided claims left out.
+*Annotators*: the same, with the labels of annotators who err (a tenth as many replicates). *Extremes*: intervals of the
+lowest and of the highest rate, and of that of the system that looks best. *Pairs*: how many are told apart, how many of
+these are in the wrong order, and the mean share of wrong ones over runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
+from factaudit.estimate.estimation_methods import estimate_by_method
+from factaudit.estimate.scored_corpus import ScoredCorpus
+from factaudit.estimate.system_comparison import extreme_system_rates, pairwise_rate_differences
+from factaudit.stats.hierarchical_regression import stable_logistic
+from factaudit.stats.stratified_sampling import assume_simple_random_draw
+
+#: Claims of each system.
+SIZE = 250
+SYSTEMS = (0.12, 0.2, 0.3, 0.42)
+UNDECIDED_SHARES = (0.05, 0.1, 0.2)
+#: Of undecided claims the share of errors where they are mostly errors.
+MOSTLY = 0.85
+SKILLS = {"good": 2.0, "weak": 0.5, "useless": 0.0}
+
+
+def log_odds(rate: float | np.ndarray) -> np.ndarray:
+    return np.log(rate) - np.log1p(-np.asarray(rate))
+
+
+def draw_corpus(
+    rates: np.ndarray, skill: float, n_labels: int, random: np.random.Generator
+) -> tuple[ScoredCorpus, np.ndarray]:
+    """A corpus whose claims are labelled, as many of each system, and which rows those are."""
+    n = len(rates) * SIZE
+    system = np.repeat(np.arange(len(rates)), SIZE)
+    error = (random.random(n) < rates[system]).astype(np.float64)
+    score = stable_logistic(-skill * (error - 0.5) - random.standard_normal((2, n)))
+    each = np.diff(np.linspace(0, n_labels, len(rates) + 1).astype(int))
+    rows = np.concatenate([at * SIZE + random.choice(SIZE, k, replace=False) for at, k in enumerate(each)])
+    corpus = ScoredCorpus(
+        dataset="simulated",
+        level="claim",
+        systems=tuple(f"s{at:02d}" for at in range(len(rates))),
+        evaluators=("a", "b"),
+        system=system,
+        score=score,
+        prediction=(score > 0.5).astype(np.int8),
+        error=error,
+        document=np.arange(n),
+        response=np.arange(n),
+        unit_of_claim=np.arange(n),
+        stratum=None,
+        n_left_out=0,
+        n_partial=0,
+        undecided=np.zeros(n, dtype=bool),
+    )
+    return corpus, np.sort(rows)
+
+
+def reveal(corpus: ScoredCorpus, rows: np.ndarray, undecided: np.ndarray | None = None) -> EstimationCase:
+    """The case in which these rows were labelled; undecided: bool, of all claims, which annotators cannot decide."""
+    drawn = np.zeros(len(corpus.error), dtype=bool)
+    drawn[rows] = True
+    is_open = drawn & undecided if undecided is not None else np.zeros_like(drawn)
+    known = np.where(drawn & ~is_open, corpus.error, np.nan)
+    return EstimationCase(
+        replace(corpus, error=known, undecided=is_open), assume_simple_random_draw(drawn, corpus.system)
+    )
+
+
+def holds(truth: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    return (low - 1e-9 <= truth) & (truth <= high + 1e-9)
+
+
+def undecided_coverage(share: float, mostly_errors: bool, replicates: int, n_labels: int = 160) -> dict[str, float]:
+    """Shares of held truths by default, widened to the bounds and with undecided claims left out, and mean widths."""
+    found: dict[str, list[np.ndarray]] = {}
+    for replicate in range(replicates):
+        random = np.random.default_rng([int(100 * share), mostly_errors, replicate])
+        corpus, rows = draw_corpus(np.array(SYSTEMS), 1.2, n_labels, random)
+        rate = corpus.error.mean()
+        of_errors, of_others = (
+            (MOSTLY * share / rate, (1 - MOSTLY) * share / (1 - rate)) if mostly_errors else (share,) * 2
+        )
+        is_open = random.random(len(corpus.error)) < np.where(corpus.error == 1, of_errors, of_others)
+        case = reveal(corpus, rows, is_open)
+        truth = np.bincount(corpus.system, corpus.error) / SIZE
+        kept = estimate_by_method("hierarchical", case)
+        labels = estimate_by_method("labels", case)
+        left = estimate_by_method("hierarchical", replace(case, options=EstimationOptions(undecided="leave-out")))
+        for name, ones in (("default", kept), ("labels", labels), ("left out", left)):
+            low, high = (np.array([getattr(one, end) for one in ones]) for end in ("low", "high"))
+            found.setdefault(name, []).append(holds(truth, low, high))
+            found.setdefault(f"width {name}", []).append(high - low)
+            if name == "default":
+                least, most = (np.array([getattr(one, end) for one in ones]) for end in ("least", "greatest"))
+                found.setdefault("bounds", []).append(holds(truth, np.minimum(low, least), np.maximum(high, most)))
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def annotator_coverage(accuracies: tuple[float, ...], overlap: float, replicates: int) -> dict[str, float]:
+    """Shares of held truths with annotators' errors in the model, and with the majority's labels taken for true.
+
+    Each annotator is right with one probability; all label a share ``overlap`` of 160 claims, and one the others.
+    """
+    found: dict[str, list[np.ndarray]] = {}
+    for replicate in range(replicates):
+        random = np.random.default_rng([len(accuracies), int(100 * overlap), int(1000 * accuracies[-1]), replicate])
+        corpus, rows = draw_corpus(np.array(SYSTEMS), 1.2, 160, random)
+        labels = np.full((len(corpus.error), len(accuracies)), np.nan)
+        by_all = random.random(len(rows)) < overlap
+        turn = random.integers(0, len(accuracies), len(rows))
+        for at, accuracy in enumerate(accuracies):
+            mine = rows[by_all | (turn == at)]
+            right = random.random(len(mine)) < accuracy
+            labels[mine, at] = np.where(right, 1 - corpus.error[mine], corpus.error[mine])
+        ones, zeros = (labels == 1).sum(1), (labels == 0).sum(1)
+        majority = np.where(zeros > ones, 1.0, np.where(ones > zeros, 0.0, np.nan))
+        is_open = np.isnan(majority) & (ones + zeros > 0)
+        truth = np.bincount(corpus.system, corpus.error) / SIZE
+        draw = assume_simple_random_draw(ones + zeros > 0, corpus.system)
+        for name, given in (("model", labels), ("majority", None)):
+            case = EstimationCase(replace(corpus, error=majority, undecided=is_open, annotator_labels=given), draw)
+            estimates = estimate_by_method("hierarchical", case)
+            low, high = (np.array([getattr(one, end) for one in estimates]) for end in ("low", "high"))
+            found.setdefault(name, []).append(holds(truth, low, high))
+            found.setdefault(f"width {name}", []).append(high - low)
+            found.setdefault(f"bias {name}", []).append(np.array([one.rate for one in estimates]) - truth)
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+@dataclass(frozen=True)
+class SystemsWorld:
+    """Systems whose true rates are drawn anew each time: spread is the standard deviation of their log-odds."""
+
+    name: str
+    n_systems: int
+    n_labels: int
+    spread: float
+    skill: float = 1.2
+
+
+SYSTEM_WORLDS = tuple(
+    SystemsWorld(name, systems, labels, spread)
+    for name, spread in (("alike", 0.0), ("nearly alike", 0.25), ("apart", 0.8))
+    for systems, labels in ((5, 50), (5, 200), (11, 100), (20, 100), (20, 400))
+)
+PAIR_WORLDS = tuple(
+    SystemsWorld(f"{name}, {kind}", 11, 200, spread, skill)
+    for kind, skill in SKILLS.items()
+    for name, spread in (("alike", 0.0), ("nearly alike", 0.25), ("apart", 0.8))
+)
+
+
+def system_figures(world: SystemsWorld, replicates: int) -> dict[str, float]:
+    """Coverage of extremes, their widths, and what became of pairs."""
+    held: dict[str, list[float]] = {}
+    called = wrong = pairs = 0
+    shares = []
+    for replicate in range(replicates):
+        random = np.random.default_rng([world.n_systems, world.n_labels, int(100 * world.spread), replicate])
+        rates = stable_logistic(log_odds(0.27) + world.spread * random.standard_normal(world.n_systems))
+        corpus, rows = draw_corpus(rates, world.skill, world.n_labels, random)
+        case = reveal(corpus, rows)
+        truth = np.bincount(corpus.system, corpus.error) / SIZE
+        row = extreme_system_rates(case)
+        best = corpus.systems.index(row["best_system"])
+        upper = np.quantile(case.rate_draws, 0.975, axis=0).min()
+        for key, true in (("headroom", truth.min()), ("highest", truth.max()), ("best_rate", truth[best])):
+            held.setdefault(key, []).append(float(holds(true, row[f"{key}_low"], row[f"{key}_high"])))
+        held.setdefault("no wider", []).append(float(row["headroom_high"] <= upper + 1e-9))
+        n_wrong = n_called = 0
+        by_name = dict(zip(corpus.systems, truth, strict=True))
+        for pair in pairwise_rate_differences(case):
+            pairs += 1
+            if pair["order"] != "?":
+                n_called += 1
+                true = by_name[pair["system_a"]] - by_name[pair["system_b"]]
+                n_wrong += (true >= 0) if pair["order"] == "<" else (true <= 0)
+        called, wrong = called + n_called, wrong + n_wrong
+        shares.append(n_wrong / max(n_called, 1))
+    found = {key: float(np.mean(values)) for key, values in held.items()}
+    return found | {"called": called / pairs, "wrong": wrong / max(called, 1), "wrong share": float(np.mean(shares))}
+
+
+def lines(replicates: int) -> Iterator[str]:
+    heads = f"{'default':>9}{'+ bounds':>10}{'labels':>9}{'left out':>10}"
+    yield f"{'undecided':<24}{heads}   widths in points ({replicates} draws)"
+    for mostly in (False, True):
+        for share in UNDECIDED_SHARES:
+            found = {key: 100 * value for key, value in undecided_coverage(share, mostly, replicates).items()}
+            name = f"{100 * share:.0f} %, {'mostly errors' if mostly else 'at random'}"
+            widths = " / ".join(f"{found[f'width {key}']:.1f}" for key in ("default", "labels", "left out"))
+            cells = "".join(f"{found[key]:>10.1f}" for key in ("default", "bounds", "labels", "left out"))
+            yield f"{name:<24}{cells[1:]}   {widths}"
+    few = max(replicates // 10, 1)
+    yield f"\n{'annotators':<32}{'model':>9}{'majority':>10}   mean error and width in points ({few} draws)"
+    for accuracies in ((0.95, 0.95), (0.9, 0.9), (0.95, 0.85), (0.9, 0.9, 0.9)):
+        for overlap in (0.3, 1.0):
+            found = annotator_coverage(accuracies, overlap, few)
+            found = {key: 100 * value for key, value in found.items()}
+            name = f"{', '.join(f'{100 * a:.0f}' for a in accuracies)} % right, {100 * overlap:.0f} % by all"
+            told = " / ".join(
+                f"{found[f'bias {key}']:+.1f} and {found[f'width {key}']:.1f}" for key in ("model", "majority")
+            )
+            yield f"{name:<32}{found['model']:>9.1f}{found['majority']:>10.1f}   {told}"
+    yield f"\n{'systems, labels':<32}{'lowest':>9}{'highest':>9}{'best':>9}   ({replicates} draws)"
+    for world in SYSTEM_WORLDS:
+        found = system_figures(world, replicates)
+        cells = "".join(f"{100 * found[key]:>9.1f}" for key in ("headroom", "highest", "best_rate"))
+        yield f"{f'{world.n_systems} {world.name}, {world.n_labels}':<32}{cells}"
+    heads = f"{'told apart':>12}{'wrong of these':>16}{'mean share':>12}"
+    yield f"\n{'11 systems, 200 labels':<32}{heads}   ({replicates} draws)"
+    for world in PAIR_WORLDS:
+        found = system_figures(world, replicates)
+        yield f"{world.name:<32}" + "".join(
+            f"{100 * found[k]:>{w}.1f}" for k, w in (("called", 12), ("wrong", 16), ("wrong share", 12))
+        )
+
+
+if __name__ == "__main__":
+    for line in lines(int(sys.argv[1]) if len(sys.argv) > 1 else 200):
+        print(line, flush=True)
