@@ -237,8 +237,8 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             )
             print_line(
                 f"{about['best_system']} looks lowest: {_format_displayed_estimate(about, 'best_rate')}, with an "
-                f"allowance for the choice; lowest rate of all {_format_displayed_estimate(about, 'headroom')}, highest "
-                f"{_format_displayed_estimate(about, 'highest')}"
+                f"allowance for the choice; lowest rate of all {_format_displayed_estimate(about, 'headroom')}, "
+                f"highest {_format_displayed_estimate(about, 'highest')}"
             )
             if n_apart:
                 groups = ", ".join(f"{row['system']} {row['letters']}" for row in best)

@@ -20,6 +20,7 @@ _NAMES = {
         "allocate_first_phase_budget "
         "allocate_first_phase allocate_further_phase allocate_shared_documents"
     ),
+    "annotator_errors": "count_overlapping_claims draw_true_errors",
     "bacc_threshold": "CrossValidatedThreshold cross_validate_threshold find_best_bacc_threshold",
     "bootstrap_means": "bootstrap_mean_interval bootstrap_percentile_interval",
     "budget_interpolation": "interpolate_budget",
@@ -46,8 +47,13 @@ _NAMES = {
     "nominal_agreement": "AgreementCoefficient nominal_agreement",
     "permutation": "studentised_permutation_p",
     "pooled_threshold": "pooled_prediction_error_rates fit_pooled_threshold error_rates_at_pooled_threshold",
-    "posterior_comparison": "posterior_interval PosteriorRanks rank_posterior_draws",
-    "poststratification": "poststratify_error_rates bayesian_bootstrap_gamma_shape posterior_error_probabilities",
+    "posterior_comparison": (
+        "posterior_interval PosteriorRanks rank_posterior_draws lowest_rate_interval selected_rate_interval "
+        "select_directed_pairs letter_display"
+    ),
+    "poststratification": (
+        "UndecidedDraws poststratify_error_rates bayesian_bootstrap_gamma_shape posterior_error_probabilities"
+    ),
     "prediction_powered": "prediction_powered_mean",
     "proportion_test": "fisher_exact_p pairwise_probability_worse two_proportion_power two_proportion_z_test",
     "random_number_cache": "can_cache_random_numbers cache_random_numbers",
