@@ -248,7 +248,7 @@ AUDITS = (
             "highest": _HIGHEST_COLUMN,
             "best_system": Column("looks best", "text", "the system with the lowest hierarchical rate", shown=False),
             "best_rate": _BEST_RATE_COLUMN,
-            "resolved": Column("pairs that differ", "percent", "pairs of systems that are told apart"),
+            "resolved": Column("pairs that differ", "percent", "pairs of systems that differ significantly"),
             "width": Column("width", "points", "mean width of the hierarchical intervals", signed=False),
             "width_labels": Column(
                 "width by labels only", "points", "mean width of the intervals of labels alone", signed=False
@@ -290,7 +290,7 @@ AUDITS = (
         title="Which system is best, and how sure is that",
         question="What is the probability that each system makes the fewest errors?",
         text="Ranks by error rate (1 is best) over the draws of the hierarchical model. Systems with a letter in "
-        "common are not told apart.",
+        "common do not differ significantly.",
         columns={
             **pick_shared_columns("dataset", "level"),
             "system": _SYSTEM_COLUMN,
@@ -300,7 +300,9 @@ AUDITS = (
             "rank": Column(
                 "rank", "number", "its mean rank over draws (1: the lowest rate)", interval=_POSTERIOR, digits=1
             ),
-            "letters": Column("groups", "text", "systems with a letter in common are not told apart (Piepho 2004)"),
+            "letters": Column(
+                "groups", "text", "systems with a letter in common do not differ significantly (Piepho 2004)"
+            ),
         },
         compute=None,
         readable=_select_audit_estimate_ranks_to_state,
@@ -320,7 +322,7 @@ AUDITS = (
             "system_b": Column("system b", "text", "the two systems", key=True),
             "difference": _DIFFERENCE_COLUMN,
             "p_wrong": Column("wrong order", "percent", "probability that the difference has the other sign"),
-            "order": Column("order", "text", "`<` or `>` of the pairs that are told apart, else `?`"),
+            "order": Column("order", "text", "`<` or `>` where the two differ significantly, else `?`"),
         },
         compute=None,
     ),

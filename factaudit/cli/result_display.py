@@ -242,7 +242,7 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             )
             if n_apart:
                 groups = ", ".join(f"{row['system']} {row['letters']}" for row in best)
-                print_line(f"groups (systems with a letter in common are not told apart): {groups}")
+                print_line(f"groups (systems with a letter in common do not differ significantly): {groups}")
         if about["worth"] is not None:
             alone = f"{about['n_labels'] * about['worth']:,.0f}"
             shuffled = f"{about['n_labels'] * about['worth_shuffled']:,.0f}"
