@@ -30,9 +30,10 @@ from factaudit.stats.stratified_sampling import StratifiedDraw, cluster_design_e
 from factaudit.stats.superpopulation_variance import superpopulation_variance
 
 #: Standard deviation of how much greater the log-odds of an error are of a claim that people could not decide, than of
-#: a decided one with the same scores and system: no label says it. Of decided claims with 30 % errors, 95 % of the
-#: undecided could be errors, or 1 %.
-UNDECIDED_LOG_ODDS_SD = 2.0
+#: a decided one with the same scores and system: no label says it. Where 30 % of such decided claims are errors, 90 %
+#: of the undecided are at one standard deviation up, and 2 % at one down. With 2 in place of 3 the intervals held 91 %
+#: where 85 % of the undecided are errors.
+UNDECIDED_LOG_ODDS_SD = 3.0
 #: How often the true labels are drawn from those of annotators who err, and how many such draws are thrown away first.
 N_IMPUTATIONS = 20
 _N_BURN_IN = 5

@@ -141,13 +141,9 @@ def agreement(coefficient: str, n: int, accuracy: float, rate: float = 0.3) -> S
 
 
 def hierarchical(
-    n_labels: int, rates: tuple[float, ...], skill: float = 2.0, cluster: bool = False, figure: str = "each"
+    n_labels: int, rates: tuple[float, ...], skill: float = 2.0, cluster: bool = False
 ) -> Simulation:
-    """Rates of systems of 250 claims (of their corpus, or of the population of 50 documents) from labels at random.
-
-    figure: ``each`` system's rate, the ``lowest`` of the true rates, or that of the ``selected`` system, whose estimate
-    is lowest.
-    """
+    """Rates of systems of 250 claims (of their corpus, or of the population of 50 documents) from labels at random."""
     z, weight = np.polynomial.hermite_e.hermegauss(60)
     odds = np.log(np.array(rates) / (1 - np.array(rates)))
     expected = stable_logistic(odds[:, None] + z) @ (weight / weight.sum())
@@ -165,11 +161,6 @@ def hierarchical(
         posterior = fit_hierarchical_regression(covariates, rows, system[rows], error[rows], len(rates), random)
         draws = poststratify_error_rates(posterior, covariates, system, known, random, document if cluster else None)
         truth = expected if cluster else np.bincount(system, error) / 250
-        if figure == "lowest":
-            draws, truth = draws.min(1, keepdims=True), truth.min(keepdims=True)
-        elif figure == "selected":
-            best = [draws.mean(0).argmin()]
-            draws, truth = draws[:, best], truth[best]
         _, low, high = posterior_interval(draws, LEVEL)
         return ((low - 1e-9 <= truth) & (truth <= high + 1e-9)).tolist()
 
@@ -186,7 +177,6 @@ def accepts(n: int, groups: int) -> Simulation:
 
 
 FOUR = (0.12, 0.2, 0.3, 0.42)
-ALIKE, APART = (0.27,) * 20, tuple(np.linspace(0.1, 0.5, 20))
 #: By function of `factaudit.stats` and design; slow ones have fewer replicates.
 DESIGNS: dict[tuple[str, str], Simulation] = {
     ("stratified_wilson.wilson_share_interval", "5 %, 50 labels"): wilson(0.05, 50),
@@ -219,30 +209,6 @@ DESIGNS: dict[tuple[str, str], Simulation] = {
     ),
     ("poststratification.poststratify_error_rates", "population, 50 documents, 120 labels"): hierarchical(
         120, FOUR, 2.0, cluster=True
-    ),
-    ("posterior_comparison.posterior_interval", "lowest of 5 equal systems, 100 labels"): hierarchical(
-        100, ALIKE[:5], figure="lowest"
-    ),
-    ("posterior_comparison.posterior_interval", "lowest of 20 equal systems, 100 labels"): hierarchical(
-        100, ALIKE, figure="lowest"
-    ),
-    ("posterior_comparison.posterior_interval", "lowest of 20 equal systems, 400 labels"): hierarchical(
-        400, ALIKE, figure="lowest"
-    ),
-    ("posterior_comparison.posterior_interval", "lowest of 20 unequal systems, 400 labels"): hierarchical(
-        400, APART, figure="lowest"
-    ),
-    ("posterior_comparison.posterior_interval", "selected of 5 equal systems, 100 labels"): hierarchical(
-        100, ALIKE[:5], figure="selected"
-    ),
-    ("posterior_comparison.posterior_interval", "selected of 20 equal systems, 100 labels"): hierarchical(
-        100, ALIKE, figure="selected"
-    ),
-    ("posterior_comparison.posterior_interval", "selected of 20 equal systems, 400 labels"): hierarchical(
-        400, ALIKE, figure="selected"
-    ),
-    ("posterior_comparison.posterior_interval", "selected of 20 unequal systems, 400 labels"): hierarchical(
-        400, APART, figure="selected"
     ),
     ("group_score_test.group_score_test", "accepts four equal groups, 100 labels"): accepts(100, 4),
 }
