@@ -52,6 +52,9 @@ from factaudit.stats.multiplicity import MultiplicityCorrection
 from factaudit.stats.rank_correlation import MIN_CORRELATED_SYSTEMS
 from factaudit.text.display_text import format_count, join_reasons
 
+#: A wider interval of τ is not given: it would leave open more than half of what τ can be.
+MAX_TAU_INTERVAL_WIDTH = 1.0
+
 
 def compute_ranking_agreement(
     count_source: CountSource,
@@ -82,7 +85,7 @@ def compute_ranking_agreement(
     error_rate and major_error_rate have ``_min`` and ``_max``: no way to score what is unscored leads outside of them,
     though the worst cases of two pairs need not go together. They have no interval: how many pairs are significant
     depends on the number of labels, so there is no true share to hold. With intervals kendall_tau and pearson_r have
-    ``_low`` and ``_high``, r (Fisher's z) from four systems on.
+    ``_low`` and ``_high``, r (Fisher's z) from four systems on; an interval of τ that is wider than 1 is null.
     """
     if min_systems < MIN_CORRELATED_SYSTEMS:
         raise UsageError(f"ranking: expected min_systems of at least {MIN_CORRELATED_SYSTEMS}, found {min_systems}")
@@ -109,18 +112,27 @@ def compute_ranking_agreement(
         row |= bound_system_ranking_errors(certain_counts, labelled, predicted, alpha, correction, certain)
         row |= soft_system_ranking_accuracy(counts)
         row |= correlate_system_rankings(counts, case.resampled_counts, min_systems, intervals)
+        says_nothing = _is_tau_interval_too_wide(row)
+        row |= dict.fromkeys(("kendall_tau_low", "kendall_tau_high")) if says_nothing else {}
         for points in DETECTABLE_POINTS:
             powers = system_ranking_power(counts, points / 100, alpha, *how)
             row[f"detectable_{points}"] = float((powers >= PAIR_DETECTION_POWER).mean()) if len(powers) else None
         row["detectable_difference"] = least_rankable_system_difference(counts, alpha, *how)
         row |= cross_tabulate_system_rankings(counts, labelled, predicted)
         row |= dict.fromkeys(REVERSED_PAIR_KEYS) if rates is None else count_reversed_system_rankings(rates, alpha)
-        rows.append(row | {"reason": _explain_ranking_row(case, row, min_systems, min_errors)})
+        rows.append(row | {"reason": _explain_ranking_row(case, row, min_systems, min_errors, says_nothing)})
     rows.sort(key=lambda row: row["dataset"])
     return rows
 
 
-def _explain_ranking_row(case: RankingCase, row: Row, min_systems: int, min_errors: int) -> str | None:
+def _is_tau_interval_too_wide(row: Row) -> bool:
+    low, high = row.get("kendall_tau_low"), row.get("kendall_tau_high")
+    return low is not None and high is not None and high - low > MAX_TAU_INTERVAL_WIDTH
+
+
+def _explain_ranking_row(
+    case: RankingCase, row: Row, min_systems: int, min_errors: int, is_tau_too_wide: bool
+) -> str | None:
     few: list[str] = []
     unscored: list[str] = []
     unlabelled: list[str] = []
@@ -136,17 +148,20 @@ def _explain_ranking_row(case: RankingCase, row: Row, min_systems: int, min_erro
             f"no {case.level} is labelled: {', '.join(unlabelled)}" if unlabelled else "",
             undefined if n < min_systems else "",
             "all systems have the same error rate" if n >= min_systems and row["kendall_tau"] is None else "",
-            _explain_missing_ranking_correlation(row),
+            _explain_missing_ranking_correlation(row, is_tau_too_wide),
         ]
     )
 
 
-def _explain_missing_ranking_correlation(row: Row) -> str:
+def _explain_missing_ranking_correlation(row: Row, is_tau_too_wide: bool) -> str:
+    too_few = "no interval of τ: these systems are too few to tell" if is_tau_too_wide else ""
     if row.get("pearson_r") is None or row.get("pearson_r_low", 0) is not None:
-        return ""
+        return too_few
     if row["n_systems"] < 4:
-        return "no interval of r below four systems"
-    return "no interval of r: it is 1 or -1" if row["kendall_tau_low"] is not None else "no interval: too few clusters"
+        return join_reasons([too_few, "no interval of r below four systems"]) or ""
+    if is_tau_too_wide or row["kendall_tau_low"] is not None:
+        return join_reasons([too_few, "no interval of r: it is 1 or -1"]) or ""
+    return "no interval: too few clusters"
 
 
 # --------------------------------------------------------------------------------------------------------- declaration

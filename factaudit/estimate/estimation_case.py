@@ -125,9 +125,10 @@ class EstimationCase:
     @cached_property
     def imputed_cases(self) -> tuple[EstimationCase, ...]:
         """The case with true labels, drawn `N_IMPUTATIONS` times from those of annotators who err (Dawid & Skene 1979);
-        empty where too few claims have two labels."""
+        empty where too few claims have two labels, or none has both."""
         corpus, labels = self.corpus, self.corpus.annotator_labels
-        if labels is None or count_overlapping_claims(labels)[0] < MIN_OVERLAP:
+        n_overlap, n_disputed = (0, 0) if labels is None else count_overlapping_claims(labels)
+        if labels is None or n_overlap < MIN_OVERLAP or not n_disputed:
             return ()
         random = self.random_generator("annotators")
         rows = np.flatnonzero(~np.isnan(labels).all(1))
