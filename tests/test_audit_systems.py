@@ -319,5 +319,33 @@ def test_a_dataset_without_systems_stands_beside_others():
     alone = compute_ranking_agreement(judged(named, "e"), levels=["claim"], intervals=ClusterBootstrap(50))
     both = compute_ranking_agreement(judged([*nameless, *named], "e"), levels=["claim"], intervals=ClusterBootstrap(50))
     assert find(both, dataset="b") == find(alone, dataset="b")
-    assert find(both, dataset="b")["kendall_tau_low"] is not None
+    assert find(both, dataset="b")["kendall_tau"] is not None
     assert find(both, dataset="a")["n_systems"] == 0
+
+
+def test_an_interval_of_tau_that_leaves_all_open_is_not_given() -> None:
+    few, many = (
+        [
+            {
+                "dataset": "b",
+                "system": f"s{s}",
+                "doc_id": f"{d}",
+                "label": int((7 * d + s) % 10 >= s),
+                "e": float((7 * d + s) % 10 >= s),
+            }
+            for s in range(4)
+            for d in range(docs)
+        ]
+        for docs in (8, 400)
+    )
+    wide, narrow = (
+        find(
+            compute_ranking_agreement(judged(rows, "e"), levels=["claim"], intervals=ClusterBootstrap(200)), dataset="b"
+        )
+        for rows in (few, many)
+    )
+    assert wide["kendall_tau"] is not None
+    assert wide["kendall_tau_low"] is wide["kendall_tau_high"] is None
+    assert "no interval of τ: these systems are too few to tell" in wide["reason"]
+    assert narrow["kendall_tau_high"] - narrow["kendall_tau_low"] <= 1
+    assert "too few to tell" not in (narrow["reason"] or "")

@@ -29,11 +29,9 @@ from factaudit.stats.score_covariates import ScoreCovariates, build_score_covari
 from factaudit.stats.stratified_sampling import StratifiedDraw, cluster_design_effect, stratified_label_weights
 from factaudit.stats.superpopulation_variance import superpopulation_variance
 
-#: Standard deviation of how much greater the log-odds of an error are of a claim that people could not decide, than of
-#: a decided one with the same scores and system: no label says it. Where 30 % of such decided claims are errors, 90 %
-#: of the undecided are at one standard deviation up, and 2 % at one down. With 2 in place of 3 the intervals held 91 %
-#: where 85 % of the undecided are errors.
-UNDECIDED_LOG_ODDS_SD = 3.0
+#: The odds of an error of undecided claims over those of decided ones with the same scores and system, each as probable
+#: as the others: none of a system's undecided claims is an error, as many are, all are. No label says which.
+UNDECIDED_ODDS_RATIOS = (0.0, 1.0, np.inf)
 #: How often the true labels are drawn from those of annotators who err, and how many such draws are thrown away first.
 N_IMPUTATIONS = 20
 _N_BURN_IN = 5
@@ -166,9 +164,8 @@ class EstimationCase:
     @cached_property
     def rate_draws(self) -> np.ndarray:
         """float64 (D, S): draws of each system's error rate."""
-        systems = len(self.corpus.systems)
-        shift = self.random_generator("undecided").standard_normal((self.n_draws, systems))
-        return self._draw_rates(np.exp(UNDECIDED_LOG_ODDS_SD * shift))
+        shape = self.n_draws, len(self.corpus.systems)
+        return self._draw_rates(self.random_generator("undecided").choice(UNDECIDED_ODDS_RATIOS, shape))
 
     @cached_property
     def rate_bounds(self) -> tuple[np.ndarray, np.ndarray]:

@@ -140,9 +140,7 @@ def agreement(coefficient: str, n: int, accuracy: float, rate: float = 0.3) -> S
     return simulate
 
 
-def hierarchical(
-    n_labels: int, rates: tuple[float, ...], skill: float = 2.0, cluster: bool = False
-) -> Simulation:
+def hierarchical(n_labels: int, rates: tuple[float, ...], skill: float = 2.0, cluster: bool = False) -> Simulation:
     """Rates of systems of 250 claims (of their corpus, or of the population of 50 documents) from labels at random."""
     z, weight = np.polynomial.hermite_e.hermegauss(60)
     odds = np.log(np.array(rates) / (1 - np.array(rates)))
