@@ -31,7 +31,8 @@ test: $(VENV)/.installed-$(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto --dist loadgroup $(TESTS)
+	# A file's tests share what they make: one process runs them all.
+	$(BIN)/pytest -n auto --dist loadfile $(TESTS)
 	@echo "All checks and tests passed. The tests are in tests/; 'make bench' measures speed."
 
 bench: $(VENV)/.installed-$(DEV)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -26,11 +27,17 @@ NO_REFERENCE_DATA = "no reference data"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    lacking = {marker: [name for name in modules if find_spec(name) is None] for marker, modules in EXTRAS.items()}
     for item in items:
-        for marker, modules in EXTRAS.items():
-            absent = [name for name in modules if find_spec(name) is None]
-            if item.get_closest_marker(marker) and absent and not REQUIRED:
+        for marker, absent in lacking.items():
+            if absent and not REQUIRED and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=f"needs the [{marker}] extra ({', '.join(absent)})"))
+
+
+def pytest_collection_finish() -> None:
+    # What is imported by now stays: no collection of garbage need look at it again (statsmodels collects at each call).
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -18,9 +18,6 @@ from factaudit.evaluators.base import Claim
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.text.sentences import split_sentences
 
-# One process loads torch.
-pytestmark = pytest.mark.xdist_group("torch")
-
 
 def some_claims(n: int = 18) -> list[Claim]:
     rng = random.Random(1)

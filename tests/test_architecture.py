@@ -16,9 +16,6 @@ from pathlib import Path
 
 import pytest
 
-# One process reads the source, once.
-pytestmark = pytest.mark.xdist_group("source")
-
 PACKAGE = Path(__file__).parents[1] / "factaudit"
 #: The rooms (folders, or modules that stand alone) from the bottom up; a room imports those on lower floors only.
 FLOORS = (

@@ -160,7 +160,6 @@ def journaled(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("cluster")
 def test_the_client_of_a_cluster_and_what_ends_an_evaluator(own: Any, nodes: Any, tmp_path: Path) -> None:
     notes = tmp_path / "notes"
     few = CLAIMS.iloc[:24].reset_index(drop=True)
@@ -179,7 +178,6 @@ def test_the_client_of_a_cluster_and_what_ends_an_evaluator(own: Any, nodes: Any
 
 # The last one: of its two nodes it kills one.
 @pytest.mark.slow
-@pytest.mark.xdist_group("cluster")
 def test_a_node_that_is_killed_costs_what_it_had_in_flight(own: Any, nodes: Any, tmp_path: Path) -> None:
     notes, journal = tmp_path / "notes", tmp_path / "journal"
     slow = NamedEvaluator("slow", own.Slow(str(notes), seconds=0.05, nodes=2))

@@ -25,9 +25,6 @@ from factaudit.evaluators.registry import list_evaluators, make_evaluator
 from factaudit.tables import validate_claims
 from factaudit.text.chunks import count_words, split_into_chunks
 
-# One process loads torch.
-pytestmark = pytest.mark.xdist_group("torch")
-
 NLI_LABELS = {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"}
 
 

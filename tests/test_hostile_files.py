@@ -109,7 +109,7 @@ def write_gzip_bomb(path: Path, head: bytes, body: bytes, n_bodies: int, tail: b
 
 
 #: In place of 500 MB, so that what unpacks to more is soon made.
-LIMIT_MEGABYTES = 60
+LIMIT_MEGABYTES = 10
 
 
 def measure_command(*arguments: str) -> tuple[int, str, int]:

@@ -23,9 +23,6 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
 
-# The tables are made once.
-pytestmark = pytest.mark.xdist_group("merging_facts")
-
 
 @pytest.fixture(scope="module")
 def published(shared: Path) -> Conversion:

@@ -17,8 +17,6 @@ nbformat = pytest.importorskip("nbformat", reason="needs the [dev] extra")
 pytest.importorskip("nbclient", reason="needs the [dev] extra")
 pytest.importorskip("ipykernel", reason="needs the [dev] extra")
 
-#: What they share takes long: one process makes it.
-pytestmark = pytest.mark.xdist_group("notebooks")
 FOLDER = Path(__file__).resolve().parent.parent / "notebooks"
 NAMES = sorted(path.name for path in FOLDER.glob("*.ipynb"))
 #: Cells of published outputs, which are not part of the project: they say so where those are absent.

@@ -36,8 +36,7 @@ from factaudit.engines.verify_with_caution.running_text import STATEMENTS, compa
 from factaudit.errors import InputError
 from factaudit.results import Results
 
-#: What they share takes long: one process makes it.
-pytestmark = [pytest.mark.xdist_group("verify_with_caution"), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
 YAML = ROOT / "experiments" / "verify_with_caution.yaml"
 TABLES, TEXT = (ROOT / "data" / "published" / name for name in ("vc_tables.csv", "vc_text.csv"))

@@ -7,6 +7,7 @@ right less often, so that claims of one document go together. All true figures a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 from scipy.stats import beta
@@ -64,12 +65,11 @@ class Regime:
 
     def _probabilities(self) -> np.ndarray:
         """(GRID, S, 18)."""
-        easy = (np.arange(GRID) + 0.5) / GRID
         cells = np.zeros((GRID, len(self.errors), 2, SAID, SAID))
         for system, rate in enumerate(self.errors):
-            error = _spread(rate, self.icc, easy)
+            error = _spread(rate, self.icc)
             for label, at in ((1, 0), (0, 1)):
-                right = [_spread(each[at], self.icc, easy[::-1]) for each in (self.a, self.b)]
+                right = [_spread(each[at], self.icc)[::-1] for each in (self.a, self.b)]
                 both = self.alike * np.minimum(*right) + (1 - self.alike) * right[0] * right[1]
                 of_label = error if label == 0 else 1 - error
                 for a in (0, 1):
@@ -87,8 +87,10 @@ def balanced(table: np.ndarray) -> float:
     return float((table[1, 1] / table[1].sum() + table[0, 0] / table[0].sum()) / 2)
 
 
-def _spread(mean: float, icc: float, quantile: np.ndarray) -> np.ndarray:
-    """The quantiles of a beta distribution of this mean and intra-class correlation."""
+@cache
+def _spread(mean: float, icc: float) -> np.ndarray:
+    """GRID quantiles of a beta distribution of this mean and intra-class correlation."""
+    quantile = (np.arange(GRID) + 0.5) / GRID
     if icc == 0:
         return np.full(len(quantile), mean)
     size = (1 - icc) / icc
