@@ -69,7 +69,9 @@ class ComparisonTables:
 
 @dataclass(frozen=True)
 class ComparisonSettings:
-    """What results depend on beside the audits' options; ``tables``: a digest of what they are computed on."""
+    """What results depend on beside the audits' options; ``tables``: a digest of what they are computed on; looks: how
+    often the labels were opened (``confidence`` is divided by it already), 0 where nobody counts.
+    """
 
     tables: str
     title: str = DEFAULT_TITLE
@@ -79,6 +81,7 @@ class ComparisonSettings:
     decisions: Mapping[str, float] | None = None
     trained_on: Mapping[str, Sequence[str]] | None = None
     inputs: Sequence[Row] = ()
+    looks: int = 0
 
     @property
     def intervals(self) -> ClusterBootstrap | None:
@@ -139,7 +142,7 @@ class ComparisonSettings:
             "claims": claims,
             "evaluators": evaluators,
             "inputs": list(self.inputs),
-        }
+        } | ({"looks": self.looks} if self.looks else {})
         in_order = sorted(evaluators, key=itemgetter("name"))
         own = {
             "evaluators": hash_texts(*(f"{row['name']}={row['signature'] or ''}" for row in in_order)),

@@ -21,6 +21,7 @@ from factaudit.audit.audit_options import read_audit_names_and_options
 from factaudit.comparison_tables import ComparisonTables
 from factaudit.errors import UsageError
 from factaudit.estimate.estimate_settings import EstimateSettings
+from factaudit.estimate.sealed_split import open_sealed_test
 from factaudit.evaluators.judging import (
     RETRIED_STATUSES,
     NamedEvaluator,
@@ -99,6 +100,8 @@ class Experiment(ExperimentTablePaths):
     evaluators: list[str | dict[str, dict[str, Any] | None]] = Field(default_factory=list)
     #: Error rates from few labels, beside the audits.
     estimate: EstimateSettings | None = None
+    #: Open the sealed test of the claims file: `factaudit.estimate.sealed_split` counts it.
+    open_test: bool = False
 
     @model_validator(mode="after")
     def _check_one_input(self) -> Experiment:
@@ -114,6 +117,10 @@ class Experiment(ExperimentTablePaths):
             raise ValueError("expected labels in the claims: tables past memory are not labelled anew from annotations")
         if self.where == "duckdb" and self.evaluators:
             raise ValueError("where: duckdb judges nothing")
+        if self.open_test:
+            if self.split not in (None, "test") or len(self.claims) != 1 or not isinstance(self.claims[0], str):
+                raise ValueError("open_test: expected one claims file with a sealed test, and no other split")
+            self.split = "test"
         held = self.where == "duckdb" or self.tables is not None
         if held and self.estimate is not None and (self.estimate.sample or self.estimate.budget):
             raise ValueError(
@@ -160,7 +167,7 @@ def run(
         return _run_counts_experiment(experiment, experiment.counts, folder, say)
     fetch_missing_published_files(list_experiment_tables(experiment), say)
     also = bool(experiment.evaluators or experiment.estimate or experiment.audits or experiment.annotations)
-    also = also or experiment.limit_documents is not None
+    also = also or experiment.limit_documents is not None or experiment.split is not None
     held = choose_sql_source_tables(
         experiment.tables, experiment.claims, experiment.verdicts, experiment.where, also, say
     )
@@ -172,7 +179,7 @@ def run(
     with hold_run_folder(
         folder, [*_list_experiment_sources(experiment), *list_files_named_by_evaluator_options(evaluators)]
     ) as work:
-        key = _digest_experiment(experiment, evaluators)
+        key = None if experiment.open_test else _digest_experiment(experiment, evaluators)
         if key is not None and (before := find_identical_run(folder, key)) is not None:
             for line in (*before[1], f"unchanged {folder / 'report.html'}"):
                 say(line)
@@ -214,6 +221,10 @@ def run(
         for line in format_unscored_verdicts(verdicts):
             tell(line)
         tell(f"verdicts  {len(verdicts):>9,} of {format_count(verdicts['evaluator'].nunique(), 'evaluator')}")
+        looks = 0
+        if experiment.open_test:
+            claims, looks = open_sealed_test(claims, str(experiment.claims[0]), {"out": str(folder)})
+            tell(f"test      opened, {format_count(looks, 'time')} in all")
         write_table(claims, folder / "claims.parquet")
         write_table(verdicts, folder / "verdicts.parquet")
         if annotations is not None:
@@ -236,6 +247,7 @@ def run(
                 signatures={one.name: one.signature for one in evaluators},
                 inputs=inputs,
                 reuse=reuse,
+                looks=looks,
             )
         if estimator is not None and estimates is not None:
             results.audits.update(estimates.audits())
@@ -287,10 +299,7 @@ def _digest_experiment(experiment: Experiment, evaluators: Sequence[NamedEvaluat
 
 
 def _list_experiment_sources(experiment: Experiment) -> list[str]:
-    return [
-        *list_experiment_tables(experiment),
-        *(experiment.estimate.files() if experiment.estimate is not None else ()),
-    ]
+    return [*list_experiment_tables(experiment), *(experiment.estimate.files() if experiment.estimate else ())]
 
 
 def _run_counts_experiment(
@@ -348,9 +357,6 @@ def estimate_experiment_cost(experiment: Experiment, price_table_path: str | Pat
         return []
     evaluators = [make_named_evaluator(one) for one in experiment.evaluators]
     return estimate_evaluator_costs(evaluators, read_experiment_inputs(experiment).claims, price_table_path)
-
-
-# ---------------------------------------------------------------------------------------------------- the YAML
 
 
 def _resolve_experiment_paths(experiment: Experiment, file: YamlFile) -> Experiment:

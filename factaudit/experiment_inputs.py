@@ -12,7 +12,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit.datasets import FORMATS, check_conversion_options, convert
-from factaudit.errors import InputError, Problem, UsageError
+from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import list_folder_files
 from factaudit.input_tables import load_input_tables
 from factaudit.publications.fetching import fetch_missing_published_files
@@ -53,6 +53,8 @@ class ExperimentTablePaths(RunSettings):
     mapping: Literal["auto"] | dict[str, Any] | None = None
     #: Of each data set only the claims of its first so many documents: a trial before a costly run.
     limit_documents: int | None = Field(default=None, ge=1)
+    #: Only the claims of this split (train, dev, test).
+    split: str | None = None
 
 
 @dataclass
@@ -110,13 +112,14 @@ def read_experiment_inputs(experiment: ExperimentTablePaths) -> ExperimentInputs
     if experiment.limit_documents is not None:
         n_claims = len(claims)
         claims = select_experiment_claims_of_first_documents(claims, experiment.limit_documents)
-        verdicts, annotations = (
-            None if table is None else table[table["claim_id"].isin(claims["claim_id"])].reset_index(drop=True)
-            for table in (verdicts, annotations)
-        )
+        verdicts, annotations = (_select_rows_of_claims(table, claims) for table in (verdicts, annotations))
         notes.append(
             f"limit     {len(claims):,} of {n_claims:,} claims: limit_documents is {experiment.limit_documents}"
         )
+    if experiment.split is not None:
+        claims = select_claims_of_split(claims, experiment.split)
+        verdicts, annotations = (_select_rows_of_claims(table, claims) for table in (verdicts, annotations))
+        notes.append(f"split     {len(claims):,} claims of the split {experiment.split}")
     if experiment.label_rules:
         if annotations is None:
             raise UsageError("label_rules: no source has annotations that labels could be made of")
@@ -136,6 +139,20 @@ def select_experiment_claims_of_first_documents(claims: pd.DataFrame, n_document
     kept = first[first.groupby("dataset", observed=True).cumcount() < n_documents]
     pairs = pd.MultiIndex.from_arrays([claims["dataset"], documents])
     return claims[pairs.isin(pd.MultiIndex.from_frame(kept))].reset_index(drop=True)
+
+
+def select_claims_of_split(claims: pd.DataFrame, split: str) -> pd.DataFrame:
+    """The claims of one split. Raises `UsageError` where there are none."""
+    found = claims[(claims["split"] == split).fillna(False)].reset_index(drop=True)
+    if found.empty:
+        known = claims["split"].dropna().unique().tolist()
+        hint = suggest_known_name(split, known) if known else ": `factaudit sample CLAIMS --split --out NEW.parquet`"
+        raise UsageError(f"no claim is of the split {split!r}{hint}")
+    return found
+
+
+def _select_rows_of_claims(table: pd.DataFrame | None, claims: pd.DataFrame) -> pd.DataFrame | None:
+    return None if table is None else table[table["claim_id"].isin(claims["claim_id"])].reset_index(drop=True)
 
 
 def resolve_experiment_source(item: ForeignFormatSource, paths: YamlPaths, place: YamlPlace) -> ForeignFormatSource:

@@ -18,6 +18,7 @@ from factaudit.audit.audit_options import (
     choose_supported_audits,
     read_audit_names_and_options,
     read_options_of_audits_past_memory,
+    share_levels_over_looks,
 )
 from factaudit.audit.core.audit_declaration import list_declared_columns, sort_declared_rows
 from factaudit.audit.core.result_rows import Row, list_row_keys, select_rows_by_keys
@@ -238,6 +239,7 @@ def compare(
     annotations: pd.DataFrame | None = None,
     label_rules: Sequence[str] = (),
     mapping: MappingSource | None = None,
+    looks: int = 0,
     **columns: Unpack[ClaimColumnNames],
 ) -> Results:
     """Audit evaluators on claims: every audit by default, else those named (``"rates"`` or ``{"rates": {options}}``).
@@ -262,6 +264,7 @@ def compare(
         annotations: what people said of the claims (`factaudit.tables.annotations`), with labels.
         label_rules: the first makes the claims' labels of the annotations; figures under all of them stand beside each
             other in the audit of that name. By default the labels are the claims' own.
+        looks: how often these labels were opened, this time included: all levels are divided by it. 0: nobody counts.
     """
     known = list_computable_audits()
     chosen = read_audit_names_and_options(audits)
@@ -277,8 +280,10 @@ def compare(
     for name, options in chosen.items():
         if (complete := known[name].complete) is not None:
             chosen[name] = complete(options, signatures or {})
+    if looks > 1:
+        chosen, confidence = share_levels_over_looks(chosen, looks), 1 - (1 - confidence) / looks
     settings = ComparisonSettings(
-        ready.tables_digest, title, seed, replicates, confidence, decisions, trained_on, inputs
+        ready.tables_digest, title, seed, replicates, confidence, decisions, trained_on, inputs, looks
     )
     found = settings.compute_audit_rows(judged, chosen, reuse)
     results = Results(

@@ -220,7 +220,7 @@ def run_page(page: Path, folder: Path) -> Iterator[tuple[ShownCommand, int, str]
             if words[0] == "init":
                 Path("kept.yaml").rename("experiment.yaml")
             yield command, code, told.replace(server.url, "http://127.0.0.1:8000/v1")
-            if words[0] == "sample" and "--plan" not in words and code == 0:
+            if words[0] == "sample" and not {"--plan", "--split"} & {*words} and code == 0:
                 names = ("more",) if "--then" in words else ("labels",)
                 _label_drawn_claims(Path(words[words.index("--out") + 1]), names, labelled)
             for part in (2, 3) if "--shard" in words else ():

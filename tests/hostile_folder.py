@@ -29,6 +29,7 @@ COMMANDS: list[tuple[str, tuple[str, ...]]] = [
         ("verdicts.jsonl",),
     ),
     ("sample claims.jsonl verdicts.jsonl --budget 12 --one-phase --out out.parquet --page out.html", ("claims.jsonl",)),
+    ("sample claims.jsonl --split --out out.parquet", ("claims.jsonl",)),
     ("labels ann.csv ben.csv --claims claims.jsonl --out out.csv --page out.html", ("ann.csv", "ben.csv")),
     ("estimate claims.jsonl verdicts.jsonl --labels ann.csv --level claim --out out", ("ann.csv", "verdicts.jsonl")),
     ("triage claims.jsonl verdicts.jsonl --labels ann.csv --max-error 0.4 --out out", ("ann.csv", "verdicts.jsonl")),

@@ -47,6 +47,7 @@ PARTS = {
     "run_matching": "export",
     "run_gate": "export",
     "run_diff_markdown": "export",
+    "run_versions": "export",
 }
 #: Small modules that rooms of all floors import, and the front doors: not drawn.
 NOT_DRAWN = {

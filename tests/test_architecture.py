@@ -35,7 +35,7 @@ FLOORS = (
     {"run_folder"},
     {"run_reuse", "experiment_inputs", "run_matching", "run_gate"},
     {"engines", "estimate", "run_diff", "export", "sql"},
-    {"experiment", "run_diff_markdown"},
+    {"experiment", "run_diff_markdown", "run_versions"},
     {"start"},
     {"cli"},
     {"__main__"},

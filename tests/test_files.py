@@ -86,6 +86,8 @@ def contents(folder: Path) -> dict[str, bytes | None]:
         "sample --plan claims.jsonl verdicts.jsonl --out verdicts.jsonl",
         "sample claims.parquet verdicts.parquet --budget 1 --out verdicts.parquet",
         "triage queue.csv verdicts.parquet --out .",
+        "sample --split claims.parquet --out claims.parquet",
+        "estimate --combine claims.parquet verdicts.parquet --out claims.parquet",
         "labels claims.jsonl --out claims.jsonl",
     ],
 )

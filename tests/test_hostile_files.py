@@ -36,6 +36,8 @@ READERS = (
     "sample FILE FILE --budget 5 --out sample.parquet",
     "estimate FILE FILE --labels FILE --sample FILE --out run",
     "triage FILE FILE --labels FILE --sample FILE --out triage",
+    "sample --split FILE --out split.parquet",
+    "estimate --combine FILE FILE --labels FILE --out ensemble.json",
     "init FILE --out my.yaml",
     "run FILE --out run",
     "run FILE --dry-run",

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from conftest import run_command
+from conftest import Call, run_command
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.differences import compute_evaluator_differences
@@ -18,6 +18,7 @@ from factaudit.cli import cli
 from factaudit.errors import FactauditError, InputError, UsageError
 from factaudit.experiment import Experiment, run
 from factaudit.run_diff import diff_runs
+from factaudit.run_versions import compare_run_versions
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables import read_claims, read_verdicts, validate_claims, validate_verdicts, write_table
 
@@ -366,3 +367,24 @@ def test_runs_of_other_claims_are_refused(runs: tuple[Path, Path], tmp_path: Pat
     other = make_run(tmp_path / "other", np.array([0, 1]), claims)
     with pytest.raises(InputError, match="no claim in common"):
         diff_runs(runs[0], other)
+
+
+def test_versions_of_a_judge_are_listed_in_their_order_and_the_last_two_compared(
+    runs: tuple[Path, Path], tmp_path: Path, call: Call
+) -> None:
+    claims = read_claims(runs[0] / "claims.parquet")
+    label = claims["label"].to_numpy(dtype=int)
+    third = make_run(tmp_path / "three", np.where(np.arange(N) % 10 == 0, 1 - label, label), claims)
+    versions = compare_run_versions([*runs, third])
+    assert [row["run"] for row in versions] == [str(runs[0]), str(runs[1]), str(third)]
+    assert [row["bacc"] for row in versions] == pytest.approx([1.0, 0.9342, 0.9], abs=0.001)
+    assert versions[0]["change"] is None
+    assert versions[1]["change_low"] < versions[1]["change"] < 0
+    last = diff_runs(runs[1], third).changes[-1]
+    assert (versions[2]["change"], versions[2]["change_low"]) == (last["bacc"], last["bacc_low"])
+    figure = tmp_path / "dev.svg"
+    code, out, err = call("diff", *runs, third, "--out", figure)
+    assert code == 0, err
+    assert out.index("claims    114 in both") < out.index("version   ")
+    assert f"best      {runs[0]}: chosen by these figures, it looks better than it is" in out
+    assert "<svg" in figure.read_text()

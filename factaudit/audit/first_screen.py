@@ -38,7 +38,7 @@ from factaudit.audit.first_screen_table import (
     is_said_as_share,
     state_missed_errors_or_false_alarms,
 )
-from factaudit.audit.input_description import uses_trial_model
+from factaudit.audit.input_description import list_test_look_advice, uses_trial_model
 from factaudit.audit.quantification import list_evaluator_bias_rows
 from factaudit.audit.quantification_checks import has_system_names, select_significant_biases
 from factaudit.audit.ranking_checks import list_ranking_order_rows, list_ranking_reversal_rows, sum_ordered_pairs
@@ -150,7 +150,7 @@ def _list_screen_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[Scre
 
 def list_score_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
     """What keeps from using the scores of an engine: facts that are not of the text, and a model that is for trying."""
-    yield from starmap(ScreenAdviceLine, list_decomposition_advice(run))
+    yield from starmap(ScreenAdviceLine, [*list_decomposition_advice(run), *list_test_look_advice(run)])
     tried = [row for row in run.about.get("evaluators") or [] if uses_trial_model(row)]
     if tried:
         text = "the model of {row.name} is there to try the tool: no figure that it made says anything."

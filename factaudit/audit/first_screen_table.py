@@ -36,7 +36,7 @@ def build_first_screen_evaluator_table(
     of_others = "of 100 correct" if is_said_as_share(run, others) else f"of {others:,} correct"
     heads = [
         ("", "evaluator"),
-        ("balanced acc.", f"({confidence:g} % CI)") if has_ci else ("balanced", "accuracy"),
+        ("balanced acc.", f"({confidence:.3g} % CI)") if has_ci else ("balanced", "accuracy"),
         ("misses, of", of_errors),
         ("false alarms", of_others),
         ("system error", "rates off by"),
@@ -115,7 +115,7 @@ def build_first_screen_estimate_table(run: AuditedRun) -> tuple[list[tuple[str, 
     quoted.sort(key=lambda row: (place[row["dataset"], row["level"]], row["rate"]))
     heads = [
         ("", "system"),
-        ("error rate, %", f"({100 * read_confidence(run):g} % CI)"),
+        ("error rate, %", f"({100 * read_confidence(run):.3g} % CI)"),
         ("as", "predicted"),
         ("by all", "labels"),
     ]

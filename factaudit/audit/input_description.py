@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pandas as pd
 
 from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.result_rows import Row
+from factaudit.audit.core.significance import read_confidence
+from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.tables import STATUSES
 
 #: Evaluators that read nothing: floors for the others, and no candidates.
@@ -32,6 +35,15 @@ def is_floor_evaluator(name: str) -> bool:
 def uses_trial_model(evaluator_row: Row) -> bool:
     """Whether the model of ``base_url=local`` that comes along made verdicts, or the facts, by name and signature."""
     return TRIAL_MODEL in f"{evaluator_row.get('name')} {evaluator_row.get('signature')}"
+
+
+def list_test_look_advice(run: AuditedRun) -> Iterator[tuple[str, Statement]]:
+    """How often a sealed test was opened, where that widens what is claimed of it."""
+    looks = {"n": run.about.get("looks") or 0, "confidence": read_confidence(run)}
+    if looks["n"] > 1:
+        text = "the sealed test was opened {looks.n:number time}: intervals are at {looks.confidence:percent}, so that "
+        text += "all looks hold together."
+        yield "Beware", make_statement(text, looks=looks)
 
 
 def _describe_input_claims(judgements: Judgements) -> list[Row]:

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
         " is one",
         "warnings": "array: the conditions of --warn-on that hold, and those of --fail-on that hold, but not for sure",
         "undecided": "array: the conditions of --fail-on that cannot be checked; the exit code is 2 where there is one",
+        "versions": "array: of more than two runs, per run and evaluator: bacc, bacc_low, bacc_high, and change from"
+        " the run before with _low and _high; else empty",
     },
     formats={"github": "a summary in Markdown for a pull request."},
     short_help="Say what changed between two runs.",
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 )
 @click.argument("before", type=PATH_TYPE)
 @click.argument("after", type=PATH_TYPE)
+@click.argument("further", type=PATH_TYPE, nargs=-1)
 @click.option(
     "--fail-on",
     "fail_on",
@@ -71,13 +74,14 @@ if TYPE_CHECKING:
     metavar="OLD=NEW",
     help="An evaluator's name before and after, where it changed.",
 )
-@click.option("--out", type=PATH_TYPE, help="Also write it: a page (.html), or all rows as JSON.")
+@click.option("--out", type=PATH_TYPE, help="Also write it: a page (.html), a figure of BAcc by run (.svg), or JSON.")
 @click.option("--link", metavar="URL", help="Of the whole report, for --format github.  [default: the workflow's run]")
 @click.option("--replicates", type=REPLICATES_TYPE, expose_value=False, hidden=True)  # intervals need none any more
 @add_mapping_options
 def diff_command(
     before: Path,
     after: Path,
+    further: tuple[Path, ...],
     fail_on: Sequence[str],
     warn_on: Sequence[str],
     pairs: Sequence[str],
@@ -87,7 +91,8 @@ def diff_command(
 ) -> None:
     """Compare two runs on the claims that both have: verdicts, rates, order of systems, findings, costs.
 
-    A run is a folder, or a file of judged claims, which is audited first.
+    A run is a folder, or a file of judged claims, which is audited first. Of more than two run folders, the versions of
+    a judge in their order, the last two are compared, and all are listed with their change from the one before.
 
     Evaluators are paired by name, then by --pair; where one is left on either side, these two are compared, and a line
     says so. Changes are after − before, over all datasets; an interval is of the paired difference. With --fail-on
@@ -100,16 +105,22 @@ def diff_command(
     from factaudit.errors import FactauditError, UsageError
     from factaudit.run_diff import write_run_diff
     from factaudit.run_diff_markdown import render_run_diff_markdown
+    from factaudit.run_versions import compare_run_versions, write_run_versions_figure
 
     with exit_command_with_two_on_errors():
-        found = _diff_runs_or_files_for_command(before, after, pairs, out, mapping)
+        runs = [before, after, *further]
+        found = _diff_runs_or_files_for_command(runs[-2], runs[-1], pairs, out, mapping)
         verdict = found.judge(fail_on, warn_on)  # a misspelt condition is said before anything is written
-        if out is not None:
+        versions = compare_run_versions(runs, pairs) if further else []
+        if out is not None and out.suffix == ".svg":
+            write_run_versions_figure(versions or compare_run_versions(runs, pairs), out)
+        elif out is not None:
             write_run_diff(found, out, verdict)
         _display_diff_verdict(verdict)
         _display_run_diff(found)
+        _display_run_versions(versions)
         about = {"verdict": verdict.word, "failing": verdict.failing, "warnings": verdict.warnings}
-        print_json_output({**asdict(found), **about, "undecided": verdict.undecided})
+        print_json_output({**asdict(found), **about, "undecided": verdict.undecided, "versions": versions})
         if is_answer_format("github"):
             text = render_run_diff_markdown(found, verdict, link or _find_workflow_address_for_diff_command())
             click.echo(format_terminal_text(text), nl=False)
@@ -226,6 +237,22 @@ _CHANGE_KINDS = {
     "lost": "lost their verdict",
     "gained": "were not judged before",
 }
+
+
+def _display_run_versions(versions: Sequence[dict[str, Any]]) -> None:
+    from factaudit.run_gate import format_points
+
+    for row in versions:
+        told = f"{100 * row['bacc']:.1f} %" if row["bacc"] is not None else "no BAcc"
+        if row["change"] is not None:
+            told += f", {format_points(row['change'])} points{_format_diff_change_interval(row, 'change')}"
+        print_line(f"version   {row['run']}, {row['evaluator']}: {told}")
+    best = max((row for row in versions if row["bacc"] is not None), key=lambda row: row["bacc"], default=None)
+    if best is not None:
+        print_line(
+            f"best      {best['run']}: chosen by these figures, it looks better than it is; a test that nothing was "
+            "chosen by says how good"
+        )
 
 
 def _display_diff_reordered_systems(row: dict[str, Any]) -> None:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from factaudit.cli.claim_split import sample_split_command
+from factaudit.cli.combination import estimate_combine_command
 from factaudit.cli.correction import estimate_calibrate_command
 from factaudit.cli.json_output import print_json_output
 from factaudit.cli.label_plan import (
@@ -285,5 +287,7 @@ def _parse_overlap_option(share_text: str) -> float:
 
 
 sample_command.add_mode("--plan", sample_plan_command)
+sample_command.add_mode("--split", sample_split_command)
 estimate_command.add_mode("--calibrate", estimate_calibrate_command)
+estimate_command.add_mode("--combine", estimate_combine_command)
 COMMANDS = (sample_command, labels_command, estimate_command)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--evaluator", "evaluators", multiple=True, required=True, metavar="NAME[:key=value,...]", help="May be repeated."
 )
+@click.option("--split", help="Only the claims of this split: train, dev or test.")
 @click.option("--repeats", type=click.IntRange(1), help="Ask each so often, and see how stable it is.")
 @click.option("--orders", type=click.IntRange(1), help="And so often with documents' passages in another order.")
 @click.option("--out", type=PATH_TYPE, required=True, help="Verdicts: .parquet, .jsonl[.gz] or .csv[.gz].")
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 def judge_command(
     claims: Path,
     evaluators: Sequence[str],
+    split: str | None,
     repeats: int | None,
     orders: int | None,
     out: Path,
@@ -66,7 +68,7 @@ def judge_command(
     from factaudit.tables import parse_table_suffix, write_table
 
     parse_table_suffix(out)  # a wrong name is said before the work, not after
-    table, named = _read_claims_for_judge_command(claims, evaluators, repeats, orders, share, mapping, out)
+    table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, orders, share, mapping, out)
     journal = out.parent / f".{out.name}.journal"
     verdicts = judge_claims(table, named, journal=journal, progress=True, on=on)
     write_table(verdicts, out)
@@ -97,6 +99,7 @@ def judge_command(
 def _read_claims_for_judge_command(
     claims: Path,
     evaluators: Sequence[str],
+    split: str | None,
     repeats: int | None,
     orders: int | None,
     share: str | None,
@@ -109,6 +112,7 @@ def _read_claims_for_judge_command(
         list_files_named_by_evaluator_options,
         make_named_evaluator,
     )
+    from factaudit.experiment_inputs import select_claims_of_split
     from factaudit.files import check_outputs_spare_inputs
     from factaudit.input_tables import load_input_tables
 
@@ -120,6 +124,8 @@ def _read_claims_for_judge_command(
     table = load_input_tables([claims], mapping, print_line).claims
     if table is None:
         raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")
+    if split is not None:
+        table = select_claims_of_split(table, split)
     if parsed is not None:
         whole, table = len(table), select_claim_shard(table, *parsed)
         print_line(f"shard {share}: {len(table):,} of {whole:,} claims")
@@ -130,6 +136,7 @@ def _read_claims_for_judge_command(
 def _display_judging_cost(
     claims: Path,
     evaluators: Sequence[str],
+    split: str | None,
     repeats: int | None,
     orders: int | None,
     share: str | None,
@@ -139,7 +146,7 @@ def _display_judging_cost(
 ) -> None:
     from factaudit.evaluators.judging_cost import estimate_evaluator_costs
 
-    table, named = _read_claims_for_judge_command(claims, evaluators, repeats, orders, share, mapping)
+    table, named = _read_claims_for_judge_command(claims, evaluators, split, repeats, orders, share, mapping)
     display_expected_costs(estimate_evaluator_costs(named, table, prices))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,8 +17,10 @@ from factaudit.cli.options import (
     format_help_example,
 )
 from factaudit.cli.terminal import print_line
+from factaudit.errors import UsageError
 
 if TYPE_CHECKING:
+    from factaudit.estimate.cascade import CascadeResults
     from factaudit.estimate.triage import TriageResults
     from factaudit.intake.column_mapping import ColumnMapping
 
@@ -37,6 +39,8 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
         "curve": "string: errors that pass by the share that passes, a row per threshold",
         "figure": "string: the curve",
         "page": "string or null: the first claims of the queue, to label; null where claims have no text",
+        "ways": "array: with --then: the first judges alone (first), the cascade, and the second judge of all claims"
+        " (second): n_asked, cost in US dollars, n_passing, n_review, minutes of people; else empty",
     },
     short_help="Say which claims pass without review.",
     epilog=format_help_example(
@@ -71,6 +75,16 @@ _SHARE_TYPE = click.FloatRange(0, 1, min_open=True, max_open=True)
     help="Promised of these claims, or of further ones on new documents.",
 )
 @click.option("--sample", type=PATH_TYPE, help="The file that the labels were drawn by.")
+@click.option(
+    "--then",
+    metavar="EVALUATOR",
+    help="A second judge, asked where the others are unsure: of the verdicts, or asked now of the labelled claims.",
+)
+@click.option(
+    "--call-cost",
+    type=click.FloatRange(0),
+    help="US dollars that --then costs a claim.  [default: by the prices of its model]",
+)
 @LABEL_RULE_OPTION
 @add_mapping_options
 @SEED_OPTION
@@ -85,6 +99,8 @@ def triage_command(
     by: str,
     target: str,
     sample: Path | None,
+    then: str | None,
+    call_cost: float | None,
     labels: Sequence[Path],
     rule: str,
     seed: int,
@@ -95,49 +111,71 @@ def triage_command(
     Labels of a random draw, or of `factaudit sample`, certify a threshold on an evaluator's score, or on a combination
     of several that is fitted to the labels.
     """
+    from factaudit.cli.cascade import certify_cascade_for_command, display_ways_of_cascade
+    from factaudit.estimate.cascade import CascadeResults
     from factaudit.estimate.label_sample import read_sample
     from factaudit.estimate.triage import triage_claims
+    from factaudit.evaluators.triage_rule import TriageRule
     from factaudit.files import check_outputs_spare_inputs
     from factaudit.input_tables import load_judged_input_claims
     from factaudit.tables.annotations import read_annotations
 
+    if then is None and call_cost is not None:
+        raise UsageError("--call-cost is of the second judge: name it with --then")
+    if then is not None and by != "all":
+        raise UsageError(f"--by {by}: a cascade makes one promise over all claims")
+
     inputs = [claims, *verdicts, *labels, *([sample] if sample else [])]
     check_outputs_spare_inputs(inputs, *(out / name for name in _TRIAGE_FILES))
     loaded = load_judged_input_claims([claims, *verdicts], mapping, print_line)
-    results = triage_claims(
-        loaded.claims,
-        loaded.verdicts,
-        annotations=read_annotations(*labels, claims=loaded.claims) if labels else None,
-        sample=None if sample is None else read_sample(sample),
-        rule=rule,
-        max_error=0.05 if max_error is None and min_recall is None else max_error,
-        min_recall=min_recall,
-        confidence=confidence,
-        evaluators=evaluators,
-        by=by,
-        target=target,
-        seed=seed,
-    )
-    page = write_triage_command_folder(results, out, max_error=results.rule.promise["max_error"])
+    annotations = read_annotations(*labels, claims=loaded.claims) if labels else loaded.annotations
+    given: dict[str, Any] = {
+        "annotations": annotations,
+        "sample": None if sample is None else read_sample(sample),
+        "rule": rule,
+        "max_error": 0.05 if max_error is None and min_recall is None else max_error,
+        "min_recall": min_recall,
+        "confidence": confidence,
+        "evaluators": evaluators,
+        "target": target,
+    }
+    if then is None:
+        results: TriageResults | CascadeResults = triage_claims(
+            loaded.claims, loaded.verdicts, **given, by=by, seed=seed
+        )
+        ways: list[Any] = []
+    else:
+        results, how_priced = certify_cascade_for_command(loaded.claims, loaded.verdicts, then, call_cost, out, given)
+        ways = results.ways
+    page = write_triage_command_folder(results, out, max_error=given["max_error"])
     for row in results.promises:
         print_line(row["statement"])
-    several = len(results.rule.weights) > 1
-    if several:
+    if isinstance(results, CascadeResults):
+        display_ways_of_cascade(results, how_priced)
+    if isinstance(results.rule, TriageRule) and len(results.rule.weights) > 1:
         weights = ", ".join(f"{name} {weight:.2f}" for name, weight in results.rule.weights.items())
         print_line(f"combined by weights: {weights}")
     if sample is None:
         print_line("the labels are taken as drawn at random: name the file of `factaudit sample` with --sample")
     n_review = int((results.queue["decision"] == "review").sum())
+    if n_ask := int((results.queue["decision"] == "ask").sum()):
+        print_line(
+            f"{n_ask:,} claims wait for {then}: `factaudit judge {claims} --evaluator cascade:rule={out / 'rule.json'}`"
+        )
     print_line(f"to review {n_review:,} claims, the riskiest first: {out / 'queue.csv'}{f', {page}' if page else ''}")
     print_line(f"rule {out / 'rule.json'}, curve {out / 'curve.svg'}")
     files = {"rule": "rule.json", "queue": "queue.csv", "curve": "curve.csv", "figure": "curve.svg"}
-    print_json_output({"promises": results.promises, **{key: out / name for key, name in files.items()}, "page": page})
+    print_json_output(
+        {"promises": results.promises, **{key: out / name for key, name in files.items()}, "page": page, "ways": ways}
+    )
 
 
-_TRIAGE_FILES = ("rule.json", "promises.json", "queue.csv", "curve.csv", "curve.svg", "review.html")
+_TRIAGE_FILES = ("rule.json", "then.parquet", "promises.json", "queue.csv", "curve.csv", "curve.svg", "review.html")
 
 
-def write_triage_command_folder(results: TriageResults, out: Path, max_error: float | None) -> Path | None:
+def write_triage_command_folder(
+    results: TriageResults | CascadeResults, out: Path, max_error: float | None
+) -> Path | None:
     """Write what a triage found; the page to review on, or None where the claims have no text."""
     import pandas as pd
 

@@ -34,6 +34,8 @@ from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import format_count
 
 TRIAGE_GROUPS = ("all", "dataset", "system")
+#: Weights that differ by less are of equal chances, of which whole labels were drawn.
+_ROUNDED_WEIGHTS = 1.05
 #: Labels are taken as drawn within systems where their shares differ more than chance does.
 _UNEVEN_DRAW_P = 0.001
 
@@ -108,52 +110,94 @@ def triage_claims(
     promise.check()
     if by not in TRIAGE_GROUPS or target not in ESTIMATION_TARGETS:
         raise UsageError(f"expected by {', '.join(TRIAGE_GROUPS)} and target {', '.join(ESTIMATION_TARGETS)}")
+    judgements, rows = read_labelled_judgements(claims, verdicts, annotations, sample, rule, mapping)
+    names = list(evaluators or judgements.evaluators)
+    check_count_source_evaluators(names, judgements.evaluators)
+    error = 1.0 - judgements.label[rows]
+    score = judgements.compute_support(names)
+    random = np.random.default_rng(seed)
+    risk, weights = cross_fit_combined_risk(score, rows, error, judgements.cluster_codes, random)
+    weight = weigh_triage_labels(judgements, rows, names, sample)
+    certified = certify_risk_of_claims(judgements, risk, rows, weight, promise, by)
+    triage_rule = _make_triage_rule(names, weights, score, by, promise, target)
+    triage_rule.thresholds.update(certified.limits)
+    queue = order_review_queue(judgements, risk, certified.passes)
+    return TriageResults(triage_rule, certified.promises, certified.curve, queue)
+
+
+def read_labelled_judgements(
+    claims: Any,
+    verdicts: Any,
+    annotations: pd.DataFrame | None,
+    sample: LabelSample | None,
+    rule: str,
+    mapping: Any = None,
+) -> tuple[Judgements, np.ndarray]:
+    """Claims, verdicts and labels joined, and the claims that have a label; the arguments are those of `triage_claims`.
+
+    Raises `UsageError` where something is missing, `InputError` for labels that the sample did not draw.
+    """
     loaded = load_python_input_frames(claims, verdicts, mapping)
     if loaded.claims is None or loaded.verdicts is None:
         raise UsageError(f"triage: there are no {'claims' if loaded.claims is None else 'verdicts'} in what was given")
     annotations = loaded.annotations if annotations is None else annotations
     judgements = join_claims_for_estimation(loaded.claims, loaded.verdicts, annotations, rule)
-    names = list(evaluators or judgements.evaluators)
-    check_count_source_evaluators(names, judgements.evaluators)
     if sample is not None:
         check_label_sample_matches(sample, judgements)
     rows = np.flatnonzero(judgements.label >= 0)
     if not len(rows):
         raise UsageError("there is no label: `factaudit sample` draws the claims to label, --labels names the labels")
+    return judgements, rows
+
+
+@dataclass(frozen=True)
+class CertifiedRisk:
+    """Of a risk of N claims: the limit of each group (None: nothing passes), which claims pass, and as `TriageResults`
+    the promises and the curve.
+    """
+
+    limits: dict[str, float | None]
+    passes: np.ndarray
+    promises: list[Row]
+    curve: list[Row]
+
+
+def certify_risk_of_claims(
+    judgements: Judgements, risk: np.ndarray, rows: np.ndarray, weight: np.ndarray, promise: TriagePromise, by: str
+) -> CertifiedRisk:
+    """The loosest limit on ``risk`` that the labels certify, in each group of claims.
+
+    risk: float64 (N,), NaN for a claim that never passes; rows: int (n,), the claims with labels; weight: float64 (n,),
+    how many claims each stands for.
+    """
+    found = CertifiedRisk({}, np.zeros(len(risk), dtype=bool), [], [])
     error = 1.0 - judgements.label[rows]
-    score = judgements.compute_support(names)
-    random = np.random.default_rng(seed)
-    risk, weights = cross_fit_combined_risk(score, rows, error, judgements.cluster_codes, random)
-    weight = _weigh_triage_labels(judgements, rows, names, sample)
-    results = TriageResults(_make_triage_rule(names, weights, score, by, promise, target), [], [], pd.DataFrame())
-    passes = np.zeros(len(risk), dtype=bool)
+    cluster = judgements.cluster_codes
     for group, inside in _iterate_triage_groups(judgements, by):
         mine = inside[rows]
         place = np.cumsum(inside) - 1
-        cluster = judgements.cluster_codes
         clustered = promise.is_population or are_labels_clustered(place[rows[mine]], cluster[inside])
         curve = control_passing_errors(
             risk[inside],
             place[rows[mine]],
             error[mine],
-            confidence,
-            max_error,
-            min_recall,
+            promise.confidence,
+            promise.max_error,
+            promise.min_recall,
             weight[mine],
             cluster[rows[mine]] if clustered else None,
             promise.is_population,
         )
         limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
-        results.rule.thresholds[group] = limit
+        found.limits[group] = limit
         if limit is not None:
-            passes |= inside & (risk <= limit)
-        results.promises.append(_describe_triage_promise(group, by, curve, int(inside.sum()), error[mine], promise))
-        results.curve.extend(_list_triage_curve_rows(group, curve, int(inside.sum()), promise))
-    queue = _order_triage_queue(judgements, risk, passes)
-    return TriageResults(results.rule, results.promises, results.curve, queue)
+            found.passes[inside] = risk[inside] <= limit
+        found.promises.append(_describe_triage_promise(group, by, curve, int(inside.sum()), error[mine], promise))
+        found.curve.extend(_list_triage_curve_rows(group, curve, int(inside.sum()), promise))
+    return found
 
 
-def _weigh_triage_labels(
+def weigh_triage_labels(
     judgements: Judgements, rows: np.ndarray, evaluators: Sequence[str], sample: LabelSample | None
 ) -> np.ndarray:
     """float64 (n,): how many claims each label stands for."""
@@ -179,7 +223,8 @@ def _weigh_triage_labels(
         claim_of_unit = np.empty(len(corpus.error), dtype=np.int64)
         claim_of_unit[corpus.unit_of_claim[in_corpus]] = in_corpus
         weight[claim_of_unit[draw.rows]] = found
-    return weight[rows]
+    of_labels = weight[rows]
+    return np.full(len(rows), of_labels.mean()) if of_labels.max() < _ROUNDED_WEIGHTS * of_labels.min() else of_labels
 
 
 def _iterate_triage_groups(judgements: Judgements, by: str) -> Iterator[tuple[str, np.ndarray]]:
@@ -223,7 +268,7 @@ def _describe_triage_promise(
     limit = float(curve.threshold[curve.last]) if curve.last >= 0 else None
     row: Row = {by if by != "all" else "group": group, "n": n_claims, "n_labels": len(error)}
     row |= {"n_labelled_errors": int(error.sum()), "n_passing": n_passing, "share_passing": n_passing / n_claims}
-    wanted = _format_triage_promise(promise)
+    wanted = format_triage_promise(promise)
     where = "" if by == "all" else f"{group}: "
     needed = None
     if limit is not None:
@@ -246,7 +291,7 @@ def _describe_triage_promise(
     return row | {"reason": None if limit is not None else "no threshold was certified"}
 
 
-def _format_triage_promise(promise: TriagePromise) -> str:
+def format_triage_promise(promise: TriagePromise) -> str:
     parts = []
     if promise.max_error is not None:
         parts.append(f"at most {100 * promise.max_error:g}% of what passes are errors")
@@ -271,7 +316,7 @@ def _list_triage_curve_rows(group: str, curve: RiskCurve, n_claims: int, promise
         }
 
 
-def _order_triage_queue(judgements: Judgements, risk: np.ndarray, passes: np.ndarray) -> pd.DataFrame:
+def order_review_queue(judgements: Judgements, risk: np.ndarray, passes: np.ndarray) -> pd.DataFrame:
     """A row per claim: those to review first, the riskiest before the others; then those that pass, those with a label.
 
     Unscored claims come before all others: nothing is known of them.

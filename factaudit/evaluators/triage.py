@@ -14,15 +14,14 @@ import numpy as np
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.errors import UsageError
 from factaudit.evaluators.base import Claim, Evaluator, Verdict
-from factaudit.evaluators.judging import NamedEvaluator, make_named_evaluator
+from factaudit.evaluators.error_odds import EvaluatorSpecs, collect_member_support, make_evaluators_of_rule
+from factaudit.evaluators.judging import make_named_evaluator
 from factaudit.evaluators.triage_rule import read_triage_rule
 from factaudit.signature import compute_file_checksum, make_signature
 from factaudit.yaml_paths import YamlPathKind
 
 #: So many claims are held at once.
 _CLAIMS_PER_BLOCK = 2048
-
-EvaluatorSpecs = str | list[str | dict[str, dict[str, Any] | None]]
 
 
 @dataclass
@@ -46,13 +45,7 @@ class TriageEvaluator:
                 f"{self.rule} has a threshold for each {self._rule.column}, which evaluators do not see: apply it with "
                 "`read_triage_rule(...).select_passing_claims(verdicts, claims)`"
             )
-        specs = self.evaluators if self.evaluators is not None else list(self._rule.weights)
-        members = [make_named_evaluator(one) for one in (specs.split("+") if isinstance(specs, str) else specs)]
-        by_name = {one.name: one for one in members}
-        if set(by_name) != set(self._rule.weights):
-            wanted, found = (" and ".join(names) for names in (self._rule.weights, by_name))
-            raise UsageError(f"evaluator 'triage': the rule {self.rule} is of {wanted}, found evaluators {found}")
-        self._members: list[NamedEvaluator] = [by_name[name] for name in self._rule.weights]
+        self._members = make_evaluators_of_rule("triage", self.rule, list(self._rule.weights), self.evaluators)
         self._next = None if self.then is None else make_named_evaluator(self.then)
 
     @property
@@ -83,10 +76,7 @@ class TriageEvaluator:
             yield from self._judge_block(block)
 
     def _judge_block(self, block: list[Claim]) -> Iterator[Verdict]:
-        by_member = [{one.claim_id: one for one in named.evaluator.judge(block)} for named in self._members]
-        support = np.array(
-            [[_read_triage_verdict_support(found.get(claim.claim_id)) for claim in block] for found in by_member]
-        )
+        support = collect_member_support(self._members, block)
         risk = self._rule.compute_risk(support)
         limit = self._rule.thresholds.get(ALL_TOGETHER)
         passes = np.zeros(len(block), dtype=bool) if limit is None else np.nan_to_num(risk, nan=np.inf) <= limit
@@ -105,11 +95,3 @@ class TriageEvaluator:
                 else:
                     score = 1 - one_risk if len(self._members) == 1 else 1 / (1 + np.exp(one_risk))
                     yield Verdict(claim.claim_id, float(score), int(is_passing), raw="pass" if is_passing else "review")
-
-
-def _read_triage_verdict_support(verdict: Verdict | None) -> float:
-    """The score, the prediction where there is none, NaN where there is neither."""
-    if verdict is None:
-        return np.nan
-    value = verdict.prediction if verdict.score is None else verdict.score
-    return np.nan if value is None else float(value)

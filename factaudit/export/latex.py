@@ -85,7 +85,7 @@ def _render_latex_rates_table(results: Results) -> str:
             lines.append(_render_latex_row([name, *cells, *([f"{row['n_unscored']:,}"] if unscored else [])]))
         lines.append(r"\addlinespace")
     heads = ["Evaluator", *(f"{name} (\\%)" for name in _RATE_HEADINGS.values()), *(["unscored"] if unscored else [])]
-    level = f"{100 * results.about.get('confidence', 0.95):g}"
+    level = f"{100 * results.about.get('confidence', 0.95):.4g}"
     has_intervals = any(row.get("bacc_low") is not None for row in results.audits["rates"])
     note = "Rates of the evaluators"
     note += rf", with {level}\,\% intervals. Bold: higher than every other beyond chance." if has_intervals else "."
@@ -158,7 +158,7 @@ def compose_latex_methods_paragraph(results: Results) -> str:
     claims = about.get("claims") or []
     n, labelled = (sum(row[key] for row in claims) for key in ("n_claims", "n_labelled"))
     names = [row["name"] for row in about.get("evaluators", [])]
-    level = f"{100 * about.get('confidence', 0.95):g}"
+    level = f"{100 * about.get('confidence', 0.95):.4g}"
     unscored = sum((row.get("n_verdicts") or 0) - (row.get("n_ok") or 0) for row in about.get("evaluators", []))
     size = f" on {n:,} claims of {len(claims)} data sets, {labelled:,} of them labelled" if claims else ""
     text = (

@@ -251,8 +251,16 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
         has_labels = any(row.get("n_labelled") for row in claims)
         text += _explain_report_estimates_labels(about.get("estimate") or {}, has_labels)
     told = [text]
+    if looks := about.get("looks"):
+        text = f"The sealed test was opened {'once, for this report' if looks == 1 else f'{looks:,} times'}."
+        if looks > 1:
+            text += (
+                f" All tests and intervals divide their level by {looks:,} (Bonferroni), so that those of all looks "
+                "hold together. Reports of earlier looks claim more than they may."
+            )
+        told.append(text)
     if about.get("confidence"):
-        level = f"{100 * about['confidence']:g} %"
+        level = f"{100 * about['confidence']:.4g} %"
         alone = "Each interval is of its own figure alone"
         if results["audits"].get("headroom"):
             alone += ", but that of a lowest error rate is of all its systems together"

@@ -4,7 +4,9 @@ Claims are ordered by risk, and thresholds are tested from strict to loose: at e
 than promised" is tested at level 1 − confidence, and the last one rejected before the first that is not is the rule.
 The order is fixed beforehand, so the whole sequence errs no more often than one test (fixed-sequence testing;
 Angelopoulos et al. 2021, Learn then Test; Jung et al. 2024, Trust or Escalate). It begins where the test would reject
-even with one error among the labels: before, a single error would end it at once.
+even with one error among the labels. Of the first thresholds only those are tested at which one more error could be
+borne than before (and those behind the last of these): between two of them the test gets no abler, and an error would
+end the sequence for nothing.
 
 The test is exact for labels drawn at random: hypergeometric for the claims at hand, binomial for what they were drawn
 from. Labels that stand for unequally many claims count as so many equal ones as would tell the share of errors as
@@ -19,9 +21,11 @@ import numpy as np
 import scipy
 
 #: Thresholds that are tried, at equal steps of the share that passes.
-N_THRESHOLDS = 100
-#: The sequence begins where so many errors among the labels would still be few enough.
+N_THRESHOLDS = 200
+#: The sequence begins where so many errors among the labels could be borne.
 ERRORS_AT_START = 1
+#: Until so many errors can be borne, a threshold is tested where one more can than at those before.
+MAX_ERRORS_IN_STEPS = 3
 #: Errors' worth of the mean weight of all labels in that of the errors.
 PRIOR_ERRORS = 2.0
 #: Further labels are said to be enough where the test then rejects with this probability, about.
@@ -74,7 +78,7 @@ def control_passing_errors(
     >>> rows = np.arange(0, 1000, 10)
     >>> curve = control_passing_errors(risk, rows, (risk[rows] > 0.5).astype(float), 0.9, max_error=0.1)
     >>> int(curve.n_claims[curve.last])
-    520
+    490
     """
     weight = np.ones(len(labelled_rows)) if claims_per_label is None else claims_per_label
     known = np.sort(risk[~np.isnan(risk)])
@@ -94,30 +98,49 @@ def control_passing_errors(
     n_found = weighed.sum() / overall - n_missed
     of = None if is_population else n_claims
     p = np.zeros(len(threshold))
-    can_reject = np.ones(len(threshold), dtype=bool)
+    is_tested = np.ones(len(threshold), dtype=bool)
     if max_error is not None:
         p = error_share_p_values(n_labels, n_errors, max_error, of)
-        spare = np.full(len(threshold), float(ERRORS_AT_START))
-        can_reject = error_share_p_values(n_labels, spare, max_error, of) <= 1 - confidence
+        heaviest = weight.max(initial=1.0) / weight.mean() if len(weight) else 1.0
+        is_tested = _select_tested_thresholds(n_labels, max_error, 1 - confidence, heaviest, of)
     if min_recall is not None:  # a labelled error passes with a probability of at most 1 - recall, or the promise fails
         p = np.maximum(p, error_share_p_values(n_missed + n_found, n_missed, 1 - min_recall))
-    start, last = run_fixed_sequence(p, can_reject, 1 - confidence)
+    start, last = run_fixed_sequence(p, is_tested, 1 - confidence)
     return RiskCurve(threshold, n_claims, n_labels, n_errors, n_missed, n_found, p, start, last)
 
 
-def run_fixed_sequence(p: np.ndarray, can_reject: np.ndarray, level: float) -> tuple[int, int]:
+def run_fixed_sequence(p: np.ndarray, is_tested: np.ndarray, level: float) -> tuple[int, int]:
     """The first hypothesis tested and the last one rejected before one is not; −1 where there is none.
 
-    can_reject: bool (T,), known without the labels' values; the first true one begins.
+    is_tested: bool (T,), known without the labels' values.
 
-    >>> run_fixed_sequence(np.array([0.5, 0.01, 0.02, 0.3, 0.01]), np.array([False, True, True, True, True]), 0.1)
-    (1, 2)
+    >>> run_fixed_sequence(np.array([0.5, 0.01, 0.4, 0.02, 0.3, 0.01]), np.array([0, 1, 0, 1, 1, 1]) == 1, 0.1)
+    (1, 3)
     """
-    if not can_reject.any():
+    tested = np.flatnonzero(is_tested)
+    if not len(tested):
         return -1, -1
-    start = int(can_reject.argmax())
-    n_rejected = int(np.append(p[start:] <= level, False).argmin())
-    return start, start + n_rejected - 1 if n_rejected else -1
+    n_rejected = int(np.append(p[tested] <= level, False).argmin())
+    return int(tested[0]), int(tested[n_rejected - 1]) if n_rejected else -1
+
+
+def _select_tested_thresholds(
+    n_labels: np.ndarray, max_error: float, level: float, heaviest: float, n_claims: np.ndarray | None
+) -> np.ndarray:
+    """Which thresholds are tested, by how many errors each could bear: bool (T,). No label's value is looked at.
+
+    heaviest: the greatest weight of a label over the mean: k such errors count for more than k of equal weights
+    (`_count_effective_labels`).
+    """
+    n_bearable = np.zeros(len(n_labels))
+    for n in range(MAX_ERRORS_IN_STEPS + 1):
+        effective = n * heaviest * (PRIOR_ERRORS + n) / (PRIOR_ERRORS + n * heaviest)
+        n_bearable += error_share_p_values(n_labels, np.full(len(n_labels), effective), max_error, n_claims) <= level
+    is_step = n_bearable > np.maximum.accumulate(np.append(0, n_bearable[:-1]))
+    is_behind_last_step = np.cumsum(is_step[::-1])[::-1] == 0
+    can_bear = n_bearable > ERRORS_AT_START
+    selected: np.ndarray = can_bear & (is_step | is_behind_last_step | (n_bearable > MAX_ERRORS_IN_STEPS))
+    return selected
 
 
 def error_share_p_values(

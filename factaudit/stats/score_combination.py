@@ -56,9 +56,24 @@ def fit_combination_weights(standardised: np.ndarray, error: np.ndarray) -> np.n
     [1.0, 0.0]
     """
     n_evaluators = len(standardised)
-    equal = np.full(n_evaluators, 1 / n_evaluators)
+    slopes = fit_error_odds(standardised, error)[1]
+    weights: np.ndarray = slopes / slopes.sum() if slopes.sum() > 1e-9 else np.full(n_evaluators, 1 / n_evaluators)
+    return weights
+
+
+def fit_error_odds(standardised: np.ndarray, error: np.ndarray) -> tuple[float, np.ndarray]:
+    """The log odds of an error as an intercept and slopes, none below 0, on standardised risks of E evaluators.
+
+    standardised: float64 (E, n); error: (n,), from 0 to 1. Slopes are 0 where all or no claims are errors.
+
+    >>> intercept, slopes = fit_error_odds(np.array([[-1.0, -1, 1, 1] * 50]), np.array([0.0, 0.2, 0.7, 0.9] * 50))
+    >>> round(intercept, 1), slopes.round(1).tolist()
+    (-0.3, [1.1])
+    """
+    n_evaluators = len(standardised)
     if not 0 < error.sum() < len(error):
-        return equal
+        share = (error.sum() + 0.5) / (len(error) + 1)
+        return float(scipy.special.logit(share)), np.zeros(n_evaluators)
     columns = np.vstack([np.ones(len(error)), standardised])
 
     def penalised_loss(slopes: np.ndarray) -> tuple[float, np.ndarray]:
@@ -69,8 +84,8 @@ def fit_combination_weights(standardised: np.ndarray, error: np.ndarray) -> np.n
 
     begin = np.append(scipy.special.logit(error.mean()), np.zeros(n_evaluators))
     bounds = [(None, None)] + [(0, None)] * n_evaluators
-    slopes = scipy.optimize.minimize(penalised_loss, begin, jac=True, method="L-BFGS-B", bounds=bounds).x[1:]
-    return slopes / slopes.sum() if slopes.sum() > 1e-9 else equal
+    fitted = scipy.optimize.minimize(penalised_loss, begin, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return float(fitted[0]), fitted[1:]
 
 
 def cross_fit_combined_risk(
@@ -93,7 +108,7 @@ def cross_fit_combined_risk(
     standardised = ScoreScale.from_scores(score).standardise(score)
     filled = np.where(np.isnan(standardised), 0.0, standardised)
     risk, weights = np.full(score.shape[1], np.nan), []
-    for inside in _split_cluster_folds(cluster, random):
+    for inside in split_cluster_folds(cluster, random):
         train = ~inside[labelled_rows]
         weight = fit_combination_weights(filled[:, labelled_rows[train]], error[train])
         risk[inside] = weight @ standardised[:, inside]
@@ -101,7 +116,7 @@ def cross_fit_combined_risk(
     return risk, np.mean(weights, axis=0)
 
 
-def _split_cluster_folds(cluster: np.ndarray, random: np.random.Generator) -> Iterator[np.ndarray]:
+def split_cluster_folds(cluster: np.ndarray, random: np.random.Generator) -> Iterator[np.ndarray]:
     """Masks of whole clusters, bool (N,) each."""
     codes = np.unique(cluster, return_inverse=True)[1]
     fold = random.permutation(codes.max(initial=-1) + 1) % N_FOLDS

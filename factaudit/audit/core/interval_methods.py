@@ -53,6 +53,6 @@ def describe_interval_methods(audit: Audit, keys: Iterable[str], rows: Sequence[
         parts.append(f"{text} ({', '.join(headings)})" if len(headings_by_method) > 1 else text)
     if any(row.get("dataset") == MACRO_MEAN for row in rows):
         parts.append("of means over datasets MOVER")
-    share = f"{100 * about['confidence']:g} % " if about.get("confidence") else ""
+    share = f"{100 * about['confidence']:.4g} % " if about.get("confidence") else ""
     methods = "; ".join(filter(None, parts))
     return f"{share}intervals: {methods}" if methods else f"{share}intervals"
