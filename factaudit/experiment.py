@@ -176,9 +176,8 @@ def run(
     read_audit_names_and_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
     evaluators = [make_named_evaluator(spec) for spec in experiment.evaluators]
     check_unique_evaluator_names(evaluators)
-    with hold_run_folder(
-        folder, [*_list_experiment_sources(experiment), *list_files_named_by_evaluator_options(evaluators)]
-    ) as work:
+    sources = [*_list_experiment_sources(experiment), *list_files_named_by_evaluator_options(evaluators)]
+    with hold_run_folder(folder, sources) as work:
         key = None if experiment.open_test else _digest_experiment(experiment, evaluators)
         if key is not None and (before := find_identical_run(folder, key)) is not None:
             for line in (*before[1], f"unchanged {folder / 'report.html'}"):
@@ -233,9 +232,8 @@ def run(
         estimator, estimates = experiment.estimate, None
         if estimator is not None:
             estimates = estimator.estimate(claims, verdicts, experiment.seed, experiment.confidence)
-        failed = verdicts["status"].isin(RETRIED_STATUSES) & verdicts["evaluator"].isin(
-            [one.name for one in evaluators]
-        )
+        is_ours = verdicts["evaluator"].isin([one.name for one in evaluators])
+        failed = is_ours & verdicts["status"].isin(RETRIED_STATUSES)
         again, inputs = bool(failed.any()), read.input_files  # what failed is asked for again
         told = select_detailed_verdicts(verdicts)
         joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
