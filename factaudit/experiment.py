@@ -176,8 +176,8 @@ def run(
     read_audit_names_and_options(experiment.audits)  # a misspelt audit is found before an hour of judging, not after
     evaluators = [make_named_evaluator(spec) for spec in experiment.evaluators]
     check_unique_evaluator_names(evaluators)
-    sources = [*_list_experiment_sources(experiment), *list_files_named_by_evaluator_options(evaluators)]
-    with hold_run_folder(folder, sources) as work:
+    named = list_files_named_by_evaluator_options(evaluators)
+    with hold_run_folder(folder, [*_list_experiment_sources(experiment), *named]) as work:
         key = None if experiment.open_test else _digest_experiment(experiment, evaluators)
         if key is not None and (before := find_identical_run(folder, key)) is not None:
             for line in (*before[1], f"unchanged {folder / 'report.html'}"):
