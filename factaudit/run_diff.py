@@ -21,7 +21,7 @@ from factaudit.errors import InputError, Problem, UsageError
 from factaudit.files import write_json, write_text
 from factaudit.results import Results, Row
 from factaudit.run_folder import sum_run_call_costs
-from factaudit.run_gate import RunGateVerdict, judge_run_gate_changes
+from factaudit.run_gate import RunGateVerdict, format_points, judge_run_gate_changes
 from factaudit.run_matching import (
     check_runs_match,
     compare_findings_of_runs,
@@ -50,10 +50,11 @@ class RunDiff:
     claims, n_both (judged in both runs), n_flips and flips (those of n_both whose prediction differs, and their share),
     lost and gained (claims judged before only, and after only), to_right and to_wrong (labelled claims whose prediction
     went from wrong to right, and from right to wrong), and per figure ``KEY_before``, ``KEY_after`` and ``KEY`` (=
-    after - before) with ``KEY_low`` and ``KEY_high``, of the paired difference; abs_bias: the mean of |bias|. Rates
-    are means over repeats, counts are of the first one (n_repeats says how many there are).
-    systems: where an evaluator's order of systems by predicted error rate changed, with the pairs of systems of which
-    a significant order came, went or turned round. findings: those that are new, gone, worse, milder or at another
+    after - before) with ``KEY_low`` and ``KEY_high``, of the paired difference; abs_bias: the mean of |bias|. All but
+    unscored are of the claims judged in both runs. Rates are means over repeats, counts are of the first one
+    (n_repeats says how many there are).
+    systems: where an evaluator's order of systems by predicted error rate, over the claims judged in both runs,
+    changed, with the pairs of systems of which a significant order came, went or turned round. findings: those that are new, gone, worse, milder or at another
     place. findings_not_compared: how many findings are of an audit or an evaluator that one of the runs has not.
     costs: US dollars of the calls, where known. only_evaluators_before, only_evaluators_after: those without a partner.
     n_labels_changed: shared claims whose label differs; the labels before are used for both runs. examples: some claims
@@ -132,7 +133,9 @@ def diff_runs(
         len(claims) - len(shared),
         len(other) - len(shared),
         changes,
-        _diff_system_orders_of_runs(judged),
+        _diff_system_orders_of_runs(
+            [Judgements.join(shared, table) for table in _select_verdicts_of_both_runs(tables)]
+        ),
         findings,
         {
             name: sum_run_call_costs(run.calls) if run.calls else None
@@ -148,6 +151,15 @@ def diff_runs(
     )
 
 
+def _select_verdicts_of_both_runs(tables: Sequence[pd.DataFrame]) -> list[pd.DataFrame]:
+    """The verdicts on claims that the evaluator judged in both runs: what one of them lost is no change of an order."""
+    keys = [
+        pd.MultiIndex.from_frame(table.loc[table["prediction"].notna(), ["claim_id", "evaluator"]]) for table in tables
+    ]
+    both = keys[0].intersection(keys[1])
+    return [table[pd.MultiIndex.from_frame(table[["claim_id", "evaluator"]]).isin(both)] for table in tables]
+
+
 def write_run_diff(run_diff: RunDiff, path: Path, verdict: RunGateVerdict) -> None:
     """Write a diff as a page (``.html``) or as JSON."""
     if path.suffix != ".html":
@@ -159,7 +171,12 @@ def write_run_diff(run_diff: RunDiff, path: Path, verdict: RunGateVerdict) -> No
     words = {"<": "the first has significantly fewer", ">": "the first has significantly more", "=": "no significant"}
     words = {order: f"{text} {'difference' if order == '=' else 'predicted errors'}" for order, text in words.items()}
     made = make_html_template_environment().get_template("diff.html.j2")
-    write_text(path, made.render(found=run_diff, verdict=verdict, keys=keys, words=words, style=read_style_sheet()))
+    write_text(
+        path,
+        made.render(
+            found=run_diff, verdict=verdict, keys=keys, words=words, points=format_points, style=read_style_sheet()
+        ),
+    )
 
 
 def _diff_verdicts_and_rates(judgements_of_runs: Sequence[Judgements], names: Sequence[str]) -> list[Row]:

@@ -6,6 +6,7 @@ from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 from factaudit.report.markdown import escape_markdown
 from factaudit.run_diff import RunDiff
 from factaudit.run_gate import RunGateVerdict, format_points
+from factaudit.tables.schema import is_text_placeholder
 
 _SIGNS = {"fail": "❌", "worse": "❌", "cannot tell": "❓", "warn": "⚠️", "changed": "⚠️"}
 _FIGURES = {"bacc": "BAcc", "tpr": "TPR", "tnr": "TNR", "abs_bias": "size of bias", "unscored": "unscored"}
@@ -22,7 +23,8 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: s
     lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
     rows = [row for row in run_diff.changes if row["dataset"] == MACRO_MEAN]
     lines += [_render_changes_row(row) for row in rows[:_MAX_EVALUATORS]]
-    note = "Changes are after − before, in points; in brackets: 95 % CI of the paired difference."
+    note = "Changes are after − before, in points, of the claims judged in both runs; in brackets: 95 % CI of the paired "
+    note += "difference."
     parts += ["\n".join(lines), note]
     if len(rows) > _MAX_EVALUATORS:
         parts.append(f"{len(rows) - _MAX_EVALUATORS} more evaluators are not shown.")
@@ -56,7 +58,8 @@ def _format_run_diff_change_cell(row: Row, key: str) -> str:
 
 
 def _render_run_diff_claim_row(row: Row) -> str:
-    text = row["claim"] or row["claim_id"]
+    has_text = row["claim"] and not is_text_placeholder(row["claim"])
+    text = row["claim"] if has_text else row["claim_id"]
     short = text if len(text) <= _LONGEST_CLAIM else f"{text[:_LONGEST_CLAIM].rstrip()} …"
     values = ["–" if row[key] is None else str(row[key]) for key in ("label", "before", "after")]
     return f"| {' | '.join([_escape_mentions(row['evaluator']), _escape_mentions(short), *values])} |"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from factaudit.audit.core.result_rows import MACRO_MEAN
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.results import Row
+from factaudit.text.display_text import format_count
 
 #: The figures that a condition may be on, in words.
 GATE_FIGURES = {
@@ -116,18 +117,32 @@ def judge_run_gate_changes(
         word = "fail" if failing else "cannot tell" if undecided else "warn" if warnings else "pass"
         others = [] if failing or undecided or warnings else [format_run_gate_change(row, "bacc") for row in rows]
         return RunGateVerdict(word, failing, list(dict.fromkeys(warnings)), undecided, others)
-    moved = [format_run_gate_change(row, figure) for row in rows for figure in _list_run_gate_other_figures(row)]
-    others = [*(format_run_gate_change(row, "bacc") for row in rows), *moved]
-    return RunGateVerdict(_name_run_gate_change_without_conditions(rows), [], [], [], others)
+    moved = [row for row in rows if _is_significant_run_gate_change(row, "bacc")]
+    told = [format_run_gate_change(row, "bacc") for row in moved]
+    told += [format_run_gate_change(row, figure) for row in rows for figure in _list_run_gate_other_figures(row)]
+    told += [_format_run_gate_change_without_significance(row) for row in rows if row not in moved]
+    return RunGateVerdict(_name_run_gate_change_without_conditions(rows), [], [], [], told)
+
+
+def _is_significant_run_gate_change(row: Row, key: str) -> bool:
+    """Whether the interval of a change leaves out 0."""
+    low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
+    return low is not None and high is not None and (low > 0 or high < 0)
 
 
 def _list_run_gate_other_figures(row: Row) -> list[str]:
     """TPR, TNR and the size of the bias, where the interval of the change leaves out 0."""
     keys = {"tpr": "tpr", "tnr": "tnr", "bias": "abs_bias"}
-    ends = {figure: (row.get(f"{key}_low"), row.get(f"{key}_high")) for figure, key in keys.items()}
-    return [
-        figure for figure, (low, high) in ends.items() if low is not None and high is not None and (low > 0 or high < 0)
-    ]
+    return [figure for figure, key in keys.items() if _is_significant_run_gate_change(row, key)]
+
+
+def _format_run_gate_change_without_significance(row: Row) -> str:
+    """What stands below a verdict that it had no part in."""
+    if row["n_both"] and not row["n_flips"]:
+        lost = f"; {format_count(row['lost'], 'verdict')} lost" if row["lost"] else ""
+        return f"{row['evaluator']}: none of {format_count(row['n_both'], 'prediction')} changed{lost}"
+    known = row["bacc_low"] is not None and row["bacc_high"] is not None
+    return format_run_gate_change(row, "bacc") + ", not significant" * known
 
 
 def _name_run_gate_change_without_conditions(rows: Sequence[Row]) -> str:

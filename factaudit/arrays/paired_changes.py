@@ -29,9 +29,9 @@ def compute_paired_changes(
     """The changes of bacc, tpr, tnr, ppr, bias, abs_bias and unscored in each of G groups of claims.
 
     label: int (n,), 1, 0 or -1. before, after: float64 (n,), the share of repeats that predict 1; NaN where a claim is
-    unscored. groups: int (n,), 0..G-1; clusters: int (n,). Rates are over labelled claims; where a group has none, ppr
-    is over all. Each figure is over what its run scored, and its interval is of the claims that both scored, moved to
-    the change of the printed figures. Clusters and rare changes are dealt with as in `discordant_difference_interval`.
+    unscored. groups: int (n,), 0..G-1; clusters: int (n,). Every figure but unscored is over the claims that both runs
+    scored, so that a verdict that was lost neither raises nor lowers it. Rates are over labelled claims; where a group
+    has none, ppr is over all. Clusters and rare changes are dealt with as in `discordant_difference_interval`.
 
     >>> label = np.repeat([1, 0], 50)
     >>> before, after = label.astype(float), label.astype(float)
@@ -43,7 +43,12 @@ def compute_paired_changes(
     unlabelled = np.bincount(groups, label >= 0, n_groups) == 0
     counted = (label >= 0) | unlabelled[groups]
     truth = np.where(label >= 0, label, np.nan)
-    runs = [_compute_paired_run_figures(label, one, counted, groups, n_groups) for one in (before, after)]
+    is_scored = [~np.isnan(one) for one in (before, after)]
+    runs = [
+        _compute_paired_run_figures(label, one, is_scored[0] & is_scored[1], counted, groups, n_groups)
+        | {"unscored": divide_or_undefined(np.bincount(groups, ~scored, n_groups), np.bincount(groups, None, n_groups))}
+        for one, scored in zip((before, after), is_scored, strict=True)
+    ]
     step = after - before
     signs = [np.where(figures["bias"] < 0, -1.0, 1.0)[groups] for figures in runs]
     size = signs[1] * (truth - after) - signs[0] * (truth - before)
@@ -61,9 +66,8 @@ def compute_paired_changes(
     found = {}
     for key, each in terms.items():
         old, new = (figures[key] for figures in runs)
-        difference, (low, high) = _sum_paired_discordant_means(each, pairs, confidence)
-        moved = new - old - difference
-        found[key] = (old, new, new - old, np.maximum(low + moved, -1), np.minimum(high + moved, 1))
+        low, high = _sum_paired_discordant_means(each, pairs, confidence)[1]
+        found[key] = (old, new, new - old, np.maximum(low, -1), np.minimum(high, 1))
     return found
 
 
@@ -90,9 +94,14 @@ def compute_paired_flip_shares(
 
 
 def _compute_paired_run_figures(
-    label: np.ndarray, prediction: np.ndarray, counted: np.ndarray, groups: np.ndarray, n_groups: int
+    label: np.ndarray,
+    prediction: np.ndarray,
+    scored: np.ndarray,
+    counted: np.ndarray,
+    groups: np.ndarray,
+    n_groups: int,
 ) -> dict[str, np.ndarray]:
-    scored = ~np.isnan(prediction)
+    """The figures of one run over the claims of ``scored``, which have a prediction."""
 
     def mean(inside: np.ndarray, values: np.ndarray) -> np.ndarray:
         sums = np.bincount(groups[inside], values[inside], n_groups)
@@ -100,9 +109,8 @@ def _compute_paired_run_figures(
 
     tpr, tnr = mean(scored & (label == 1), prediction), 1 - mean(scored & (label == 0), prediction)
     ppr = mean(scored & counted, prediction)
-    bias = 1 - ppr - mean(label >= 0, 1.0 - label)
-    figures = {"tpr": tpr, "tnr": tnr, "bacc": (tpr + tnr) / 2, "ppr": ppr, "bias": bias, "abs_bias": abs(bias)}
-    return figures | {"unscored": mean(np.ones(len(label), dtype=bool), 1.0 - scored)}
+    bias = 1 - ppr - mean(scored & (label >= 0), 1.0 - label)
+    return {"tpr": tpr, "tnr": tnr, "bacc": (tpr + tnr) / 2, "ppr": ppr, "bias": bias, "abs_bias": abs(bias)}
 
 
 def _sum_paired_discordant_means(

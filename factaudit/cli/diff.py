@@ -220,6 +220,8 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
     else:
         told = ["no claim is judged in both runs"]
     told += [f"{row[key]:,} {words}" for key, words in _CHANGE_KINDS.items() if row[key]]
+    if (row["lost"] or row["gained"]) and row["n_flips"]:
+        told.append("of those judged in both")
     told += [_format_diff_change_in_points(row, key) for key in ("bacc", "tpr", "tnr") if row.get(key)]
     if row.get("bias") and row["bias_before"] is not None:
         told.append(

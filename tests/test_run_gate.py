@@ -1,0 +1,60 @@
+"""What a gate says of changes between two runs: of claims that both judged, and first what the verdict rests on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from factaudit.arrays.paired_changes import compute_paired_changes
+from factaudit.results import Row
+from factaudit.run_gate import judge_run_gate_changes
+
+LABEL = np.repeat([1, 0], [80, 40])
+
+
+def make_row(evaluator: str, before: np.ndarray, after: np.ndarray) -> Row:
+    """A row of `factaudit.run_diff.RunDiff.changes`, over all claims."""
+    n = len(LABEL)
+    row: Row = {"evaluator": evaluator, "dataset": "__macro__"}
+    for key, values in compute_paired_changes(LABEL, before, after, np.zeros(n, int), 1, np.arange(n)).items():
+        row |= {f"{key}{end}": float(one[0]) for end, one in zip(("_before", "_after", "", "_low", "_high"), values)}
+    both = ~np.isnan(before) & ~np.isnan(after)
+    row |= {"n_both": int(both.sum()), "n_flips": int((before != after)[both].sum())}
+    return row | {"lost": int(np.isnan(after).sum()), "gained": int(np.isnan(before).sum())}
+
+
+def make_wrong(*places: int) -> np.ndarray:
+    """Predictions that are right but at these places."""
+    said = LABEL.astype(float)
+    said[list(places)] = 1 - said[list(places)]
+    return said
+
+
+def test_lost_verdicts_neither_raise_nor_lower_a_figure() -> None:
+    """A judge that no longer answers where it was wrong has not become better; what it lost has its own figure."""
+    before = make_wrong(*range(12))
+    after = before.copy()
+    after[:12] = np.nan
+    row = make_row("judge", before, after)
+    assert [row[key] for key in ("bacc", "tpr", "tnr", "ppr", "bias", "abs_bias")] == [0.0] * 6
+    assert (row["tpr_before"], row["unscored"]) == (1.0, 0.1)
+    verdict = judge_run_gate_changes([row], [], [])
+    assert verdict.word == "no significant change"
+    assert verdict.sentences == ["judge: none of 108 predictions changed; 12 verdicts lost"]
+    assert judge_run_gate_changes([row], ["unscored>0.02"], []).word == "fail"
+
+
+def test_a_verdict_names_first_what_it_rests_on_and_says_of_the_others_that_they_did_not_change() -> None:
+    right = make_wrong()
+    rows = [
+        make_row("same", right, right),
+        make_row("noisy", right, make_wrong(0, 90)),
+        make_row("judge", right, make_wrong(*range(20), *range(80, 95))),
+    ]
+    verdict = judge_run_gate_changes(rows, [], [])
+    assert verdict.word == "worse"
+    assert verdict.sentences[0].startswith("judge: BAcc changed by −")
+    assert verdict.sentences[-2] == "same: none of 120 predictions changed"
+    assert verdict.sentences[-1].startswith("noisy: BAcc changed by −") and verdict.sentences[-1].endswith(
+        "not significant"
+    )
+    assert not any("not significant" in sentence for sentence in verdict.sentences if sentence.startswith("judge"))
