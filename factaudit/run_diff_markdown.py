@@ -23,7 +23,9 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: s
     lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
     rows = [row for row in run_diff.changes if row["dataset"] == MACRO_MEAN]
     lines += [_render_changes_row(row) for row in rows[:_MAX_EVALUATORS]]
-    note = "Changes are after − before, in points, of the claims judged in both runs; in brackets: 95 % CI of the paired "
+    note = (
+        "Changes are after − before, in points, of the claims judged in both runs; in brackets: 95 % CI of the paired "
+    )
     note += "difference."
     parts += ["\n".join(lines), note]
     if len(rows) > _MAX_EVALUATORS:

@@ -294,7 +294,8 @@ def compare_run_tables(
     if rest and claims["claim"].notna().any():
         more = compare(claims, verdicts, audits=rest, **options)
         line = make_signature(results.signature, {"facts": hash_texts(more.signature)})
-        results = Results(line, more.about, results.audits | more.audits, results.finding_rows + more.finding_rows)
+        about = more.about | {"n_tests": results.about["n_tests"] | more.about["n_tests"]}
+        results = Results(line, about, results.audits | more.audits, results.finding_rows + more.finding_rows)
     return replace(results, signature=make_signature(results.signature, settings)) if settings else results
 
 

@@ -297,9 +297,70 @@ def are_orders_those_of_pairs(world: World, statement: Statement) -> bool:
     return told == {key: found[key] for key in told}
 
 
+def is_mean_minimum_below_each_rate(world: World, statement: Statement) -> bool:
+    """The mean of the lowest rate over draws is at most the lowest of the mean rates."""
+    (row,) = read_values(statement)["row.headroom"].rows
+    rates = [one for one in world.audits["estimates"] if one["method"] == "hierarchical"]
+    rates = [one["rate"] for one in rates if (one["dataset"], one["level"]) == (row["dataset"], row["level"])]
+    return row["headroom_low"] <= row["headroom"] <= min(rates) + 1e-9
+
+
+def list_biases_with_errors(world: World, evaluator: str) -> list[tuple[float, float]]:
+    """Of every system: the bias, and its standard error as if all claims were independent."""
+    found = []
+    for _, mine in (
+        world.select({"evaluator": evaluator}).dropna(subset=["label", "said"]).groupby(["dataset", "system"])
+    ):
+        wrong = mine["label"] - mine["said"]
+        found.append((float(wrong.mean()), float(wrong.std() / len(wrong) ** 0.5)))
+    return found
+
+
+def is_some_bias_not_within_limit(world: World, statement: Statement) -> bool:
+    most = 0.05
+    assert f"within {100 * most:g} points" in statement
+    return any(
+        abs(bias) + 1.96 * error > most
+        for name in list_bacc(world)
+        for bias, error in list_biases_with_errors(world, name)
+    )
+
+
+def are_single_biases_beyond_limit(world: World, statement: Statement) -> bool:
+    (beyond,) = [value.rows for value in statement.cited if value.field == "beyond"]
+    biases = [world.error_rates(row)[1] - world.error_rates(row)[0] for row in beyond]
+    return all(abs(bias) > 0.05 for bias in biases) and len(beyond) > 0
+
+
+def is_difference_between_systems_not_shown(world: World, statement: Statement) -> bool:
+    """By a test that takes claims for independent, the one that rejects sooner."""
+    from scipy.stats import chi2_contingency
+
+    (row,) = read_values(statement)["worst.evaluator"].rows
+    mine = world.select({key: row[key] for key in ("dataset", "evaluator")}).dropna(subset=["label", "said"])
+    mine = mine[mine["label"] == (row["rate"] == "tpr")]
+    table = pd.crosstab(mine["system"], mine["said"])
+    return table.shape[1] < 2 or chi2_contingency(table).pvalue > 0.01
+
+
+def is_error_share_of_passing_claims_kept(world: World, statement: Statement) -> bool:
+    (value,) = [one for one in statement.cited if one.key == "review_share"]
+    (row,) = value.rows
+    mine = world.select(row).dropna(subset=["label"])
+    passing = mine[mine["score"] >= row["threshold"]]
+    assert 1 - len(passing) / len(mine) == pytest.approx(row["review_share"], abs=0.01)
+    return float((passing["label"] == 0).mean()) <= row["max_error"]
+
+
 CONDITIONS: dict[str, Callable[[World, Statement], bool]] = {
     "{least.system:} has the lowest of these rates": is_lowest_estimate,
-    "By the model {apart:count} of {pairs:count pair}": are_pairs_of_systems,
+    "Its intervals tell {apart:count} of {pairs:count pair}": are_pairs_of_systems,
+    "By the model, the lowest error rate": is_mean_minimum_below_each_rate,
+    "Whether all are within {most:limit} points is open: no rate": is_some_bias_not_within_limit,
+    "Whether all are within {most:limit} points is open: by the intervals": are_single_biases_beyond_limit,
+    "Whether {worst.evaluator:} judges all systems alike is not known": is_difference_between_systems_not_shown,
+    "With review of {row.review_share:percent}": is_error_share_of_passing_claims_kept,
+    "of single verdicts, review the {review.review_share:percent}": is_error_share_of_passing_claims_kept,
     "{holding:count} of {with_interval:count} intervals hold": do_intervals_hold,
     "It is significantly above ": is_best_named_first,
     "{best.evaluator:}: it is significantly more accurate": is_best_named_first,
@@ -359,4 +420,4 @@ def test_conclusions_hold_for_claims_and_verdicts(capsys: pytest.CaptureFixture[
     with capsys.disabled():
         print(f"\n{recomputed:,} figures; {len(templates)} of {len(whole)} templates hold by pandas")
         print("\n".join(sorted(whole - templates)))
-    assert len(templates) >= 58
+    assert len(templates) >= 68

@@ -9,6 +9,7 @@ from factaudit.results import Row
 from factaudit.run_gate import judge_run_gate_changes
 
 LABEL = np.repeat([1, 0], [80, 40])
+ENDS = ("_before", "_after", "", "_low", "_high")
 
 
 def make_row(evaluator: str, before: np.ndarray, after: np.ndarray) -> Row:
@@ -16,7 +17,7 @@ def make_row(evaluator: str, before: np.ndarray, after: np.ndarray) -> Row:
     n = len(LABEL)
     row: Row = {"evaluator": evaluator, "dataset": "__macro__"}
     for key, values in compute_paired_changes(LABEL, before, after, np.zeros(n, int), 1, np.arange(n)).items():
-        row |= {f"{key}{end}": float(one[0]) for end, one in zip(("_before", "_after", "", "_low", "_high"), values)}
+        row |= {f"{key}{end}": float(one[0]) for end, one in zip(ENDS, values, strict=True)}
     both = ~np.isnan(before) & ~np.isnan(after)
     row |= {"n_both": int(both.sum()), "n_flips": int((before != after)[both].sum())}
     return row | {"lost": int(np.isnan(after).sum()), "gained": int(np.isnan(before).sum())}
@@ -54,7 +55,6 @@ def test_a_verdict_names_first_what_it_rests_on_and_says_of_the_others_that_they
     assert verdict.word == "worse"
     assert verdict.sentences[0].startswith("judge: BAcc changed by −")
     assert verdict.sentences[-2] == "same: none of 120 predictions changed"
-    assert verdict.sentences[-1].startswith("noisy: BAcc changed by −") and verdict.sentences[-1].endswith(
-        "not significant"
-    )
+    assert verdict.sentences[-1].startswith("noisy: BAcc changed by −")
+    assert verdict.sentences[-1].endswith(", not significant")
     assert not any("not significant" in sentence for sentence in verdict.sentences if sentence.startswith("judge"))

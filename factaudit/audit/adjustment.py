@@ -172,7 +172,8 @@ def _build_adjustment_rows(
         reason.append(
             f"{format_count(len(system_names), 'system')}: one to calibrate on and another to correct are needed"
         )
-    reason.append("a mean over calibrations has no threshold of its own")
+    if len(made):
+        reason.append("a mean over calibrations has no threshold of its own")
     return [*rows, row | {"reason": join_reasons(reason)}]
 
 
@@ -309,9 +310,10 @@ _COLUMNS = {
     "calibration_system": CALIBRATION_SYSTEM_COLUMN,
     **pick_shared_columns("n", "n_unscored", "reason"),
     "n_systems": Column(
-        "systems",
+        "calibrations",
         "count",
-        f"the other systems; in a `{MEAN_OVER_CALIBRATIONS}` row, the calibrations that could be made",
+        f"in a `{MEAN_OVER_CALIBRATIONS}` row the calibrations that could be made, in others the systems that did not "
+        "calibrate",
     ),
     "unidentifiable": Column(
         "unidentifiable",

@@ -166,7 +166,7 @@ def _find_inconsistent_evaluators(audited_run: AuditedRun) -> Iterator[Finding]:
             "claims that either finds {worst.class} on {worst.dataset}"
             + ", significantly less than half{where}" * bool(where)
             + ". One cannot stand in for the other: look at claims, not only at rates."
-            + " So do {pairs:count} of {like:count} pairs of like BAcc, significantly, on some dataset."
+            + " This holds significantly for {pairs:count} of {like:count} pairs of like BAcc, each on some dataset."
             * (bool(sure) and len(like) > 1),
             worst=worst,
             where=where,

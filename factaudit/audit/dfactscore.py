@@ -177,7 +177,7 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
             noise = (
                 " ({row.merged_floor:percent} would seem to by the verifier's errors alone)"
                 if row["merged_floor"]
-                else " (the verifier found none of {row.n_false:number fact} supported that are known to be false)"
+                else " (of {row.n_false:number fact} known to be false the verifier supports none)"
                 if row["n_false"]
                 else ""
             )

@@ -21,7 +21,7 @@ from factaudit.audit.dfactscore import (
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 #: "FActScore − D-FActScore is at least": the steps of `compute_dfactscore_gaps`.
-GAP_STEPS = tuple(step / 20 for step in range(21))
+GAP_STEPS = tuple(step / 20 for step in range(1, 21))
 
 
 def compute_dfactscore_gaps(
@@ -33,8 +33,8 @@ def compute_dfactscore_gaps(
 ) -> list[Row]:
     """How FActScore - D-FActScore (no penalty) is distributed over the responses of each system.
 
-    Rows: at_least (0, 0.05, ... 1), n (responses that have both scores), share (of them, with a gap of at least so
-    much) and its interval.
+    Rows: at_least (0.05, 0.1, ... 1; every response has a gap of at least 0), n (responses that have both scores),
+    share (of them, with a gap of at least so much) and its interval.
     """
     rows = []
     for key, members in iterate_audited_dfactscore_systems(judgements, group):

@@ -282,8 +282,8 @@ def _find_wrong_discrimination_thresholds(audited_run: AuditedRun) -> Iterator[F
             make_statement(
                 "Another threshold would raise the BAcc of {worst.evaluator} significantly{where}: on {worst.dataset} "
                 "from {worst.bacc:percent} to {worst.tuned_bacc:percent} on documents that did not tune it (TPR "
-                "{worst.tuned_tpr:percent}, TNR {worst.tuned_tnr:percent}). Of all that may tune, "
-                "{worst.tuned_threshold:threshold} is best: check it on labels of your own.",
+                "{worst.tuned_tpr:percent}, TNR {worst.tuned_tnr:percent}). The threshold that all tuning documents "
+                "choose is {worst.tuned_threshold:threshold}: check it on labels of your own.",
                 worst=worst,
                 where=where,
             ),

@@ -84,8 +84,10 @@ def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
         told.append(make_statement(text + "choice.", row=row))
     if row["worth"] is not None:
         text = "Intervals are {row.width:points} points wide on average, and {row.width_labels:points} by the labels "
-        text += "alone: with scores, pooling of systems and the prior, {row.n_labels:number label} do what "
-        text += "{row.n_alone:number} would do alone."
+        text += (
+            "alone: with scores, pooling of systems and the prior {row.n_labels:number label} give intervals as narrow "
+        )
+        text += "as {row.n_alone:number} labels alone would."
         told.append(make_statement(text, row=row | {"n_alone": round(row["n_labels"] * row["worth"])}))
         told += _state_audit_estimates_with_shuffled_scores(row)
     if row["reason"]:
@@ -97,8 +99,8 @@ def _state_audit_estimates_with_shuffled_scores(row: Row) -> list[Statement]:
     """What the model does without the scores' help: pooling of systems and prior narrow intervals, too."""
     if row.get("worth_shuffled") is None:  # of a folder that was written before
         return []
-    text = "With the scores shuffled, so that they tell nothing, the intervals are {row.width_shuffled:points} points "
-    text += "wide, and the labels do what {row.n_shuffled:number} would"
+    text = "With useless (shuffled) scores the intervals are {row.width_shuffled:points} points wide, as those of "
+    text += "{row.n_shuffled:number} labels alone"
     text += (
         ": the rest is what the scores add." if row["worth"] > row["worth_shuffled"] else ": the scores add nothing."
     )
@@ -122,14 +124,17 @@ def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> 
             yield make_statement("{least.system} has the lowest of these rates, {least.rate:interval}.", least=least)
     pairs = [each for each in audited_run.rows("estimate_differences") if keys.items() <= each.items()]
     if apart := [each for each in pairs if each["order"] != "?"]:
-        text = "By the model {apart:count} of {pairs:count pair} of systems differ significantly."
+        text = "Its intervals tell {apart:count} of {pairs:count pair} of systems apart."
         yield make_statement(text, apart=apart, pairs=pairs)
     elif pairs:
-        yield make_statement("By the model no pair of systems differs significantly.")
+        yield make_statement("Its intervals tell no pair of systems apart.")
     if row.get("worth_shuffled") is not None:
         counts = {f"n_{key}": round(row["n_labels"] * row[key]) for key in ("worth", "worth_shuffled")}
-        text = "{row.n_labels:number label} do what {row.n_worth:number} would do alone, with the scores shuffled what "
-        yield make_statement(text + "{row.n_worth_shuffled:number} would.", row=row | counts)
+        text = (
+            "With the scores {row.n_labels:number label} give intervals as narrow as {row.n_worth:number} labels alone "
+        )
+        text += "would; with useless (shuffled) scores, as {row.n_worth_shuffled:number} would."
+        yield make_statement(text, row=row | counts)
     yield from _state_audit_estimates_distance_from_truth(audited_run, row, systems)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import starmap
 from typing import Any, Literal
 
+from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit import load_all_audits, make_audited_run
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import (
@@ -28,10 +29,11 @@ from factaudit.audit.core.evaluator_comparison import (
     is_surely_better_evaluator,
 )
 from factaudit.audit.core.finding_parts import format_first_finding_names
-from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidence
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.audit.decomposition import list_decomposition_advice
+from factaudit.audit.first_screen_estimates import list_first_screen_estimate_advice, list_quoted_estimates
 from factaudit.audit.first_screen_table import (
     build_first_screen_estimate_table,
     build_first_screen_evaluator_table,
@@ -39,8 +41,7 @@ from factaudit.audit.first_screen_table import (
     state_missed_errors_or_false_alarms,
 )
 from factaudit.audit.input_description import list_test_look_advice, uses_trial_model
-from factaudit.audit.quantification import list_evaluator_bias_rows
-from factaudit.audit.quantification_checks import has_system_names, select_significant_biases
+from factaudit.audit.quantification_checks import list_quantification_bias_rows, select_significant_biases
 from factaudit.audit.ranking_checks import list_ranking_order_rows, list_ranking_reversal_rows, sum_ordered_pairs
 from factaudit.text.display_text import format_count
 
@@ -101,7 +102,8 @@ def compose_first_screen(results: Mapping[str, Any]) -> FirstScreen:
     advice, most = list(_list_screen_advice(run, ranked)), MAX_EVALUATORS
     if not columns and run.rows("estimates"):
         columns, rows = build_first_screen_estimate_table(run)
-        advice, most = list(_list_first_screen_estimate_advice(run)), MAX_ESTIMATED_SYSTEMS
+        advice = list(starmap(ScreenAdviceLine, list_first_screen_estimate_advice(run)))
+        most = MAX_ESTIMATED_SYSTEMS
     return FirstScreen(describe_first_screen_run_size(run), columns, rows[:most], rows[most:], advice)
 
 
@@ -258,30 +260,34 @@ def _list_first_screen_error_flagging_advice(
         text += "large a share of the correct claims."
         yield ScreenAdviceLine("Good for", make_statement(text, least=least))
         return
-    for key, n_key, text in (
-        ("tnr", "n_unattributable", "flagging single errors: {who} {mistakes}."),
-        ("tpr", "n_attributable", "flagging single errors: {who} {mistakes}."),
-    ):
+    text = "flagging single errors: {who} {mistakes}."
+    for key, n_key in (("tnr", "n_unattributable"), ("tpr", "n_attributable")):
         if all(is_surely_below(row, key, least) for row in alike):
             row = max(alike, key=lambda each: each[key])
             verb = "miss" if key == "tnr" else "flag"
-            who = f"the best {verb} at least" if len(alike) > 1 else f"it {verb}{'es' if key == 'tnr' else 's'}"
+            who = f"it {verb}{'es' if key == 'tnr' else 's'}"
+            if len(alike) > 1:
+                who = f"{'both' if len(alike) == 2 else 'all these evaluators'} {verb} at least"
             told = make_statement(text, who=who, mistakes=state_missed_errors_or_false_alarms(run, row, key, n_key))
             yield ScreenAdviceLine("Not for", told)
             break
     if (review := find_least_review_row(run, evaluators)) is not None:
-        text = "of single verdicts, review {review.review_share:percent} of the claims by {review.evaluator}: at most "
-        text += "{review.max_error:limit} % of the rest are errors (confidence {review.confidence:limit} %)."
+        text = "of single verdicts, review the {review.review_share:percent} of the claims that {review.evaluator} "
+        text += "scores lowest: at most {review.max_error:limit} % of the rest"
+        text += ", over all data sets," * (review["dataset"] == ALL_TOGETHER)
+        text += " are errors (confidence {review.confidence:limit} %)."
         yield ScreenAdviceLine("Instead", make_statement(text, review=review))
 
 
 def _list_first_screen_error_rate_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLine]:
-    rows = list_evaluator_bias_rows(run.rows("quantification"), best["evaluator"])
+    rows = [row for row in list_quantification_bias_rows(run) if row["evaluator"] == best["evaluator"]]
     biased, biased_datasets = select_significant_biases(run)
     off = [row for row in biased if row in rows]
     if off:
         text = "reporting error rates: {n_off} of {rows:count rate} that {best.evaluator} predicts "
         text += "is" if len(off) == 1 else "are"
+        if len(rows) == 1:
+            text = "reporting error rates: the one that {best.evaluator} predicts is"
         text += " significantly off, {worst}{worst_row.bias:points} points."
         worst_row = max(off, key=lambda row: abs(row["bias"]))
         yield ScreenAdviceLine(
@@ -298,57 +304,23 @@ def _list_first_screen_error_rate_advice(run: AuditedRun, best: Row) -> Iterator
     whole = [row for row in biased_datasets if row["evaluator"] == best["evaluator"]]
     if whole and not off:
         worst_row = max(whole, key=lambda row: abs(row["bias"]))
-        whose = "that of all systems together" if has_system_names(run, worst_row) else "the predicted one"
-        text = f"reporting error rates: {whose} is significantly off, by {{row.bias:points}} points "
-        yield ScreenAdviceLine("Not for", make_statement(f"{text}on {{row.dataset}}.", row=worst_row))
+        text = "reporting error rates: that of all systems together is significantly off, by {row.bias:points} points "
+        yield ScreenAdviceLine("Not for", make_statement(text + "on {row.dataset}.", row=worst_row))
     quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
     if quoted:
-        text = "error rates from labels: {first.n_labels:number}" + " a data set" * (len(quoted) > 1)
-        text += " give intervals {quoted.width:points} points wide."
+        text = "estimates: {first.n_labels:number label}" + " a data set" * (len(quoted) > 1)
+        text += " give intervals {quoted.width:points} points wide on average"
+        known = [row for row in list_quoted_estimates(run) if row.get("labelled_error_rate") is not None]
+        held = [row for row in known if row["rate_low"] <= row["labelled_error_rate"] <= row["rate_high"]]
+        text += "; {held:count} of {known:count} hold the true rate." if held else "."
         if len({row["n_labels"] for row in quoted}) == 1 and read_confidence(run) == DEFAULT_CONFIDENCE:
-            yield ScreenAdviceLine("Instead", make_statement(text, first=quoted[0], quoted=quoted))
+            told = make_statement(text, first=quoted[0], quoted=quoted, held=held, known=known)
+            yield ScreenAdviceLine("Instead", told)
     elif off or whole:
         yield ScreenAdviceLine(
-            "Instead", make_statement("estimate error rates from the labels of a sample (factaudit sample).")
+            "Instead",
+            make_statement("label a sample of new claims, and estimate error rates from it (factaudit sample)."),
         )
-
-
-def _list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
-    """Of a run without evaluators to compare: which rates to report, and whether those that are predicted will do."""
-    summary = [row for row in run.rows("estimate_summary") if row.get("quote")]
-    if not summary:
-        return
-    methods = {row["quote"] for row in summary}
-    if len(methods) == 1 and all(row.get("width") is not None for row in summary):
-        text = "the {method} rates: {summary.n_labels:number label} give intervals {summary.width:points} points wide"
-        text += " on average." if len(summary) > 1 else "."
-        yield ScreenAdviceLine("Use", make_statement(text, method=methods.pop(), summary=summary))
-    rows = [row for row in run.rows("estimates") if not is_total_key(row["system"]) and row.get("rate") is not None]
-    quotes = {(row["dataset"], row["level"]): row["quote"] for row in summary}
-    key = ("dataset", "level", "system")
-    raw = {tuple(row[one] for one in key): row for row in rows if row["method"] == "raw"}
-    pairs = [
-        (row, raw[place])
-        for row in rows
-        if row["method"] == quotes.get((row["dataset"], row["level"])) and has_interval(row, "rate")
-        if (place := tuple(row[one] for one in key)) in raw
-    ]
-    off = [predicted for row, predicted in pairs if not row["rate_low"] <= predicted["rate"] <= row["rate_high"]]
-    if off:
-        text = "the rates as predicted: {off:count} of {all_rates:count} "
-        text += ("lies" if len(off) == 1 else "lie") + " outside the interval."
-        yield ScreenAdviceLine("Avoid", make_statement(text, off=off, all_rates=[predicted for _, predicted in pairs]))
-    for row in summary:
-        compared = [
-            each
-            for each in run.rows("estimate_differences")
-            if (each["dataset"], each["level"]) == (row["dataset"], row["level"])
-        ]
-        apart = [each for each in compared if each["order"] != "?"]
-        if compared and len(apart) < read_decision_limits(run).min_orderable * len(compared):
-            text = "of {compared:count pair} of systems on {row.dataset} "
-            text += "only {apart:count} differ significantly." if apart else "none differs significantly."
-            yield ScreenAdviceLine("Beware", make_statement(text, apart=apart, compared=compared, row=row))
 
 
 def _list_first_screen_ranking_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLine]:
@@ -390,8 +362,8 @@ def _list_first_screen_caveat_advice(run: AuditedRun, alike: Sequence[Row]) -> I
     apart = find_datasets_apart_by_bacc(run.rows("rates"), best["evaluator"])
     if apart is not None:
         worst, top = apart
-        text = "{best.evaluator} is worse on {worst.dataset} ({worst.bacc:percent}) than on {top.dataset} "
-        text += "({top.bacc:percent})."
+        text = "{best.evaluator} is worse on {worst.dataset} (balanced accuracy {worst.bacc:percent}) than on "
+        text += "{top.dataset} ({top.bacc:percent})."
         yield ScreenAdviceLine("Beware", make_statement(text, best=best, worst=worst, top=top))
 
 

@@ -256,13 +256,22 @@ def _state_far_error_rates(far: Sequence[Row], rows: Sequence[Row], max_bias: fl
     return make_statement(text, far=far, most=max_bias, worst=worst)
 
 
-def _explain_open_quantification(rows: Sequence[Row], max_bias: float) -> str:
+def _explain_open_quantification(rows: Sequence[Row], max_bias: float) -> Statement:
     """Why it is not known that each rate is near the labelled one, though none is shown to be far from it."""
     unsettled = [row for row in rows if not is_surely_within(row, "bias", max_bias)]
     if not all(has_interval(row, "bias") for row in unsettled):
-        return explain_undecided_decision_limit({}, "bias")
+        return make_statement(explain_undecided_decision_limit({}, "bias"))
     more = ", or the unscored claims leave it open" * any(row["bias_min"] != row["bias_max"] for row in unsettled)
-    return f"no rate is significantly farther off, and not every one is significantly within{more}"
+    beyond = [row for row in unsettled if row["bias_low"] > max_bias or row["bias_high"] < -max_bias]
+    if beyond:  # few clusters, or many tests: no interval of a single rate is proof
+        alone = make_statement("{beyond:count} of {rows:count}", beyond=beyond, rows=rows)
+        return make_statement(
+            "by the intervals of single rates {alone} are farther off, but none is after the correction for all tests "
+            "of the run{more}",
+            alone=alone,
+            more=more,
+        )
+    return make_statement(f"no rate is significantly farther off, and not every one is significantly within{more}")
 
 
 def _find_sufficient_quantification_correction(audited_run: AuditedRun, evaluator: str, max_bias: float) -> str | None:
@@ -329,7 +338,7 @@ AUDIT = Audit(
     without_labels=True,
     plots=(
         ScatterPlotSpec(
-            what="Predicted against labelled error rates, a point per system and evaluator",
+            what="Predicted against labelled error rates, a point per evaluator and system (or data set)",
             reading="On the dashed line the evaluator is right; below it, it sees too few errors.",
             x="labelled_error_rate",
             y="predicted_error_rate",

@@ -227,7 +227,7 @@ def _find_equal_bacc_of_opposite_leanings(audited_run: AuditedRun) -> Iterator[F
             "{a.evaluator} and {b.evaluator} have like BAcc but opposite habits on {a.dataset}. To catch "
             "errors choose {rejects.evaluator} (TNR {rejects.tnr:percent} against {passes.tnr:percent}), to keep good "
             "claims {passes.evaluator} (TPR {passes.tpr:percent} against {rejects.tpr:percent})."
-            + " So do {told:count} of {pairs:count} pairs of like BAcc somewhere."
+            + " This holds for {told:count} of {pairs:count} pairs of like BAcc, each on some dataset."
             * (len(pairs) > 1),
             a=a,
             b=b,

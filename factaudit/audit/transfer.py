@@ -125,13 +125,19 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 evaluator,
                 worst["dataset"],
                 make_statement(
-                    "Whether {worst.evaluator} judges all systems alike is not known: the test would miss a "
-                    f"{worst['rate'].upper()} {{worst.missable:points}} points off on {{worst.dataset}}. A correction "
-                    "by one system rests on it.",
+                    "Whether {worst.evaluator} judges all systems alike is not known: on {worst.dataset} the test "
+                    f"would miss a {worst['rate'].upper()} of one system that is {_state_missable_difference(worst)}. "
+                    "A correction by one system rests on it.",
                     worst=worst,
                 ),
                 pick_finding_evidence(worst, "rate", "p", f"power_{POWER_POINTS}", "missable", "n"),
             )
+
+
+def _state_missable_difference(row: Row) -> str:
+    """No rate can be farther from the others than the nearer end of [0, 1] lets it."""
+    possible = max(row["highest"], 1 - row["lowest"])
+    return "off by however much" if row["missable"] >= possible else "{worst.missable:points} points off"
 
 
 # --------------------------------------------------------------------------------------------------------- declaration

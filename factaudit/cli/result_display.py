@@ -229,10 +229,11 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
         if best:
             first = max(best, key=lambda row: row["p_best"])
             n_apart = round(about["resolved"] * about["n_pairs"]) if about["n_pairs"] else 0
-            resolved = f"; {n_apart or 'none'} of {format_count(about['n_pairs'], 'pair')} of systems"
-            resolved += " differs significantly" if n_apart <= 1 else " differ significantly"
+            resolved = (
+                f"; the intervals tell {n_apart or 'none'} of {format_count(about['n_pairs'], 'pair')} of systems apart"
+            )
             print_line(
-                f"lowest: {first['system']} with a probability of {100 * first['p_best']:.0f} %"
+                f"{first['system']} has the lowest rate with a probability of {100 * first['p_best']:.0f} %"
                 + resolved * bool(about["n_pairs"])
             )
             print_line(
@@ -246,8 +247,10 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
         if about["worth"] is not None:
             alone = f"{about['n_labels'] * about['worth']:,.0f}"
             shuffled = f"{about['n_labels'] * about['worth_shuffled']:,.0f}"
-            print_line(f"with scores, pooling and prior, {about['n_labels']:,} labels do what {alone} would do alone")
-            print_line(f"with the scores shuffled, so that they tell nothing, what {shuffled} would")
+            print_line(
+                f"with the scores {about['n_labels']:,} labels give intervals as narrow as {alone} labels alone would; "
+                f"with useless (shuffled) scores, as {shuffled} would"
+            )
         print_line(about["why"])
         if about["reason"]:
             print_line(f"note: {about['reason']}")

@@ -113,11 +113,11 @@ def recommend_estimation_method(
     if np.median(labelled) < MIN_LABELS:
         why = (
             f"quote hierarchical for its interval; with fewer than {MIN_LABELS} labels a system its rates are no "
-            "nearer than those of the pooled threshold on half of the sets measured"
+            "nearer than those of the pooled threshold on half of the data sets with known rates (docs/estimates.md)"
         )
         return {"quote": "hierarchical", "why": why}
-    why = "quote hierarchical: on the sets measured its rates came nearest on average (not on each), and its intervals"
-    why += " held"
+    why = "quote hierarchical: on data sets with known rates (docs/estimates.md) its rates came nearest on average, "
+    why += "though not on each, and its intervals held"
     return {"quote": "hierarchical", "why": why}
 
 

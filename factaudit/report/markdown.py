@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
 from factaudit.audit.core.result_rows import Row
@@ -103,7 +104,7 @@ def _render_markdown_table(table: ReportTable) -> str:
         "| " + " | ".join(map(escape_markdown, table.columns)) + " |",
         "|" + "|".join("---:" if numeric else "---" for numeric in table.numeric_columns) + "|",
     ]
-    lines += ["| " + " | ".join(map(_render_cell, row)) + " |" for row in table.rows[:MAX_MARKDOWN_ROWS]]
+    lines += ["| " + " | ".join(_render_row_cells(row)) + " |" for row in table.rows[:MAX_MARKDOWN_ROWS]]
     text = "\n".join(lines) + f"\n\n*{escape_markdown(' '.join([table.caption, *_shorten_table_notes(table)]))}*"
     if table.file:
         shown = min(len(table.rows), MAX_MARKDOWN_ROWS)
@@ -116,9 +117,14 @@ def _shorten_table_notes(table: ReportTable) -> list[str]:
     return [note.split(";")[0].rstrip(".") + "." for note in table.notes]
 
 
-def _render_cell(cell: ReportTableCell) -> str:
-    text = escape_markdown(cell.text) + "".join(f" <sub>{escape_markdown(note)}</sub>" for note in cell.notes)
-    return f"{text} <sub>{escape_markdown(cell.reason)}</sub>" if cell.text == UNDEFINED_MARK and cell.reason else text
+def _render_row_cells(row: Sequence[ReportTableCell]) -> list[str]:
+    """The row's reason stands once, at its first undefined figure."""
+    undefined = [cell for cell in row if cell.text == UNDEFINED_MARK and cell.reason]
+    cells = []
+    for cell in row:
+        notes = [*cell.notes, *([cell.reason] if undefined and cell is undefined[0] else [])]
+        cells.append(escape_markdown(cell.text) + "".join(f" <sub>{escape_markdown(note)}</sub>" for note in notes))
+    return cells
 
 
 def escape_markdown(text: str) -> str:

@@ -52,8 +52,8 @@ def compose_report_summary_paragraphs(results: Mapping[str, Any]) -> list[str]:
     )
     if missing:
         paragraphs.append(
-            f"Verdicts without a prediction: {missing}. They count as unscored: they leave no denominator, "
-            "and each figure that they could change comes with the bounds between which it would lie."
+            f"Verdicts without a prediction: {missing}. Predicted rates are of the scored claims, labelled rates of "
+            "all; each figure that the unscored claims could change has bounds, between which it would lie."
         )
     guessed = _format_shares_by_evaluator(
         {each["name"]: (each.get("n_guessed") or 0, each.get("n_verdicts") or 0) for each in told}
@@ -107,9 +107,9 @@ def build_report_task_decision_table(results: Mapping[str, Any]) -> ReportTable 
         "find single errors": f"for single errors, TPR and TNR over {format_percent(limits.min_rate)}",
         "report a system's error rate": "every system's error rate within "
         f"{format_limit_in_points(limits.max_bias)} points of the labelled one",
-        "rank systems": "no where a pair is significantly reversed or none is ordered alike, yes where at most "
-        f"{format_percent(limits.max_misordered)} differ and the labels order at least "
-        f"{format_percent(limits.min_orderable)}",
+        "rank systems": "no where a pair is significantly reversed or, of the pairs that the labels order, none is "
+        f"ordered alike, yes where at most {format_percent(limits.max_misordered)} of all pairs differ and the labels "
+        f"order at least {format_percent(limits.min_orderable)}",
     }
     said = "; ".join(by_task[one.task] for one in tasks if one.task in by_task)
     caption = f"May it be used to …? By these limits, which can be set: {said}." if said else "May it be used to …?"

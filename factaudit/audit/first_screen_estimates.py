@@ -1,0 +1,59 @@
+"""What the first screen says of estimates: which rates to report, and whether those that are predicted will do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.core.decision_limits import has_interval, read_decision_limits
+from factaudit.audit.core.result_rows import Row, is_total_key
+from factaudit.audit.core.significance import select_rows_beyond_limit
+from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.estimates import add_labelled_rates_to_audit_estimates
+
+
+def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, Statement]]:
+    """Of a run without evaluators to compare: which rates to report, and whether those that are predicted will do."""
+    summary = [row for row in run.rows("estimate_summary") if row.get("quote")]
+    if not summary:
+        return
+    methods = {row["quote"] for row in summary}
+    if len(methods) == 1 and all(row.get("width") is not None for row in summary):
+        text = "the {method} rates: {summary.n_labels:number label} give intervals {summary.width:points} points wide"
+        text += " on average." if len(summary) > 1 else "."
+        yield ("Use", make_statement(text, method=methods.pop(), summary=summary))
+    key = ("dataset", "level", "system")
+    raw = {tuple(row[one] for one in key): row["rate"] for row in run.rows("estimates") if row["method"] == "raw"}
+    quoted = [row for row in list_quoted_estimates(run) if raw.get(tuple(row[one] for one in key)) is not None]
+    beside = []
+    for row in quoted:
+        predicted = raw[tuple(row[one] for one in key)]
+        ends = {"low": predicted - row["rate_high"], "high": predicted - row["rate_low"]}
+        beside.append(row | {"off": predicted - row["rate"]} | {f"off_{end}": value for end, value in ends.items()})
+    if off := select_rows_beyond_limit(run, beside, "off", 0):
+        text = "the rates as predicted: {off:count} of {beside:count} "
+        text += ("differs" if len(off) == 1 else "differ") + " significantly from these estimates."
+        yield ("Avoid", make_statement(text, off=off, beside=beside))
+    for row in summary:
+        compared = [
+            each
+            for each in run.rows("estimate_differences")
+            if (each["dataset"], each["level"]) == (row["dataset"], row["level"])
+        ]
+        apart = [each for each in compared if each["order"] != "?"]
+        if compared and len(apart) < read_decision_limits(run).min_orderable * len(compared):
+            text = "of {compared:count pair} of systems on {row.dataset} the estimates tell "
+            text += "only {apart:count} apart." if apart else "none apart."
+            yield ("Beware", make_statement(text, apart=apart, compared=compared, row=row))
+
+
+def list_quoted_estimates(run: AuditedRun) -> list[Row]:
+    """The estimates to report that have an interval, a row per system, with the rate by all labels where known."""
+    quotes = {(row["dataset"], row["level"]): row["quote"] for row in run.rows("estimate_summary")}
+    rows = [
+        row
+        for row in run.rows("estimates")
+        if not is_total_key(row["system"]) and has_interval(row, "rate")
+        if row["method"] == quotes.get((row["dataset"], row["level"]))
+    ]
+    return add_labelled_rates_to_audit_estimates(run, rows)
