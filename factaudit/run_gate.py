@@ -138,7 +138,7 @@ def _list_run_gate_other_figures(row: Row) -> list[str]:
 
 def _format_run_gate_change_without_significance(row: Row) -> str:
     """What stands below a verdict that it had no part in."""
-    if row["n_both"] and not row["n_flips"]:
+    if row.get("n_both") and not row["n_flips"]:
         lost = f"; {format_count(row['lost'], 'verdict')} lost" if row["lost"] else ""
         return f"{row['evaluator']}: none of {format_count(row['n_both'], 'prediction')} changed{lost}"
     known = row["bacc_low"] is not None and row["bacc_high"] is not None

@@ -250,7 +250,7 @@ def test_runs_whose_other_figures_changed_are_not_said_to_be_unchanged() -> None
     row |= {"tpr": -0.04, "tpr_low": -0.05, "tpr_high": -0.03, "tnr": 0.02, "tnr_low": -0.01, "tnr_high": 0.05}
     verdict = judge_run_gate_changes([row], [], [])
     assert verdict.word == "changed"
-    assert [one.partition(" changed")[0] for one in verdict.sentences] == ["judge: BAcc", "judge: TPR"]
+    assert [one.partition(" changed")[0] for one in verdict.sentences] == ["judge: TPR", "judge: BAcc"]
     assert judge_run_gate_changes([row | {"tpr_high": 0.01}], [], []).word == "no significant change"
 
 

@@ -29,8 +29,6 @@ COUNTING_CHECKS = {"unscored", "clusters", "calibration", "empty_outputs", "cand
 COUNTING_CHECKS |= {"faulty_facts", "uncovered_text"}
 #: A check is simulated in so many worlds or more in which nothing is wrong.
 FEWEST_NULL_WORLDS = 4
-#: Checks of which `findings.json` lacks worlds as yet: `tests/validity/findings.py 200` draws them.
-CHECKS_SIMULATED_IN_PART = {"merged_facts", "power"}
 #: So many runs of a world are drawn here; `tests/validity/findings.py` draws 200.
 RUNS = 6
 CHECKS: dict[str, Check] = {check.id: check for audit in load_builtin_audits() for check in audit.checks}
@@ -55,8 +53,8 @@ def test_no_check_was_above_five_in_a_hundred_in_the_simulated_worlds():
         for world in worlds
         for check in list_world_checks(family, world)
     }
-    assert simulated <= expected, "worlds are drawn otherwise now: simulate again by tests/validity/findings.py"
-    tested = CHECKS.keys() - COUNTING_CHECKS - CHECKS_SIMULATED_IN_PART
+    assert simulated == expected, "worlds are drawn otherwise now: simulate again by tests/validity/findings.py"
+    tested = CHECKS.keys() - COUNTING_CHECKS
     worlds = Counter(row["check"] for row in rows if row["kind"] == "null")
     assert {check: worlds[check] for check in tested if worlds[check] < FEWEST_NULL_WORLDS} == {}
     assert {row["check"] for row in rows if row["kind"] == "power"} >= tested

@@ -354,13 +354,13 @@ def is_error_share_of_passing_claims_kept(world: World, statement: Statement) ->
 
 CONDITIONS: dict[str, Callable[[World, Statement], bool]] = {
     "{least.system:} has the lowest of these rates": is_lowest_estimate,
-    "Its intervals tell {apart:count} of {pairs:count pair}": are_pairs_of_systems,
+    "The intervals of differences tell {apart:count} of {pairs:count pair}": are_pairs_of_systems,
     "By the model, the lowest error rate": is_mean_minimum_below_each_rate,
     "Whether all are within {most:limit} points is open: no rate": is_some_bias_not_within_limit,
     "Whether all are within {most:limit} points is open: by the intervals": are_single_biases_beyond_limit,
     "Whether {worst.evaluator:} judges all systems alike is not known": is_difference_between_systems_not_shown,
     "With review of {row.review_share:percent}": is_error_share_of_passing_claims_kept,
-    "of single verdicts, review the {review.review_share:percent}": is_error_share_of_passing_claims_kept,
+    "of single verdicts, review the": is_error_share_of_passing_claims_kept,
     "{holding:count} of {with_interval:count} intervals hold": do_intervals_hold,
     "It is significantly above ": is_best_named_first,
     "{best.evaluator:}: it is significantly more accurate": is_best_named_first,

@@ -85,7 +85,7 @@ def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
     if row["worth"] is not None:
         text = "Intervals are {row.width:points} points wide on average, and {row.width_labels:points} by the labels "
         text += (
-            "alone: with scores, pooling of systems and the prior {row.n_labels:number label} give intervals as narrow "
+            "alone. With scores, pooling of systems and the prior {row.n_labels:number label} give intervals as narrow "
         )
         text += "as {row.n_alone:number} labels alone would."
         told.append(make_statement(text, row=row | {"n_alone": round(row["n_labels"] * row["worth"])}))
@@ -124,10 +124,10 @@ def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> 
             yield make_statement("{least.system} has the lowest of these rates, {least.rate:interval}.", least=least)
     pairs = [each for each in audited_run.rows("estimate_differences") if keys.items() <= each.items()]
     if apart := [each for each in pairs if each["order"] != "?"]:
-        text = "Its intervals tell {apart:count} of {pairs:count pair} of systems apart."
+        text = "The intervals of differences tell {apart:count} of {pairs:count pair} of systems apart."
         yield make_statement(text, apart=apart, pairs=pairs)
     elif pairs:
-        yield make_statement("Its intervals tell no pair of systems apart.")
+        yield make_statement("The intervals of differences tell no pair of systems apart.")
     if row.get("worth_shuffled") is not None:
         counts = {f"n_{key}": round(row["n_labels"] * row[key]) for key in ("worth", "worth_shuffled")}
         text = (

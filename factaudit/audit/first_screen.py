@@ -267,15 +267,14 @@ def _list_first_screen_error_flagging_advice(
             verb = "miss" if key == "tnr" else "flag"
             who = f"it {verb}{'es' if key == 'tnr' else 's'}"
             if len(alike) > 1:
-                who = f"{'both' if len(alike) == 2 else 'all these evaluators'} {verb} at least"
+                who = f"{'both' if len(alike) == 2 else 'all'} under Use {verb} at least"
             told = make_statement(text, who=who, mistakes=state_missed_errors_or_false_alarms(run, row, key, n_key))
             yield ScreenAdviceLine("Not for", told)
             break
     if (review := find_least_review_row(run, evaluators)) is not None:
-        text = "of single verdicts, review the {review.review_share:percent} of the claims that {review.evaluator} "
-        text += "scores lowest: at most {review.max_error:limit} % of the rest"
-        text += ", over all data sets," * (review["dataset"] == ALL_TOGETHER)
-        text += " are errors (confidence {review.confidence:limit} %)."
+        text = "of single verdicts, review the {review.review_share:percent} of claims that {review.evaluator} scores "
+        text += "lowest: of the rest" + " in all data sets" * (review["dataset"] == ALL_TOGETHER)
+        text += " at most {review.max_error:limit} % are errors (confidence {review.confidence:limit} %)."
         yield ScreenAdviceLine("Instead", make_statement(text, review=review))
 
 

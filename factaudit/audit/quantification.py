@@ -265,12 +265,11 @@ def _explain_open_quantification(rows: Sequence[Row], max_bias: float) -> Statem
     beyond = [row for row in unsettled if row["bias_low"] > max_bias or row["bias_high"] < -max_bias]
     if beyond:  # few clusters, or many tests: no interval of a single rate is proof
         alone = make_statement("{beyond:count} of {rows:count}", beyond=beyond, rows=rows)
-        return make_statement(
-            "by the intervals of single rates {alone} are farther off, but none is after the correction for all tests "
-            "of the run{more}",
-            alone=alone,
-            more=more,
+        text = (
+            f"by the intervals of single rates {{alone}} {'is' if len(beyond) == 1 else 'are'} farther off, but none "
         )
+        text += "is after the correction for all tests of the run{more}"
+        return make_statement(text, alone=alone, more=more)
     return make_statement(f"no rate is significantly farther off, and not every one is significantly within{more}")
 
 

@@ -249,7 +249,8 @@ def _refuse_estimate_of_unlabelled_systems(estimation: EstimationCase, can_borro
 
 
 def _flag_few_labels(n_labels: int) -> str:
-    few = f"fewer than {MIN_LABELS} labels ({n_labels}): the pooled threshold is as good on half of the sets with known rates"
+    few = f"fewer than {MIN_LABELS} labels ({n_labels}): the pooled threshold is as good on half of the data sets "
+    few += "with known rates"
     return few if n_labels < MIN_LABELS else ""
 
 
