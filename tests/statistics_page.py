@@ -47,7 +47,7 @@ How often each check of [the audits](audits.md#findings) warned where nothing is
 world (5 % are allowed; two standard errors more are {at_most:.1f} %), and its power: how often it warned where one
 thing is wrong. `python tests/validity/findings.py` prints it; `tests/validity/finding_worlds.py` has the worlds.
 {worlds}
-`adjustment` is drawn with 6 systems at most, and checks whose worlds were not drawn yet are not shown.
+`adjustment` is drawn with 6 systems at most.
 
 | check | false alarms, % of runs in each world | power, % of {power_runs} runs |
 |---|---|---|
