@@ -62,7 +62,7 @@ def test_the_decision_and_the_first_screen_say_with_how_much_review():
     assert decision.sentence == said
     assert answers(of, "useless")["find single errors"].may == "no"
     (line,) = instead(of)
-    assert line.startswith(f"of single verdicts, review the {100 * review:.1f} % of claims that e scores lowest: of the")
+    assert line.startswith(f"of single verdicts, review the {100 * review:.1f} % of claims that e scores lowest: of")
     (remark,) = AUDIT.remarks(of["audits"]["triage"], [])
     assert "by the scores of e (confidence 90 %)" in remark
 

@@ -175,7 +175,7 @@ def test_provenance_says_of_labels_intervals_and_replicates_what_holds_for_the_r
     alone = describe_provenance(estimated, tmp_path)
     assert "all other figures" not in alone, "there is no other figure"
     assert "bootstrap" not in alone, "nothing was resampled"
-    assert "no correction for the number of pairs" in alone
+    assert "it expects at most 1 % in the wrong order" in alone
     assert "after a correction" not in alone, "no check was made"
     claims, verdicts = make_world("whole")
     audits = ["rates", "headroom", "ranking"]

@@ -124,10 +124,10 @@ def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> 
             yield make_statement("{least.system} has the lowest of these rates, {least.rate:interval}.", least=least)
     pairs = [each for each in audited_run.rows("estimate_differences") if keys.items() <= each.items()]
     if apart := [each for each in pairs if each["order"] != "?"]:
-        text = "The intervals of differences tell {apart:count} of {pairs:count pair} of systems apart."
+        text = "The model tells {apart:count} of {pairs:count pair} of systems apart."
         yield make_statement(text, apart=apart, pairs=pairs)
     elif pairs:
-        yield make_statement("The intervals of differences tell no pair of systems apart.")
+        yield make_statement("The model tells no pair of systems apart.")
     if row.get("worth_shuffled") is not None:
         counts = {f"n_{key}": round(row["n_labels"] * row[key]) for key in ("worth", "worth_shuffled")}
         text = (

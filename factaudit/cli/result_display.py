@@ -230,7 +230,7 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             first = max(best, key=lambda row: row["p_best"])
             n_apart = round(about["resolved"] * about["n_pairs"]) if about["n_pairs"] else 0
             resolved = (
-                f"; the intervals tell {n_apart or 'none'} of {format_count(about['n_pairs'], 'pair')} of systems apart"
+                f"; the model tells {n_apart or 'none'} of {format_count(about['n_pairs'], 'pair')} of systems apart"
             )
             print_line(
                 f"{first['system']} has the lowest rate with a probability of {100 * first['p_best']:.0f} %"

@@ -276,8 +276,8 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
             )
         if results["audits"].get("estimate_differences"):
             text += (
-                " Estimates tell two systems apart where the model's interval of their difference leaves out 0; there "
-                "is no correction for the number of pairs."
+                " The model tells two systems apart where the interval of their difference leaves out 0. Of all pairs "
+                "that it tells apart it expects at most 1 % in the wrong order."
             )
         told.append(text)
     empty = [audit.title for audit in find_audit_declarations(results["audits"]) if not results["audits"][audit.name]]
