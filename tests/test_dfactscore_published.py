@@ -1,4 +1,4 @@
-"""The experiment on MF's own outputs (see test_merging_facts), and what is wrong with a YAML."""
+"""The experiment on files as MF publish them (theirs: test_shipped_experiments), and what is wrong with a YAML."""
 
 from __future__ import annotations
 
@@ -10,20 +10,6 @@ import pytest
 
 from factaudit.engines.dfactscore.experiment import load_dfactscore_experiment, run_dfactscore_experiment
 from factaudit.errors import InputError
-
-
-@pytest.mark.slow
-def test_the_experiment_rebuilds_the_table(shared: Path, root: Path, tmp_path: Path) -> None:
-    settings = {"data": str(shared), "replicates": 50}
-    results = run_dfactscore_experiment(root / "experiments/dfactscore_published.yaml", tmp_path, settings=settings)
-    printed = [row for row in results.audits["dfactscore_printed"] if row["rebuilt"] is not None]
-    assert len(printed) == 16
-    assert all(row["same"] for row in printed)
-    assert {row["evaluator"] for row in results.audits["dfactscore"]} == {"retrieval+ChatGPT"}
-    assert [row["recall"] for row in results.audits["citations"]] == pytest.approx([0.4351300866, 0.5543950216])
-    assert "Facts that belong to someone else" in (tmp_path / "report.html").read_text()
-    assert (tmp_path / "tables/dfactscore.csv").is_file()
-
 
 #: The result files of the authors' repository, by folder; two systems have an earlier file, with an underscore.
 PUBLISHED = {

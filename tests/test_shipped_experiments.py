@@ -77,10 +77,24 @@ def test_an_experiment_runs_by_its_name_alone(name, request, serve, folder, mode
         assert "fetching" in out
         assert (run / "references.bib").read_text(encoding="utf-8").startswith("@")
         assert "Published data behind these figures" in report
+    if name == "dfactscore_published":
+        check_merging_facts(run)
     else:
         assert not server.asked
     assert bool(model.paid) == (name in MODEL)
     check_report(run)
+
+
+def check_merging_facts(run):
+    """The paper's Table 4 is rebuilt from its published decisions."""
+    results = Results.load(run)
+    printed = [row for row in results.audits["dfactscore_printed"] if row["rebuilt"] is not None]
+    assert len(printed) == 16
+    assert all(row["same"] for row in printed)
+    assert {row["evaluator"] for row in results.audits["dfactscore"]} == {"retrieval+ChatGPT"}
+    assert [row["recall"] for row in results.audits["citations"]] == pytest.approx([0.4351300866, 0.5543950216])
+    assert "Facts that belong to someone else" in (run / "report.html").read_text(encoding="utf-8")
+    assert (run / "tables" / "dfactscore.csv").is_file()
 
 
 @pytest.mark.slow
