@@ -30,7 +30,7 @@ audit: $(VENV)/.installed
 test: $(VENV)/.installed-$(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers 2
 	# A file's tests share what they make: one process runs them all.
 	$(BIN)/pytest -n auto --dist loadfile $(TESTS)
 	@echo "All checks and tests passed. The tests are in tests/; 'make bench' measures speed."

@@ -113,10 +113,12 @@ def make_mutant(source: str, draw: random.Random) -> tuple[str, str] | None:
 def find_test_files(module_path: Path) -> list[str]:
     """The test files that import a module; where none does, those that have its name, or run commands."""
     dotted = ".".join(module_path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-    tests = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").glob("test_*.py"))}
+    tests = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests").rglob("test_*.py"))}
     package, _, name = dotted.rpartition(".")
     pattern = re.compile(rf"\b{re.escape(dotted)}\b|from {re.escape(package)} import [^\n]*\b{name}\b")
-    importing = [path for path, text in tests.items() if pattern.search(text)]
+    # A folder of tests is of the room that is called alike.
+    of_room = [path for path in tests if path.parent.name == module_path.parent.name]
+    importing = [path for path, text in tests.items() if path in of_room or pattern.search(text)]
     if not importing:
         importing = [path for path, text in tests.items() if re.search(rf"\b{name}\b", text)]
     if not importing:
@@ -126,7 +128,8 @@ def find_test_files(module_path: Path) -> list[str]:
     # Its own tests come first, then those of little else.
     own = {f"test_{name}", f"test_{name}s", f"test_{module_path.parent.name}_{name}", f"test_{module_path.parent.name}"}
     importing.sort(key=lambda path: (path.stem not in own, tests[path].count("from factaudit"), path.name))
-    return [str(path.relative_to(ROOT)) for path in importing[:MAX_TEST_FILES]]
+    chosen = importing[:MAX_TEST_FILES]
+    return [str(path.relative_to(ROOT)) for path in [*chosen, *(path for path in of_room if path not in chosen)]]
 
 
 def is_noticed(copied_root: Path, module_path: Path, changed: str) -> bool:
