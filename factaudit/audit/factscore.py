@@ -27,7 +27,11 @@ from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefi
 
 
 def compute_factscore_audit(
-    judgements: Judgements, *, gamma: float = DEFAULT_GAMMA, intervals: ClusterBootstrap | None = None
+    judgements: Judgements,
+    *,
+    gamma: float = DEFAULT_GAMMA,
+    k: int | None = None,
+    intervals: ClusterBootstrap | None = None,
 ) -> list[Row]:
     """FActScore of each system: a row per evaluator, dataset and system; first ``__all__`` where there are several.
 
@@ -37,20 +41,41 @@ def compute_factscore_audit(
     (without the penalty), unweighted means over the n_scored responses that answered and of which at least one fact
     was put to the evaluator; ``_min`` and ``_max`` let what is unscored (or guessed) be all unsupported or all
     supported, and a response of which nothing was asked score 0 or 1 (n_unscored_responses); intervals resample
-    responses. ``respond_ratio``: the share of responses that did not abstain and said at least one fact.
+    responses. ``f1``: F1@K, with ``k`` facts wanted of a response (None: the median of the data set's responses, the
+    upper of two, as VeriScore has it). ``respond_ratio``: the share of responses that did not abstain and said at least
+    one fact.
     """
     facts = collect_response_facts(judgements)
     rows = []
     for at, evaluator in enumerate(judgements.evaluators):
         scores = score_response_facts(facts, judgements, at, gamma)
         for key, inside in facts.responses_by_system():
-            rows.append({"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]})
-            rows[-1] |= _build_factscore_audit_row(facts, scores, inside, intervals)
+            in_dataset = (facts.responses["dataset"] == key["dataset"]).to_numpy(dtype=bool)
+            wanted = np.sort(scores.n_facts[in_dataset & (scores.n_facts > 0)])
+            row: Row = {"dataset": key["dataset"], "evaluator": evaluator, "system": key["system"]}
+            row["k"] = k if k is not None or not len(wanted) else int(wanted[len(wanted) // 2])
+            rows.append(row | _build_factscore_audit_row(facts, scores, inside, row["k"], intervals))
     return rows
 
 
+def compute_response_f1_at_k(supported_share: np.ndarray, n_facts: np.ndarray, k: int) -> np.ndarray:
+    """F1@K of responses: the harmonic mean of the share of facts that are supported, and of how many of K facts that
+    one wants are there and supported. float64 (R,), NaN where the share is. Source: Wei et al. 2024 (SAFE), §3.
+
+    >>> compute_response_f1_at_k(np.array([0.5, 1.0, 0.0]), np.array([8, 2, 4]), 4).round(3).tolist()
+    [0.667, 0.667, 0.0]
+    """
+    recall = np.minimum(supported_share * n_facts / k, 1)
+    f1 = divide_or_undefined(2 * supported_share * recall, supported_share + recall)
+    return np.where(supported_share == 0, 0.0, f1)
+
+
 def _build_factscore_audit_row(
-    facts: ResponseFacts, scores: ResponseFactScores, in_system: np.ndarray, intervals: ClusterBootstrap | None
+    facts: ResponseFacts,
+    scores: ResponseFactScores,
+    in_system: np.ndarray,
+    k: int | None,
+    intervals: ClusterBootstrap | None,
 ) -> Row:
     abstained = facts.responses["abstained"].to_numpy(dtype=bool)
     spoke = in_system & (scores.n_facts > 0)
@@ -68,10 +93,16 @@ def _build_factscore_audit_row(
         row |= response_mean_with_interval(key, scores.figures[key][scored].tolist(), intervals)
         for end in ("min", "max"):
             row[f"{key}_{end}"] = mean_of_defined(scores.figures[f"{key}_{end}"][spoke])
+    f1 = {
+        end: compute_response_f1_at_k(scores.figures[f"init_score{end}"], scores.n_facts, k or 1)
+        for end in ("", "_min", "_max")
+    }
+    row |= response_mean_with_interval("f1", f1[""][scored].tolist(), intervals)
+    row |= {f"f1{end}": mean_of_defined(f1[end][spoke]) for end in ("_min", "_max")}
     row["num_facts_per_response"] = none_if_undefined(divide_or_undefined(scores.n_facts[spoke].sum(), n_spoke))
     for name in ("n_facts", "n_supported", "n_unscored", "n_unparsed"):
         row[name] = int(getattr(scores, name)[spoke].sum())
-    why = explain_missing_mean_intervals(row, ("score", "init_score"), intervals)
+    why = explain_missing_mean_intervals(row, ("score", "init_score", "f1"), intervals)
     row["reason"] = (why or None) if scored.any() else "no response has a scored fact"
     return row
 
@@ -91,6 +122,14 @@ _FACTSCORE_COLUMNS: dict[str, Column] = {
     "n_unscored_responses": Column("not asked", "count", _NOT_SCORED_DESCRIPTION, shown="any"),
     "score": Column("FActScore", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
     "init_score": Column("without penalty", "percent", _SCORE_DESCRIPTION, bounds=True, interval=RESPONSE_BOOTSTRAP),
+    "k": Column("K", "count", "facts wanted of a response: the median of the data set's, unless given", shown=False),
+    "f1": Column(
+        "F1@K",
+        "percent",
+        "harmonic mean of the supported share of facts and of K facts, mean over responses",
+        bounds=True,
+        interval=RESPONSE_BOOTSTRAP,
+    ),
     "respond_ratio": Column("respond ratio", "percent", "responses that said a fact, of all"),
     "num_facts_per_response": Column("facts per response", "number", "of those that said a fact", digits=1),
     **pick_shared_columns("reason"),
@@ -101,17 +140,21 @@ AUDIT = Audit(
     after="reproduction_text",
     title="FActScore of the systems",
     question="What share of a response's atomic facts does the knowledge source support?",
-    source="Min et al. 2023, §3",
+    source="Min et al. 2023, §3; F1@K: Wei et al. 2024; Song et al. 2024",
     text="The unweighted mean over responses, with and without the length penalty. Responses that abstain or hold no "
     "fact count in the respond ratio only.",
     formula="Penalty × supported facts / facts, mean over responses; penalty = exp(1 − γ/n) for responses of n < γ "
-    "facts. A fact without a verdict counts as not supported; the bounds let it be either.",
+    "facts. F1@K = 2PR / (P + R), P = supported facts / facts, R = min(supported facts / K, 1). "
+    "A fact without a verdict counts as not supported; the bounds let it be either.",
     remedy=(
         "A score says little without its verifier's errors: label some facts and read `rates` of them. Many unparsed "
         "replies: ask with `parser: strict`, or another model."
     ),
     columns=_FACTSCORE_COLUMNS,
-    options={"gamma": "γ of the length penalty; 0 turns it off"},
+    options={
+        "gamma": "γ of the length penalty; 0 turns it off",
+        "k": "the number of facts wanted of a response, for F1@K; by default the median over the data set's responses",
+    },
     compute=compute_factscore_audit,
     applies=has_response_facts,
     plots=(DotPlotSpec(what="FActScore of systems", keys=("score", "init_score"), groups=("system",)),),

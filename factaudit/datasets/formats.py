@@ -111,6 +111,39 @@ FORMATS: dict[str, DatasetFormat] = {
             marks=("init_global_score decisions global_decisions",),
         ),
         DatasetFormat(
+            "factscore-results",
+            "what FActScore, OpenFActScore or FActScore-turbo returned: decisions on the facts of each response",
+            "factaudit convert factscore-results out.json --option responses=in.jsonl --out claims.parquet --verdicts"
+            " verdicts.parquet",
+            {
+                "responses": "the JSONL that was scored, with topic and output, line by line as the decisions",
+                "system": "whose responses they are (default: the file's name)",
+            },
+            marks=(
+                "decisions[][].is_supported decisions[][].span scores",
+                "decisions[][].is_supported num_facts_per_response",
+            ),
+        ),
+        DatasetFormat(
+            "safe-results",
+            "SAFE's *-SAFE.json of long-form-factuality: facts, search results and verdicts (Wei et al. 2024)",
+            "factaudit convert safe-results results/ --out claims.parquet --verdicts verdicts.parquet",
+            marks=("per_prompt_data[].side*_posthoc_eval_data.checked_statements[]",),
+        ),
+        DatasetFormat(
+            "veriscore-results",
+            "VeriScore's model_output/verification_*.jsonl: claims, search results and verdicts (Song et al. 2024)",
+            "factaudit convert veriscore-results model_output/ --out claims.parquet --verdicts verdicts.parquet",
+            marks=("all_claims claim_list response claim_verification_result",),
+        ),
+        DatasetFormat(
+            "openfactcheck-results",
+            "OpenFactCheck's .jsonl per response, a line per solver: claims, evidence, verdicts (Wang et al. 2024)",
+            "factaudit convert openfactcheck-results output/ --out claims.parquet --verdicts verdicts.parquet",
+            {"system": "whose responses they are"},
+            marks=("idx solver continue state.response",),
+        ),
+        DatasetFormat(
             "alce-citations",
             "ALCE's citation judgements: *.json.score files with autoais_log (Gao et al. 2023)",
             "factaudit convert alce-citations result/alce_score --out claims.parquet --verdicts verdicts.parquet",

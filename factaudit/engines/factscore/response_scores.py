@@ -152,7 +152,8 @@ def _add_summed_counts(row: Row, response_rows: Sequence[Row]) -> Row:
 
 def _make_factscore_row_of_nothing_scored(response_rows: Sequence[Row]) -> Row:
     """The audit's row where nothing was said: it has no evaluator to compute it for."""
-    figures = dict.fromkeys(f"{key}{end}" for key in ("score", "init_score") for end in ("", "_min", "_max"))
+    figures = dict.fromkeys(f"{key}{end}" for key in ("score", "init_score", "f1") for end in ("", "_min", "_max"))
+    figures["k"] = None
     counts = dict.fromkeys(
         ("n_scored", "n_unscored_responses", "n_facts", "n_supported", "n_unscored", "n_unparsed"), 0
     )
