@@ -130,11 +130,14 @@ def test_gives_what_is_committed(name: str, committed: Any, executed: dict[str, 
         ]
 
 
-def test_published_cells_say_so_without_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("notebook", ["02_verify_with_caution.ipynb", "03_dfactscore.ipynb"])
+def test_published_cells_say_so_without_the_files(
+    notebook: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They need the imports of the first cell, and nothing that it computes."""
     monkeypatch.setenv("FACTAUDIT_SHARED_DATA", str(tmp_path / "nowhere"))
     monkeypatch.chdir(FOLDER)
-    cells = _code(nbformat.read(FOLDER / "03_dfactscore.ipynb", as_version=4))
+    cells = _code(nbformat.read(FOLDER / notebook, as_version=4))
     first = ast.parse("".join(line for line in cells[0].source.splitlines(True) if not line.startswith("%")))
     names: dict[str, Any] = {}
     exec(compile(ast.Module([node for node in first.body if _is_import(node)], []), "imports", "exec"), names)
