@@ -77,6 +77,13 @@ _OTHER_FORMATS = {
         "`verifiability_judgments/*.jsonl.gz`, `human_evaluation_annotations.jsonl`",
     ),
     "expertqa": ("chaitanyamalaviya/ExpertQA", "`data/r2_compiled_anon.jsonl`"),
+    "safe-results": ("google-deepmind/long-form-factuality", "`*-SAFE.json`, as `eval.run_eval` writes them"),
+    "veriscore-results": ("Yixiao-Song/VeriScore", "`model_output/verification_*.jsonl`"),
+    "openfactcheck-results": ("hasaniqbal777/OpenFactCheck", "`*.jsonl` of its output folder, one per response"),
+    "factscore-results": (
+        "shmsw25/FActScore, ryabhmd/OpenFActScore, ntyazh/FActScore-turbo",
+        "what `get_score` returns, as JSON; option responses: the JSONL that was scored",
+    ),
     "predicted": ("Liyan06/AggreFact", "`data/aggre_fact_sota.csv`, `data/aggre_fact_final.csv`"),
 }
 _OTHER_HEAD = """\
