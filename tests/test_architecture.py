@@ -34,7 +34,7 @@ FLOORS = (
     {"evaluators"},
     {"run_folder"},
     {"run_reuse", "experiment_inputs", "run_matching", "run_gate"},
-    {"engines", "estimate", "run_diff", "export", "sql"},
+    {"engines", "estimate", "run_diff", "run_drift", "export", "sql"},
     {"experiment", "run_diff_markdown", "run_versions"},
     {"start"},
     {"cli"},

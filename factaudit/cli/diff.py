@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from factaudit.cli.json_output import JsonOutputCommand, is_answer_format, print_json_output
-from factaudit.cli.options import PATH_TYPE, REPLICATES_TYPE, add_mapping_options, format_help_example
+from factaudit.cli.drift import diff_drift_command
+from factaudit.cli.json_output import is_answer_format, print_json_output
+from factaudit.cli.options import PATH_TYPE, REPLICATES_TYPE, ModalCommand, add_mapping_options, format_help_example
 from factaudit.cli.terminal import exit_command_with_two_on_errors, format_terminal_text, print_line
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "diff",
-    cls=JsonOutputCommand,
+    cls=ModalCommand,
     json_keys={
         "before": "string: a run folder",
         "after": "string: a run folder",
@@ -293,4 +294,5 @@ def _format_diff_change_in_points(change_row: dict[str, Any], figure: str) -> st
     return f"{words} {format_points(change_row[figure])} points{_format_diff_change_interval(change_row, figure)}"
 
 
+diff_command.add_mode("--drift", diff_drift_command)
 COMMANDS = (diff_command,)

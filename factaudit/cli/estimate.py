@@ -12,6 +12,12 @@ from factaudit.cli.claim_split import sample_split_command
 from factaudit.cli.combination import estimate_combine_command
 from factaudit.cli.correction import estimate_calibrate_command
 from factaudit.cli.json_output import print_json_output
+from factaudit.cli.label_looks import (
+    count_sample_phases,
+    display_label_looks,
+    display_repeated_look_warning,
+    read_former_label_counts,
+)
 from factaudit.cli.label_plan import (
     CLAIMS_ARGUMENT,
     COVARIATES_OPTION,
@@ -54,6 +60,7 @@ if TYPE_CHECKING:
         **RUN_JSON_KEYS,
         "summary": "array: per dataset and level: which method to quote and why, how sure the order of systems is",
         "estimates": "array: per dataset, level, system and method: rate, rate_low, rate_high, n_labels, reason",
+        "looks": "array: with --sequential, per dataset, level and look: n_labels, widest, best, stop (yes or no)",
     },
     short_help="Estimate systems' error rates from few labels.",
     epilog=format_help_example(
@@ -91,6 +98,18 @@ if TYPE_CHECKING:
     show_default=True,
     help="Claims labelled `?`: rates are of them too, with bounds, or of the others alone.",
 )
+@click.option(
+    "--sequential",
+    is_flag=True,
+    help="Also intervals that hold at every look at the sample's phases, and when to stop.",
+)
+@click.option(
+    "--width",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.1,
+    show_default=True,
+    help="With --sequential: labelling may stop when no interval is wider.",
+)
 @click.option("--transfer", is_flag=True, help="Rates also for systems without labels, with the test of whether to.")
 @click.option(
     "--confidence",
@@ -114,6 +133,8 @@ def estimate_command(
     levels: Sequence[str],
     target: str,
     undecided: str,
+    sequential: bool,
+    width: float,
     transfer: bool,
     confidence: float,
     seed: int,
@@ -141,6 +162,8 @@ def estimate_command(
         "target": target,
         "undecided": undecided,
         "transfer": transfer,
+        "sequential": sequential,
+        "stop_width": width,
     }
     chosen = {"methods": list(methods), "levels": list(levels), "strata": list(strata)}
     experiment = Experiment(
@@ -153,9 +176,21 @@ def estimate_command(
         confidence=confidence,
         estimate=EstimateSettings.model_validate({**given, **{key: value for key, value in chosen.items() if value}}),
     )
+    former = read_former_label_counts(out)
     results = run_experiment(experiment, out, say=print_line)
     display_estimated_rates(results.audits)
-    display_run_json(results, out, summary=results.audits["estimate_summary"], estimates=results.audits["estimates"])
+    looks = results.audits.get("estimate_look_summary", [])
+    display_label_looks(results.audits)
+    if not sequential:
+        n_phases = 1 if sample is None else count_sample_phases(sample)
+        display_repeated_look_warning(results.audits["estimate_summary"], former, n_phases)
+    display_run_json(
+        results,
+        out,
+        summary=results.audits["estimate_summary"],
+        estimates=results.audits["estimates"],
+        looks=looks,
+    )
 
 
 @click.command(

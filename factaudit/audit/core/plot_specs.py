@@ -102,11 +102,12 @@ class CrossTablePlotSpec(PlotSpec):
 
 @dataclass(frozen=True, kw_only=True)
 class LinePlotSpec(PlotSpec):
-    """A line for each evaluator over an ordered column (bins, thresholds), a panel for each group and key."""
+    """A line for each series over an ordered column (bins, thresholds), a panel for each group and key."""
 
     x: str
     x_label: str
     keys: tuple[str, ...]
+    series: str = "evaluator"
     per_page: int = 4
 
 

@@ -22,7 +22,7 @@ _PANEL_GAP, _FOOT, _PANEL_HEIGHT = 0.12, 0.1, 1.45
 
 def lay_out_line_plot(plot: LinePlotSpec, frame: PlotFrame) -> FigureLayout:
     """Shares (percent): a column of panels for each group, a row for each key; narrow, one group below the other."""
-    groups, series = frame.list_groups(), frame.list_series("evaluator")
+    groups, series = frame.list_groups(), frame.list_series(plot.series)
     width = COLUMN_WIDTH if len(groups) == 1 else frame.width
     n_columns = 1 if frame.is_narrow else len(groups)
     left = 0.2 + measure_text_width("100") / 72 + PAD  # the name of the figure stands upright beside the ticks
@@ -38,7 +38,7 @@ def lay_out_line_plot(plot: LinePlotSpec, frame: PlotFrame) -> FigureLayout:
         mine = sorted((r for r in frame.rows if frame.label_group(r) == group), key=lambda row: row[plot.x])
 
         def list_points(one: PlotSeriesStyle, shift: float) -> list[tuple[float, PlotPoint]]:
-            rows = [row for row in mine if str(row["evaluator"]) == one.key]
+            rows = [row for row in mine if str(row[plot.series]) == one.key]
             points = [(row[plot.x] + shift, frame.make_point(row, key)) for row in rows]
             return [(x, point) for x, point in points if point.value is not None]
 
