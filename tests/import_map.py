@@ -44,6 +44,7 @@ PARTS = {
     "comparison_tables": "results",
     "python_input": "input_tables",
     "run_diff": "export",
+    "run_drift": "export",
     "run_matching": "export",
     "run_gate": "export",
     "run_diff_markdown": "export",

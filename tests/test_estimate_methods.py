@@ -10,12 +10,13 @@ from estimate_data import World, annotated, tables, without_labels
 from factaudit.errors import InputError, UsageError
 from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
 from factaudit.estimate.rate_estimation import EstimationResults, estimate_rates
+from factaudit.stats.active_inference import active_inference_mean, uncertainty_sampling_probabilities
 from factaudit.stats.pooled_threshold import (
     error_rates_at_pooled_threshold,
     fit_pooled_threshold,
     pooled_prediction_error_rates,
 )
-from factaudit.stats.prediction_powered import prediction_powered_mean
+from factaudit.stats.prediction_powered import prediction_powered_mean, stratified_prediction_powered_mean
 from factaudit.stats.rogan_gladen import estimate_rogan_gladen_confusion, rogan_gladen_error_rate
 from factaudit.stats.stratified_sampling import (
     StratifiedDraw,
@@ -50,6 +51,48 @@ def test_ppi_agrees_with_ppi_python(seed: int, weighted: bool) -> None:
     tuned = prediction_powered_mean(error, guess, rest, weight, power_tuning=True)
     low, high = reference.ppi_mean_ci(error, guess, rest, alpha=0.05, lam=None, w=weight)
     np.testing.assert_allclose(tuned[1:], np.ravel([low, high]), atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_stratified_ppi_is_ppi_python_in_each_stratum(seed: int) -> None:
+    reference = pytest.importorskip("ppi_py", reason="needs ppi-python ([dev] extra)")
+    error, guess, rest = some(60, 500, seed)
+    random = np.random.default_rng(seed)
+    stratum, other = random.integers(0, 3, 60), random.integers(0, 3, 500)
+    found = stratified_prediction_powered_mean(error, guess, rest, np.ones(60), stratum, other)
+    middle = variance = 0.0
+    for at in range(3):
+        share = ((stratum == at).sum() + (other == at).sum()) / 560
+        ends = reference.ppi_mean_ci(
+            error[stratum == at], guess[stratum == at], rest[other == at], alpha=0.05, lam=None
+        )
+        middle += share * float(np.mean(ends))
+        variance += (share * float(np.ptp(ends)) / 2) ** 2
+    np.testing.assert_allclose(found, middle + np.sqrt(variance) * np.array([0, -1, 1]), atol=1e-6)
+    with pytest.raises(ValueError, match="no label"):
+        stratified_prediction_powered_mean(error, guess, rest, np.ones(60), np.zeros(60, int), other)
+
+
+def test_active_inference_is_unbiased_over_all_draws() -> None:
+    """Each set of labels, weighted by its probability: the mean estimate is the true mean."""
+    error, guess = np.array([1.0, 0, 0, 1, 0]), np.array([0.6, 0.5, 0.1, 0.9, 0.02])
+    probability = uncertainty_sampling_probabilities(guess, 2.5)
+    assert probability.sum() == pytest.approx(2.5)
+    assert probability.argmax() == 1
+    mean = 0.0
+    for drawn in np.ndindex(2, 2, 2, 2, 2):
+        chosen = np.array(drawn, dtype=bool)
+        weight = np.where(chosen, probability, 1 - probability).prod()
+        found = active_inference_mean(error[chosen], guess[chosen], probability[chosen], guess)
+        mean += weight * found[0]
+    assert mean == pytest.approx(error.mean())
+
+
+def test_active_inference_with_all_labels_is_their_mean() -> None:
+    error, guess = np.array([1.0, 0, 0, 1]), np.array([0.6, 0.5, 0.1, 0.9])
+    rate, low, high = active_inference_mean(error, guess, np.ones(4), guess)
+    assert rate == 0.5
+    assert (high - low) / 2 == pytest.approx(1.959964 * error.std(ddof=1) / 2)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -11,7 +11,18 @@ from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 
 #: In the order of the forest plot: as predicted, by labels, corrected; then those to compare with.
-SHOWN_METHODS = ("raw", "pooled-threshold", "labels", "regression-ppi", "hierarchical", "ppi", "ppi++", "rogan-gladen")
+SHOWN_METHODS = (
+    "raw",
+    "pooled-threshold",
+    "labels",
+    "regression-ppi",
+    "hierarchical",
+    "ppi",
+    "ppi++",
+    "stratified-ppi",
+    "active",
+    "rogan-gladen",
+)
 #: With more systems than this, the report shows three methods of each.
 MANY_SYSTEMS = 10
 _METHODS_FOR_MANY_SYSTEMS = ("raw", "labels", "hierarchical")
@@ -19,7 +30,7 @@ _METHOD_COLUMN = Column(
     "method",
     "text",
     "`hierarchical` (the default to quote), `regression-ppi`, `labels`, `pooled-threshold`, `raw`; on demand `ppi`, "
-    "`ppi++`, `rogan-gladen`",
+    "`ppi++`, `stratified-ppi`, `active`, `rogan-gladen`",
     key=True,
     values={"raw": "as predicted", "labels": "labels only", "hierarchical": "hierarchical (corrected)"},
 )

@@ -76,7 +76,12 @@ if TYPE_CHECKING:
 @COVARIATES_OPTION
 @STRATA_OPTION
 @LABEL_RULE_OPTION
-@click.option("--method", "methods", multiple=True, help="Only these; ppi, ppi++ and rogan-gladen are on demand.")
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    help="Only these; ppi, ppi++, stratified-ppi, active and rogan-gladen are on demand.",
+)
 @click.option(
     "--level",
     "levels",

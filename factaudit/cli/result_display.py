@@ -273,12 +273,12 @@ def display_label_plan(
     plan_rows: Sequence[dict[str, Any]], width: float, seconds_per_label: float, has_pilot: bool
 ) -> None:
     """Widths by number of labels, the mean over systems, and the labels that the wanted width takes."""
-    from factaudit.estimate.label_budget_plan import PLANNED_METHODS, interpolate_label_budget_for_width
+    from factaudit.estimate.label_budget_plan import PLANNED_WAYS, interpolate_label_budget_for_width
 
     for dataset in dict.fromkeys(row["dataset"] for row in plan_rows):
         mine = [row for row in plan_rows if row["dataset"] == dataset]
         print_line(f"\n{dataset}, number of labels: mean width of the 95 % intervals in points, and its range")
-        for method in PLANNED_METHODS:
+        for method in PLANNED_WAYS:
             cells = [
                 f"{row['n_labels']:,}: "
                 + "{:.1f} ({:.1f}–{:.1f})".format(*(100 * row[f"width{end}"] for end in ("", "_low", "_high")))

@@ -10,8 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit.arrays.estimation_units import EstimationUnitsPastMemory
 from factaudit.arrays.judgements import LEVELS
+from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError
-from factaudit.estimate.budget_rehearsal import rehearse_label_budget
+from factaudit.estimate.budget_rehearsal import rehearse_label_budget, rehearse_label_budget_by_ways
 from factaudit.estimate.estimation_methods import DEFAULT_METHODS
 from factaudit.estimate.label_sample import read_sample
 from factaudit.estimate.rate_estimation import (
@@ -91,8 +92,19 @@ class EstimateSettings(BaseModel):
             confidence=confidence,
             **self.model_dump(exclude=_NO_ARGUMENTS),
         )
+        more: dict[str, list[Row]] = {}
+        if self.budget is not None:
+            more["estimate_rehearsal"] = rehearse_label_budget_by_ways(
+                claims,
+                verdicts,
+                self.budget,
+                main=self.main,
+                covariates=self.covariates,
+                seed=seed,
+                confidence=confidence,
+            )
         if not self.sequential or sample is None:
-            return found
+            return replace(found, more=more)
         looks = estimate_rates_at_every_look(
             claims,
             verdicts,
@@ -102,7 +114,7 @@ class EstimateSettings(BaseModel):
             confidence=confidence,
             **self.model_dump(exclude=_NO_ARGUMENTS - {"stop_width"} | {"methods", "target", "transfer"}),
         )
-        return replace(found, looks=looks)
+        return replace(found, more=more | looks)
 
     def estimate_past_memory(
         self, stored_claims: EstimationUnitsPastMemory, seed: int, confidence: float

@@ -9,6 +9,7 @@ import numpy as np
 
 from factaudit.estimate.estimation_case import EstimationCase
 from factaudit.estimate.transferability import explain_transferability
+from factaudit.stats.active_inference import active_inference_mean
 from factaudit.stats.cross_fitting import cross_fit_error_probabilities
 from factaudit.stats.difference_estimator import difference_estimate
 from factaudit.stats.pooled_threshold import (
@@ -17,7 +18,7 @@ from factaudit.stats.pooled_threshold import (
     pooled_prediction_error_rates,
 )
 from factaudit.stats.posterior_comparison import posterior_interval
-from factaudit.stats.prediction_powered import prediction_powered_mean
+from factaudit.stats.prediction_powered import prediction_powered_mean, stratified_prediction_powered_mean
 from factaudit.stats.rogan_gladen import estimate_rogan_gladen_confusion, rogan_gladen_error_rate
 from factaudit.stats.stratified_sampling import cluster_design_effect
 from factaudit.stats.stratified_wilson import stratified_wilson_interval
@@ -182,6 +183,62 @@ def _estimate_by_either_ppi(estimation: EstimationCase, power_tuning: bool) -> l
     return found
 
 
+def estimate_by_stratified_ppi(estimation: EstimationCase) -> list[RateEstimate]:
+    """PPI++ within thirds of the main evaluator's score, each system by itself."""
+    found = _refuse_estimate_of_unlabelled_systems(estimation, can_borrow=False)
+    corpus, guess = estimation.corpus, _guess_errors_by_score(estimation)
+    weight = np.zeros(len(corpus.error))
+    weight[estimation.labelled_rows] = estimation.claims_per_label
+    for at in np.flatnonzero(estimation.n_labels):
+        mine = np.flatnonzero(corpus.system == at)
+        if corpus.is_labelled[mine].all():
+            found[at] = RateEstimate(reason="all its claims are labelled: nothing is left to predict")
+            continue
+        stratum = np.full(len(corpus.error), -1)
+        for n_strata in (3, 2, 1):  # fewer where one would have a single label, of which no spread is known
+            stratum[mine[np.argsort(guess[mine], kind="stable")]] = np.arange(len(mine)) * n_strata // len(mine)
+            if np.bincount(stratum[mine], corpus.is_labelled[mine], n_strata).min() > 1:
+                break
+        known, rest = mine[corpus.is_labelled[mine]], mine[~corpus.is_labelled[mine]]
+        interval = stratified_prediction_powered_mean(
+            corpus.error[known],
+            guess[known],
+            guess[rest],
+            weight[known],
+            stratum[known],
+            stratum[rest],
+            estimation.options.confidence,
+        )
+        rate, low, high = np.clip(interval, 0, 1)
+        found[at] = _design_based_estimate(rate, low, high, len(known))
+    return found
+
+
+def estimate_by_active_inference(estimation: EstimationCase) -> list[RateEstimate]:
+    """Active inference: the main evaluator's scores, corrected by labels weighted as they were drawn."""
+    found = _refuse_estimate_of_unlabelled_systems(estimation, can_borrow=False)
+    corpus, rows, guess = estimation.corpus, estimation.labelled_rows, _guess_errors_by_score(estimation)
+    for at in np.flatnonzero(estimation.n_labels):
+        mine = corpus.system[rows] == at
+        interval = active_inference_mean(
+            corpus.error[rows[mine]],
+            guess[rows[mine]],
+            1 / estimation.claims_per_label[mine],
+            guess[corpus.system == at],
+            estimation.options.confidence,
+        )
+        rate, low, high = np.clip(interval, 0, 1)
+        found[at] = _design_based_estimate(rate, low, high, int(mine.sum()))
+    return found
+
+
+def _guess_errors_by_score(estimation: EstimationCase) -> np.ndarray:
+    """float64 (N,): one minus the main evaluator's score; its mean where there is none."""
+    guess = 1 - estimation.corpus.score[0]
+    known = ~np.isnan(guess)
+    return np.where(known, guess, guess[known].mean() if known.any() else 0.5)
+
+
 def estimate_by_rogan_gladen(estimation: EstimationCase) -> list[RateEstimate]:
     """Rogan & Gladen with TPR and TNR from the labels of all systems; refused where they may be those of guessing."""
     corpus, rows = estimation.corpus, estimation.labelled_rows
@@ -214,6 +271,8 @@ ESTIMATION_METHODS: dict[str, Callable[[EstimationCase], list[RateEstimate]]] = 
     "raw": estimate_by_raw_predictions,
     "ppi": estimate_by_ppi,
     "ppi++": estimate_by_tuned_ppi,
+    "stratified-ppi": estimate_by_stratified_ppi,
+    "active": estimate_by_active_inference,
     "rogan-gladen": estimate_by_rogan_gladen,
 }
 #: Those that are given side by side; the others on demand, to compare with.

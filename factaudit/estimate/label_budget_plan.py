@@ -20,6 +20,7 @@ import pandas as pd
 from factaudit.audit.core.result_rows import Row
 from factaudit.blas_threads import use_one_blas_thread
 from factaudit.errors import UsageError
+from factaudit.estimate.comparison_draws import COMPARED_WAYS
 from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
 from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
 from factaudit.estimate.label_sample import LabelSample, check_label_sample_matches
@@ -38,8 +39,9 @@ from factaudit.stats.undefined_values import none_if_undefined
 
 BUDGETS = (50, 100, 200, 400, 800)
 N_WORLDS = 8
-#: Methods whose intervals are planned for.
+#: Methods whose intervals are planned for, and other ways to draw labels and estimate from them.
 PLANNED_METHODS = ("hierarchical", "regression-ppi", "labels")
+PLANNED_WAYS = (*PLANNED_METHODS, *COMPARED_WAYS)
 #: The range that is reported: these quantiles over worlds.
 WORLD_QUANTILES = (0.1, 0.9)
 
@@ -77,7 +79,7 @@ def simulate_budget_interval_widths(
         raise UsageError(
             f"{corpus.dataset}: no budget fits {len(corpus.systems)} systems with {len(corpus.error)} claims"
         )
-    widths: dict[tuple[int, str], list[np.ndarray]] = {(b, m): [] for b in used for m in PLANNED_METHODS}
+    widths: dict[tuple[int, str], list[np.ndarray]] = {(b, m): [] for b in used for m in PLANNED_WAYS}
     imagined: dict[str, list[float]] = {method: [] for method in PLANNED_METHODS}
     for at, drawn in enumerate(_simulate_budget_worlds(corpus, pilot, options, n_worlds)):
         world = replace(corpus, error=np.where(np.isnan(corpus.error), drawn, corpus.error))
@@ -85,16 +87,21 @@ def simulate_budget_interval_widths(
             case = simulate_labelling_budget(world, budget, replace(options, seed=options.seed + at))
             for method in PLANNED_METHODS:
                 widths[budget, method].append(_interval_widths(method, case))
+            for way, (_, method) in COMPARED_WAYS.items():
+                case = simulate_compared_way(way, world, budget, replace(options, seed=options.seed + at))
+                widths[budget, way].append(_interval_widths(method, case))
         if isinstance(pilot, EstimationCase):
-            again = _reveal_drawn_labels(replace(corpus, error=drawn), pilot.draw, options)
+            again = reveal_drawn_labels(replace(corpus, error=drawn), pilot.draw, options)
             for method in PLANNED_METHODS:
                 imagined[method].append(float(_interval_widths(method, again).mean()))
-    scales = dict.fromkeys(PLANNED_METHODS, 1.0)
+    scales = dict.fromkeys(PLANNED_WAYS, 1.0)
     if isinstance(pilot, EstimationCase):
         for method in PLANNED_METHODS:
             scale = float(_interval_widths(method, pilot).mean()) / float(np.mean(imagined[method]))
             if np.isfinite(scale):  # from too few labels there is no interval, and no scale
                 scales[method] = scale
+        # The pilot was not drawn as the other ways draw: they are scaled as the labels' own intervals are.
+        scales |= dict.fromkeys(COMPARED_WAYS, scales["labels"])
     rows = []
     for budget, method in widths:
         found = np.stack(widths[budget, method]) * scales[method]
@@ -180,7 +187,7 @@ def list_planned_label_budgets_for_width(budget_rows: Sequence[Row], width: floa
     found = []
     for dataset in dict.fromkeys(row["dataset"] for row in budget_rows):
         mine = [row for row in budget_rows if row["dataset"] == dataset]
-        for method in PLANNED_METHODS:
+        for method in PLANNED_WAYS:
             middle, low, high = interpolate_label_budget_for_width(mine, method, width)
             labels = {"n_labels": middle, "n_labels_low": low, "n_labels_high": high}
             found.append({"dataset": dataset, "method": method, "width": width, **labels})
@@ -192,14 +199,21 @@ def simulate_labelling_budget(world: ScoredCorpus, budget: int, options: Estimat
     random = np.random.default_rng([options.seed, budget])
     first = allocate_first_phase_budget(budget, len(world.systems))
     draw = allocate_first_phase(1 - world.score[0], world.system, first, random, world.stratum, first < budget)
-    case = _reveal_drawn_labels(world, draw, options)
+    case = reveal_drawn_labels(world, draw, options)
     if first < budget:
         draw = draw.append(allocate_further_phase(case.error_probabilities, world.system, draw, budget - first, random))
-        case = _reveal_drawn_labels(world, draw, options)
+        case = reveal_drawn_labels(world, draw, options)
     return case
 
 
-def _reveal_drawn_labels(world: ScoredCorpus, draw: StratifiedDraw, options: EstimationOptions) -> EstimationCase:
+def simulate_compared_way(way: str, world: ScoredCorpus, budget: int, options: EstimationOptions) -> EstimationCase:
+    """A corpus whose labels are all known, with the labels that another way draws (`COMPARED_WAYS`)."""
+    random = np.random.default_rng([options.seed, budget, list(COMPARED_WAYS).index(way)])
+    return reveal_drawn_labels(world, COMPARED_WAYS[way][0](world, budget, random), options)
+
+
+def reveal_drawn_labels(world: ScoredCorpus, draw: StratifiedDraw, options: EstimationOptions) -> EstimationCase:
+    """A corpus whose labels are all known, with those of the drawn claims alone."""
     known = np.full(len(world.error), np.nan)
     known[draw.rows] = world.error[draw.rows]
     return EstimationCase(replace(world, error=known), draw, options)

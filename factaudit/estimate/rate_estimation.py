@@ -59,15 +59,15 @@ class EstimationResults:
     rates: dataset, level, system, method, n, n_labels, n_undecided, rate, rate_low, rate_high, rate_min and rate_max
     (the rate were none of the undecided claims an error, and were all), reason; differences, ranks: of the systems by
     the hierarchical model; summary: per dataset and level headroom, the share of pairs resolved, the worth of a label
-    with the scores, which method to quote and why; looks: the audits' rows of
-    `factaudit.estimate.sequential_estimation`, where they were asked for.
+    with the scores, which method to quote and why; more: rows of further audits,
+    looks (`factaudit.estimate.sequential_estimation`) and a rehearsal, where they were asked for.
     """
 
     rates: list[Row]
     differences: list[Row]
     ranks: list[Row]
     summary: list[Row]
-    looks: dict[str, list[Row]] = field(default_factory=dict)
+    more: dict[str, list[Row]] = field(default_factory=dict)
 
     def audits(self) -> dict[str, list[Row]]:
         """As ``results.json`` has them."""
@@ -76,7 +76,7 @@ class EstimationResults:
             "estimate_summary": self.summary,
             "estimate_ranks": self.ranks,
             "estimate_differences": self.differences,
-            **self.looks,
+            **self.more,
         }
 
     def table(self) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from typing import Any
 
 #: The public names of each file.
 _NAMES = {
+    "active_inference": "uncertainty_sampling_probabilities active_inference_mean",
     "adjusted_counts": "adjust_counts",
     "agreement": "intersection_over_union_interval kappa_interval has_constant_rater krippendorff_alpha",
     "allocation": (
@@ -32,7 +33,11 @@ _NAMES = {
         "ClusterCounts count_codes_by_cluster GroupClusterPairs ClusteredProportions "
         "estimate_clustered_proportions wilson_interval student_t_quantile"
     ),
+    "confidence_sequences": (
+        "LabelBlock ConfidenceSequence confidence_sequence log_betting_capital log_directional_capital"
+    ),
     "cross_fitting": "cross_fit_error_probabilities",
+    "date_exchangeability": "DirectedP repeated_units_p_value fresh_units_p_value change_capital",
     "difference_estimator": "difference_estimate",
     "distinct_rows": "count_distinct_rows count_distinct_clusters rank_distinct_integers encode_distinct_integer_pairs",
     "group_score_test": "GroupScoreTest group_score_test",
@@ -54,7 +59,7 @@ _NAMES = {
     "poststratification": (
         "UndecidedDraws poststratify_error_rates bayesian_bootstrap_gamma_shape posterior_error_probabilities"
     ),
-    "prediction_powered": "prediction_powered_mean",
+    "prediction_powered": "prediction_powered_mean stratified_prediction_powered_mean",
     "proportion_test": "fisher_exact_p pairwise_probability_worse two_proportion_power two_proportion_z_test",
     "random_number_cache": "can_cache_random_numbers cache_random_numbers",
     "rank_correlation": "soft_pairwise_accuracy kendall_tau_interval fisher_z_interval kendall_tau pearson_r",

@@ -52,9 +52,9 @@ def repeated_units_p_value(scores: np.ndarray, random: np.random.Generator) -> D
     # The distribution of a sum of independent numbers, by the product of their Fourier transforms.
     waves = np.exp(-2j * np.pi * np.arange(most + 1) / (most + 1))
     transform = np.ones(most + 1, dtype=complex)
-    for unit in changing:
+    for unit, n_alike in zip(*np.unique(np.sort(changing, axis=1), axis=0, return_counts=True), strict=True):
         values, times = np.unique(unit, return_counts=True)
-        transform *= (times / len(unit)) @ waves[None] ** values[:, None]
+        transform *= ((times / len(unit)) @ waves[None] ** values[:, None]) ** n_alike
     mass = np.maximum(np.fft.ifft(transform).real, 0)
     observed = int(changing[:, -1].sum())
     tie = float(random.random()) * mass[observed]

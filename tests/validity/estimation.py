@@ -25,9 +25,10 @@ from estimate_data import World, tables
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.datasets import convert
+from factaudit.estimate.comparison_draws import COMPARED_WAYS
 from factaudit.estimate.estimation_case import EstimationOptions
 from factaudit.estimate.estimation_methods import DEFAULT_METHODS, ESTIMATION_METHODS
-from factaudit.estimate.label_budget_plan import simulate_labelling_budget
+from factaudit.estimate.label_budget_plan import simulate_compared_way, simulate_labelling_budget
 from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
 from factaudit.estimate.system_comparison import pairwise_rate_differences
 from factaudit.stats.adjusted_counts import adjust_counts
@@ -147,14 +148,18 @@ class Outcome:
 
 def compare(corpus_of: Callable[[int], ScoredCorpus], budget: int, draws: int) -> Outcome:
     """Every default method and VC's on the same ``draws`` draws of ``budget`` labels."""
-    outcome = Outcome({name: Score([], [], []) for name in (*DEFAULT_METHODS, "VC threshold", "VC adjusted counts")})
+    names = (*DEFAULT_METHODS, *COMPARED_WAYS, "VC threshold", "VC adjusted counts")
+    outcome = Outcome({name: Score([], [], []) for name in names})
     for seed in range(draws):
         corpus = corpus_of(seed)
         truth = true_rates(corpus)
         case = simulate_labelling_budget(corpus, budget, EstimationOptions(seed=seed))
-        for name in DEFAULT_METHODS:
+        cases = {name: (case, name) for name in DEFAULT_METHODS}
+        for way, (_, method) in COMPARED_WAYS.items():
+            cases[way] = simulate_compared_way(way, corpus, budget, EstimationOptions(seed=seed)), method
+        for name, (labelled, method) in cases.items():
             score = outcome.methods[name]
-            for one, true in zip(ESTIMATION_METHODS[name](case), truth, strict=True):
+            for one, true in zip(ESTIMATION_METHODS[method](labelled), truth, strict=True):
                 score.bias.append(abs(one.rate - true))
                 if not np.isnan(one.low):
                     score.width.append(one.high - one.low)
