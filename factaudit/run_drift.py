@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +91,9 @@ def read_drift_dates(
         found = [DriftDate(f"repeat {number}", part.assign(repeat=0)) for number, part in repeats]
     if len(found) < 2:
         raise UsageError("expected the verdicts of at least two dates (or a file with repeats)")
-    names = [one.name for one in found]
-    if len(set(names)) < len(names):  # runs/2026-05-01/verdicts.parquet: the folder has the date
-        names = [f"{source.parent.name}/{source.stem}" for source in sources]
-        found = [DriftDate(name, one.verdicts, one.claims) for name, one in zip(names, found, strict=True)]
+    if len({one.name for one in found}) < len(found):  # runs/2026-05-01/verdicts.parquet: the folder has the date
+        names = [f"{number}: {source.parent.name}/{source.stem}" for number, source in enumerate(sources, start=1)]
+        found = [replace(one, name=name) for name, one in zip(names, found, strict=True)]
     return found
 
 

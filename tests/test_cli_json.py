@@ -44,6 +44,7 @@ CASES = {
     "view": "runs/a --no-open",
     "export": "runs/a --to jsonl",
     "diff": "runs/a runs/a --replicates 0 --out diff.json",
+    "diff --drift": "claims.parquet runs/a verdicts.parquet --out drift.csv",
     "convert": "halueval qa_data.json --out converted.parquet",
     "score": "responses.jsonl --knowledge pages.jsonl --verifier rouge2 --set replicates=0 --out runs/s",
     "score --dry-run": "responses.jsonl --llm gpt-4o-mini --verifier rouge2",

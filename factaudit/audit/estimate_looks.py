@@ -46,7 +46,7 @@ def select_last_looks(rows: Sequence[Row]) -> list[Row]:
 AUDITS = (
     Audit(
         name="estimate_look_summary",
-        after="estimate_differences",
+        after="estimate_rehearsal",
         title="Looks at growing labels",
         question="May labelling stop, and what does it cost to look again and again?",
         source="Waudby-Smith & Ramdas 2024; Ville 1939; Hoeffding 1963",

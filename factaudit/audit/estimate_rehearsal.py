@@ -8,11 +8,11 @@ AUDIT = Audit(
     name="estimate_rehearsal",
     after="estimate_differences",
     title="The same budget, spent in other ways",
-    question="What would as many labels have bought, drawn and used in another way?",
+    question="What would as many labels achieve, drawn and used in another way?",
     source="Angelopoulos et al. 2023; Fisch et al. 2024 (stratified PPI); Zrnic & Candès 2024 (active inference)",
-    text="Where all labels are known, the budget is drawn again and again in each way, and rates are compared with the "
-    "true ones: the labels of this sample under three methods, labels at random, PPI++ within thirds of the main "
-    "evaluator's score, and labels by the evaluator's uncertainty.",
+    text="Where all labels are known, the budget is drawn again and again, and rates are compared with the true ones. "
+    "Beside this sample stand labels at random, PPI++ within thirds of the main evaluator's score, and labels by its "
+    "uncertainty.",
     columns={
         **pick_shared_columns("dataset", "level"),
         "way": Column(

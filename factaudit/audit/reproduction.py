@@ -28,7 +28,7 @@ def _select_reproduction_disagreements(rows: Sequence[Row]) -> tuple[list[Row], 
 AUDITS = (
     Audit(
         name="reproduction_agreement",
-        after="estimate_differences",
+        after="estimate_look_differences",
         title="How far the paper's tables agree with ours",
         question="How many of a paper's printed figures come out again?",
         source="Tables 1 and 3 to 31 of VC",
