@@ -111,7 +111,13 @@ def detect_drift(
     judged = [Judgements.join(anchors, date.verdicts[date.verdicts["evaluator"].isin(everywhere)]) for date in dates]
     names = [date.name for date in dates]
     if not everywhere and not any(date.claims is not None and len(date.claims) for date in dates):
-        raise UsageError("no evaluator judged the anchors at every date, and no date has labelled claims of its own")
+        told = "; ".join(
+            f"{date.name}: {', '.join(sorted(mine)) or 'none'}" for date, mine in zip(dates, evaluators, strict=True)
+        )
+        raise UsageError(
+            f"no evaluator judged the anchors at every date ({told}), and no date has labelled claims of its own: give "
+            "a judge the same name at each date"
+        )
     judge = [row for name in sorted(everywhere) for row in _follow_judge(name, judged, names, confidence, seed)]
     system = list(_follow_systems(dates, confidence, seed))
     return RunDrift(judge, system, sorted(set.union(*evaluators) - everywhere))

@@ -67,7 +67,7 @@ def diff_drift_command(
 
     ANCHORS are claims, best with labels; each of DATES, in their order, is a file of verdicts on them or a run folder
     (or one file with repeats). Labelled claims of a date that are no anchors tell of the systems that wrote them: draw
-    them by `factaudit sample --at-random`. The test holds after every date, however many will follow: of the judges
+    them by `sample --at-random`. The test holds after every date, however many will follow: of the judges
     that never move at most 5 % are ever called moved. Once something moved, begin again with the date since which it
     did.
     """
