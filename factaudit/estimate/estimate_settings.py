@@ -62,6 +62,8 @@ class EstimateSettings(BaseModel):
         check_estimation_names(self.methods, self.levels, self.target, self.undecided)
         if self.sequential and self.sample is None and self.budget is None:
             raise UsageError("sequential: expected a sample, whose phases are the looks (`factaudit sample` draws one)")
+        if self.sequential and self.undecided != "keep":
+            raise UsageError("sequential: undecided claims count as either in intervals for every look: expected keep")
         if self.sequential and self.target != "corpus":
             raise UsageError("sequential: intervals for every look are of these claims: expected the target corpus")
 
@@ -112,7 +114,7 @@ class EstimateSettings(BaseModel):
             annotations=annotations,
             seed=seed,
             confidence=confidence,
-            **self.model_dump(exclude=_NO_ARGUMENTS - {"stop_width"} | {"methods", "target", "transfer"}),
+            **self.model_dump(exclude=_NO_ARGUMENTS - {"stop_width"} | {"methods", "target", "transfer", "undecided"}),
         )
         return replace(found, more=more | looks)
 
