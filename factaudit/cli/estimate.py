@@ -12,12 +12,6 @@ from factaudit.cli.claim_split import sample_split_command
 from factaudit.cli.combination import estimate_combine_command
 from factaudit.cli.correction import estimate_calibrate_command
 from factaudit.cli.json_output import print_json_output
-from factaudit.cli.label_looks import (
-    count_sample_phases,
-    display_label_looks,
-    display_repeated_look_warning,
-    read_former_label_counts,
-)
 from factaudit.cli.label_plan import (
     CLAIMS_ARGUMENT,
     COVARIATES_OPTION,
@@ -150,6 +144,12 @@ def estimate_command(
     Five ways side by side, three of them with intervals; the report says which to quote. `factaudit run YAML --dry-run`
     says what the calls of an experiment cost.
     """
+    from factaudit.cli.label_looks import (
+        count_sample_phases,
+        display_label_looks,
+        display_repeated_look_warning,
+        read_former_label_counts,
+    )
     from factaudit.estimate.estimate_settings import EstimateSettings
     from factaudit.experiment import Experiment
     from factaudit.experiment import run as run_experiment
