@@ -9,7 +9,7 @@ from factaudit.stats.slope_moments import least_squares_slope
 from factaudit.stats.undefined_values import divide_or_undefined
 
 #: A jackknife of fewer clusters says too little of how sure it is itself.
-MIN_JACKKNIFE_CLUSTERS = 15
+MIN_JACKKNIFE_CLUSTERS = 20
 
 
 def jackknife_slope_interval(moments_by_cluster: ClusterCounts, confidence: float) -> IntervalEnds:

@@ -115,6 +115,6 @@ def discordant_difference_interval(
     )
     effective = proportions.effective_n
     variance = variance + (weights**2 * UNSEEN_DISCORDANT * divide_or_undefined(1, effective * proportions.n)).sum(-1)
-    freedom = proportions.n_clusters.max(-1) - 1
+    freedom = proportions.degrees_of_freedom.max(-1)
     half = student_t_quantile(freedom, confidence) * np.sqrt(variance)
     return total, (total - half, total + half)

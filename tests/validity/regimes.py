@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
-from scipy.stats import beta
+from scipy.stats import beta, norm
 
 #: Points of the grid of difficulties, equally probable.
 GRID = 200
@@ -25,7 +25,8 @@ class Regime:
     errors: each system's true error rate; a, b: (TPR, TNR); icc: correlation of a document's labels and of whether
     judgements are right; alike: how often a and b judge by the same coin; unscored: how often b gives no prediction.
     own: every system has documents of its own; uneven: documents have 1 to 2 * claims - 1 claims; tie: b's TNR is moved
-    until both evaluators have the same BAcc.
+    until both evaluators have the same BAcc; sized: the harder a document, the more claims it has (log-normally: the hardest
+    tenth has a quarter of all).
     """
 
     name: str
@@ -40,6 +41,7 @@ class Regime:
     own: bool = False
     uneven: bool = False
     tie: bool = False
+    sized: bool = False
     _cells: np.ndarray = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -53,15 +55,25 @@ class Regime:
     @property
     def truth(self) -> np.ndarray:
         """(S, 2, 3, 3): how probable [label, a's prediction, b's prediction] is, per system."""
-        return self._cells.mean(0).reshape(-1, 2, SAID, SAID)
+        return np.average(self._cells, axis=0, weights=self._sizes()).reshape(-1, 2, SAID, SAID)
 
     def draw(self, random: np.random.Generator, replicates: int) -> np.ndarray:
         """int64 (replicates, docs, S, 2, 3, 3): claims counted by document, system, label and both predictions."""
         shape = (replicates, self.docs, len(self.errors))
         n = random.integers(1, 2 * self.claims, shape) if self.uneven else np.full(shape, self.claims)
         u = random.integers(0, GRID, shape if self.own else shape[:2])
+        if self.sized:
+            n = np.broadcast_to(self._sizes()[u] if self.own else self._sizes()[u][..., None], shape)
         probable = self._cells[u, np.arange(len(self.errors))] if self.own else self._cells[u]
         return random.multinomial(n, probable).reshape(*shape, 2, SAID, SAID)
+
+    def _sizes(self) -> np.ndarray:
+        """int (GRID,): the claims of a document of each difficulty, where they go with it; else 1."""
+        if not self.sized:
+            return np.ones(GRID, dtype=np.int64)
+        quantile = norm.ppf((np.arange(GRID) + 0.5) / GRID)
+        sizes: np.ndarray = np.maximum(np.rint(self.claims * np.exp(0.6 * quantile - 0.18)), 1).astype(np.int64)
+        return sizes
 
     def _probabilities(self) -> np.ndarray:
         """(GRID, S, 18)."""
@@ -122,4 +134,6 @@ REGIMES = (
     Regime("equal systems", errors=(0.2,) * 6, a=(0.8, 0.8), b=(0.8, 0.8), docs=40, tie=True),
     Regime("evaluators alike, tied", alike=0.95, a=(0.85, 0.7), b=(0.84, 0.71), tie=True),
     Regime("unscored and uneven", unscored=0.06, uneven=True),
+    Regime("40 documents, hard ones longer", docs=40, icc=0.25, sized=True),
+    Regime("20 documents, hard ones longer", docs=20, icc=0.25, sized=True),
 )
