@@ -25,8 +25,8 @@ class Regime:
     errors: each system's true error rate; a, b: (TPR, TNR); icc: correlation of a document's labels and of whether
     judgements are right; alike: how often a and b judge by the same coin; unscored: how often b gives no prediction.
     own: every system has documents of its own; uneven: documents have 1 to 2 * claims - 1 claims; tie: b's TNR is moved
-    until both evaluators have the same BAcc; sized: the harder a document, the more claims it has (log-normally: the hardest
-    tenth has a quarter of all).
+    until both evaluators have the same BAcc; sized: the harder a document, the more claims it has (log-normally: the
+    hardest tenth has a quarter of all).
     """
 
     name: str
