@@ -13,6 +13,7 @@ from factaudit.estimate.estimation_case import EstimationCase
 from factaudit.estimate.estimation_methods import estimate_by_hierarchical_model
 from factaudit.stats.annotator_errors import MIN_OVERLAP, count_overlapping_claims
 from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.tables.annotations import DISAGREEMENT_REASON, UNDECIDED_MARK
 from factaudit.text.display_text import format_count
 
 #: A greater share of undecided claims is flagged.
@@ -66,8 +67,9 @@ def _describe_undecided_claims(
     n, n_looked_at = int(undecided.sum()), int(looked_at.sum())
     if not n or not len(estimation.labelled_rows):
         return []
-    common = sorted(undecided_reasons.items(), key=lambda each: (-each[1], each[0]))[:3]
-    reasons = ", ".join(f"{reason} {times}" for reason, times in common if reason != "?")
+    unsaid = (UNDECIDED_MARK, *[DISAGREEMENT_REASON] * bool(estimation.imputed_cases))
+    common = sorted(undecided_reasons.items(), key=lambda each: (-each[1], each[0]))
+    reasons = ", ".join([f"{reason} {times}" for reason, times in common if reason not in unsaid][:3])
     said = (
         f"{n} of {format_count(n_looked_at, 'label')} {'is' if n == 1 else 'are'} undecided"
         + f" ({reasons})" * bool(reasons)

@@ -311,9 +311,6 @@ def _append_corpus_estimates(
         draw = assume_simple_random_draw(corpus.is_labelled, corpus.system)
     case = EstimationCase(corpus, draw, options)
     estimated = cache(lambda name: estimate_by_method(name, case))
-    # What labels are worth is told of claims that people can decide: bounds are no question of their number.
-    decidable = replace(case, options=replace(options, undecided="leave-out")) if case.keeps_undecided else case
-    of_decidable = cache(lambda name: estimate_by_method(name, decidable)) if case.keeps_undecided else estimated
     apart = find_systems_whose_methods_contradict(estimated, options.confidence)
     for at, system in enumerate(corpus.systems):
         for name in methods:
@@ -335,10 +332,22 @@ def _append_corpus_estimates(
     results.ranks.extend(about | row for row in posterior_system_ranks(case, pairs))
     summary = (
         summarise_estimates(case, [row["order"] for row in pairs])
-        | compare_interval_widths_with_and_without_scores(decidable, of_decidable)
+        | compare_interval_widths_with_and_without_scores(case, estimated)
         | recommend_estimation_method(case, apart, refused)
     )
-    reasons = {} if people is None else people.count_undecided_reasons(corpus.dataset)
+    # Reasons are those of claims.
+    reasons = people.count_undecided_reasons(corpus.dataset) if people is not None and corpus.level == "claim" else {}
+    if case.keeps_undecided or case.imputed_cases:
+        # What labels are worth is told of those that are sure: what is open of others is no question of their number.
+        sure = replace(
+            case,
+            corpus=replace(corpus, annotator_labels=None),
+            options=replace(options, undecided="leave-out"),
+        )
+        of_sure = compare_interval_widths_with_and_without_scores(
+            sure, cache(lambda name: estimate_by_method(name, sure))
+        )
+        summary |= {key: of_sure[key] for key in ("worth", "worth_shuffled")}
     of_labels, caveats = describe_label_uncertainty(case, estimated, reasons)
     summary |= of_labels
     caveats += list_estimation_caveats(case, has_sample=sample is not None)

@@ -25,6 +25,8 @@ ANNOTATION_COLUMNS = ("claim_id", "annotator", "label", "grade", "start", "end",
 LABEL_RULES = ("majority", "any_unattributable", "all_attributable", "mean")
 #: A label that says that the annotator could not decide.
 UNDECIDED_MARK = "?"
+#: The reason why a claim is undecided that has as many labels 1 as 0.
+DISAGREEMENT_REASON = "annotators disagree"
 
 
 def read_annotations(*paths: str | Path, claims: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -161,9 +163,7 @@ def find_undecided_claims(rule: str, annotations: pd.DataFrame, labels: pd.Serie
     if rule not in LABEL_RULES:
         rows = rows[rows["annotator"] == rule]
     rows = rows[rows[["label", "grade", "note", "seconds"]].notna().any(axis=1)]
-    reason = (
-        rows["note"].fillna(rows["grade"]).fillna(UNDECIDED_MARK).mask(rows["label"].notna(), "annotators disagree")
-    )
+    reason = rows["note"].fillna(rows["grade"]).fillna(UNDECIDED_MARK).mask(rows["label"].notna(), DISAGREEMENT_REASON)
     return reason.groupby(rows["claim_id"], sort=False).first()
 
 
