@@ -81,9 +81,9 @@ class ReportDocument:
         return CheckFindingsSummary("", found).format_severity_counts()
 
     def format_ok_counts(self) -> str:
-        """``4 findings that all is well, of 1 check``: a check that looked at four evaluators is one."""
+        """``4 findings that are ok, of 1 check``: a check that looked at four evaluators is one."""
         checks = format_count(len({each.get("id") for each in self.ok_findings}), "check")
-        return f"{format_count(len(self.ok_findings), 'finding')} that all is well, of {checks}"
+        return f"{format_count(len(self.ok_findings), 'finding')} that are ok, of {checks}"
 
 
 def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDocument:
