@@ -205,7 +205,7 @@ def test_the_lowest_rate_of_one_system_is_not_below_its_own(estimated: Results) 
     remarks = next(audit.remarks for audit in ESTIMATE_AUDITS if audit.name == "estimate_summary")
     assert remarks is not None
     row = estimated.audits["estimate_summary"][0]
-    assert any("lowest error rate among the systems" in text for text in remarks([row], []))
+    assert any("lowest error rate, whichever system has it" in text for text in remarks([row], []))
     assert not any("lowest error rate" in text for text in remarks([row | {"n_systems": 1}], []))
 
 

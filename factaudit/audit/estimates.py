@@ -90,7 +90,7 @@ def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
         make_statement("{why}.", why=row["why"][0].upper() + row["why"][1:]),
     ]
     if row["headroom"] is not None and row["n_systems"] > 1:
-        text = "By the model, the lowest error rate among the systems is {row.headroom:interval}, the highest "
+        text = "By the model, the lowest error rate, whichever system has it, is {row.headroom:interval}, the highest "
         text += "{row.highest:interval}. {row.best_system} looks best: {row.best_rate:interval}, which allows for the "
         told.append(make_statement(text + "choice.", row=row))
     if row["worth"] is not None:

@@ -236,10 +236,10 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
                 f"{first['system']} has the lowest rate with a probability of {100 * first['p_best']:.0f} %"
                 + resolved * bool(about["n_pairs"])
             )
+            estimates = [_format_displayed_estimate(about, key) for key in ("best_rate", "headroom", "highest")]
             print_line(
-                f"{about['best_system']} looks lowest: {_format_displayed_estimate(about, 'best_rate')}, with an "
-                f"allowance for the choice; lowest rate of all {_format_displayed_estimate(about, 'headroom')}, "
-                f"highest {_format_displayed_estimate(about, 'highest')}"
+                f"{about['best_system']} has the lowest estimate: {estimates[0]}, with an allowance for the choice; "
+                f"the lowest true rate, whichever system has it, is {estimates[1]}, the highest {estimates[2]}"
             )
             if n_apart:
                 groups = ", ".join(f"{row['system']} {row['letters']}" for row in best)
