@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from factaudit.audit import list_computable_audits, load_all_audits
+from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
+from factaudit.report.markdown import _render_markdown_table
 from factaudit.report.report_figures import list_report_figures
-from factaudit.report.report_tables import build_report_table
+from factaudit.report.report_tables import ReportTable, ReportTableCell, build_report_table
 
 Row = dict[str, Any]
 
@@ -72,3 +74,28 @@ def test_a_caption_names_the_evaluators_that_are_wholly_undefined() -> None:
     assert "Undefined, so not drawn: Kendall τ-b (always-no); Pearson r (always-no)." in compose_captions(
         "ranking", *rows
     )
+
+
+def test_a_caption_says_of_what_its_numbers_are() -> None:
+    """Beside points of a data set stand means over several; a predicted rate has no labels; a mean over calibrations
+    counts these."""
+    row = {"evaluator": "e", "n": 10, "n_attributable": 7, "n_unattributable": 3, "tpr": 0.8, "tnr": 0.6, "bacc": 0.7}
+    parts = [row | {"dataset": name} for name in ("a", "b", "__macro__")]
+    assert "10 (BAcc) behind each point of one data set." in compose_captions("rates", *parts)
+    assert "10 (BAcc) behind each point." in compose_captions("rates", *parts[:1])
+    about = {"dataset": "d", "level": "claim", "system": "s", "n": 150, "n_labels": 14, "rate": 0.1}
+    methods = [about | {"method": method} for method in ("raw", "labels", "hierarchical")]
+    drawn = [
+        figure.caption
+        for figure in list_report_figures(load_all_audits()["estimates"], methods, [], {"confidence": 0.95})
+    ]
+    assert "n = 14 labels behind each point that uses labels." in " ".join(drawn)
+    means = {"dataset": "d", "level": "claim", "evaluator": "e", "calibration_system": "__cv__", "n": 900}
+    means |= {"method": "none", "n_systems": 5, "mean_abs_bias": 0.1, "worst_abs_bias": 0.2}
+    assert "n = 5 calibrations behind each point" in compose_captions("adjustment", means)
+
+
+def test_a_row_of_markdown_gives_its_reason_once() -> None:
+    cells = [ReportTableCell("d"), *(ReportTableCell(UNDEFINED_MARK, reason="no label") for _ in range(3))]
+    document = ReportTable("Rates", ["dataset", "a", "b", "c"], [False] * 4, [cells], 1, n_unfolded=1)
+    assert _render_markdown_table(document).count("no label") == 1

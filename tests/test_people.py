@@ -139,6 +139,8 @@ def test_the_quickstart_needs_no_key(root: Path, tmp_path: Path) -> None:
     assert rows["heron"]["factscore"] == 1.0
     assert rows["heron"]["dfactscore"] < 0.8
     assert results.calls == []
+    assert results.about["n_tests"]["merged_facts"] == 2, "the tests of the engine's own audits count, too"
+    assert results.about["n_tests"]["gap"] == 2
     lock = yaml.safe_load((tmp_path / "experiment.lock.yaml").read_text(encoding="utf-8"))
     assert lock["experiment"]["dfactscore"]["groupers"] == ["heuristic", "given", "one-group"]
     assert lock["experiment"]["replicates"] == 100
