@@ -69,6 +69,14 @@ def rows_of(name: str, replicates: int) -> list[Row]:
             | ({} if at % 2 else {"pair_of": f"c{at + 1}"})
             for at, row in enumerate(again[: len(again) // 2 * 2])
         ]
+    if name == "retrieval":
+        again = [
+            row
+            | {"variant": variant, "claim_id": f"{row['claim_id']} {at}", "claim": f"fact {at}"}
+            | ({"e": 1} if variant != "base" else {})
+            for variant in ("base", "retrieval=all")
+            for at, row in enumerate(facts())
+        ]
     if name.startswith("sensitivity"):
         again = [
             row

@@ -97,6 +97,7 @@ def test_variants_share_steps_and_cost_what_was_foretold(
             "logprobs": False,
             "variants": {
                 "k": [1, 3, 5],
+                "retrieval": ["all"],
                 "decomposer": [fine, "rules"],
                 "demos": [demos.name],
                 "passage_tokens": [64],
@@ -120,7 +121,7 @@ def test_variants_share_steps_and_cost_what_was_foretold(
     ]
     costs = {one[1]: (float(one[3]), float(one[5])) for one in told if one}
     assert set(costs) == {
-        *("k=1", "k=3", "decomposer=fine", "decomposer=rules", "demos=ours.json", "passage_tokens=64"),
+        *("k=1", "k=3", "retrieval=all", "decomposer=fine", "decomposer=rules", "demos=ours.json", "passage_tokens=64"),
         *("parser=strict", "gamma=0", "verifier=no-context", "verifier=unigram"),
     }
     assert {name for name, (_, dollars) in costs.items() if dollars == 0} == {
@@ -209,6 +210,9 @@ def check_figures(results: Results) -> None:
     # One passage: replies without a verdict are guesses, which `strict` would not score; the bounds know it.
     assert scores["k=1", "careful"]["n_unscored"] == 8
     assert scores["k=1", "careful"]["change_min"] < scores["k=1", "careful"]["change"]
+    recall = {row["variant"]: row["recall"] for row in results.rows("retrieval")}
+    assert recall["base"] == 1
+    assert set(recall) == {*(row["variant"] for row in results.rows("sensitivity"))} - {"retrieval=all"}
     orders = {row["variant"]: row for row in results.rows("sensitivity_order")}
     assert {row["n_pairs"] for row in orders.values()} == {3}
     assert orders["k=3"]["kendall_tau"] == 1

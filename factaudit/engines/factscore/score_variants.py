@@ -137,7 +137,7 @@ class ScoreVariantRun:
             more = compare(
                 claims,
                 verdicts,
-                audits=[{name: options} for name in ("sensitivity", "sensitivity_order")],
+                audits=[*({name: options} for name in ("sensitivity", "sensitivity_order")), "retrieval"],
                 replicates=self.base.replicates,
                 seed=self.base.seed,
                 confidence=self.base.confidence,

@@ -1,0 +1,138 @@
+"""Whether the passages of a fact hold its evidence: what the whole page supports, and what of it passages do.
+
+A fact that is "not supported" may be wrong, or its passages may be the wrong ones. The claims table has each way of
+retrieval under its name in the column ``variant``, and the whole page under one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.arrays.response_facts import has_response_facts
+from factaudit.audit.core.audit_declaration import Audit, Column, pick_shared_columns
+from factaudit.audit.core.interval_methods import WILSON
+from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
+from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.text.display_text import join_reasons
+
+#: The variant that reads whole pages, as `factaudit score --vary retrieval=all` calls it.
+PAGE_VARIANT = "retrieval=all"
+_FACT_KEYS = ["dataset", "system", "response_id", "claim"]
+_SHARES = ("recall", "not_in_passages", "not_in_page")
+
+
+def compute_retrieval_recall(
+    judgements: Judgements, *, page: str = PAGE_VARIANT, intervals: ClusterBootstrap | None = None
+) -> list[Row]:
+    """A row per dataset, evaluator and variant but ``page``, over the facts that both variants have a verdict on.
+
+    recall: of the facts that the whole page supports, the share that the passages support. Of the facts that the
+    passages do not support: not_in_passages, the share that the page supports; not_in_page, the share that it does not
+    (contradicted or not told there: verdicts do not say which). n_only_passages: facts that passages support and the
+    page does not, where the evaluator is at odds with itself. Facts are told by their words; clusters are responses.
+    """
+    if "variant" not in judgements.claims or not has_response_facts(judgements):
+        return []
+    claims = judgements.claims[[*_FACT_KEYS, "variant"]].astype(object)
+    told = claims.where(claims.notna(), None).assign(row=np.arange(len(claims)))
+    told = told[told["variant"].notna() & told["response_id"].notna()].drop_duplicates([*_FACT_KEYS, "variant"])
+    whole = told[told["variant"] == page].drop(columns="variant")
+    pairs = told[told["variant"] != page].merge(whole, on=_FACT_KEYS, suffixes=("", "_page"))
+    rows = []
+    for (dataset, variant), of in pairs.groupby(["dataset", "variant"], sort=True):
+        responses = of["system"].map(repr) + " " + of["response_id"].astype(str)
+        cluster = pd.factorize(responses, sort=True)[0]
+        for at, evaluator in enumerate(judgements.evaluators):
+            said, by_page = (judgements.prediction[at][of[key].to_numpy()] for key in ("row", "row_page"))
+            row: Row = {"dataset": str(dataset), "evaluator": evaluator, "variant": str(variant)}
+            rows.append(row | _build_retrieval_row(said, by_page, cluster, intervals))
+    return sorted(rows, key=lambda row: (row["dataset"], row["evaluator"], row["variant"]))
+
+
+def _build_retrieval_row(
+    passages: np.ndarray, page: np.ndarray, cluster: np.ndarray, intervals: ClusterBootstrap | None
+) -> Row:
+    both = (passages != MISSING) & (page != MISSING)
+    passages, page = passages[both], page[both]
+    row: Row = {"n": int(both.sum()), "n_unscored": int((~both).sum()), "n_in_page": int((page == 1).sum())}
+    row |= {
+        "n_not_supported": int((passages == 0).sum()),
+        "n_only_passages": int(((passages == 1) & (page == 0)).sum()),
+    }
+    hits = np.stack(
+        [(passages == 1) & (page == 1), (passages == 0) & (page == 1), (passages == 0) & (page == 0)], axis=1
+    )
+    totals = np.stack([page == 1, passages == 0, passages == 0], axis=1)
+    size = int(cluster.max(initial=-1)) + 1
+    counts = np.zeros((size, 6), dtype=np.int64)
+    np.add.at(counts, cluster[both], np.concatenate([hits, totals], axis=1))
+    used = counts.any(1)
+    clusters = ClusterCounts.collapse_equal_clusters(np.zeros(int(used.sum()), dtype=np.int64), counts[used], 1)
+    shares = estimate_clustered_proportions(clusters, clusters.counts[:, :3], clusters.counts[:, 3:])
+    ends = None if intervals is None else shares.wilson_intervals(intervals.confidence)
+    for at, name in enumerate(_SHARES):
+        row[name] = none_if_undefined(shares.point[0, at])
+        if ends is not None:
+            row |= {
+                f"{name}_{end}": none_if_undefined(values[0, at])
+                for end, values in zip(("low", "high"), ends, strict=True)
+            }
+    lacking = [name for name in _SHARES if row[name] is None]
+    why = [f"no such fact: {', '.join(lacking)}" if lacking else "", explain_missing_row_intervals(row, FEW_CLUSTERS)]
+    return row | {"reason": join_reasons(why)}
+
+
+_NOT_SUPPORTED_DESCRIPTION = (
+    "of the facts that the passages do not support, those that the whole page does, or does not"
+)
+AUDIT = Audit(
+    name="retrieval",
+    after="sensitivity_order",
+    title="Whether passages hold the evidence",
+    question="Does retrieval find what the page says of a fact, and is what is not supported not in the page?",
+    source="Min et al. 2023, §4.1; Wei et al. 2024",
+    text="The same facts verified with passages and with the whole page. An evaluator that errs on long pages makes "
+    "evidence seem absent.",
+    formula="Recall = facts supported by both / facts supported by the whole page.",
+    remedy=(
+        "Low recall: take more passages (`k`), or others (`retrieval`). Facts that are not in the passages are no "
+        "errors of the system."
+    ),
+    columns={
+        **pick_shared_columns("dataset", "evaluator"),
+        "variant": Column("variant", "text", "how the passages were chosen", key=True),
+        "n": Column("facts", "count", "facts with both verdicts, and those that lack one"),
+        "n_unscored": Column("unscored", "count", "facts with both verdicts, and those that lack one", shown="any"),
+        "n_in_page": Column("supported by the page", "count", "what the shares are of"),
+        "n_not_supported": Column("not supported", "count", "what the shares are of"),
+        "n_only_passages": Column(
+            "by passages only", "count", "facts that passages support and the whole page does not", shown="any"
+        ),
+        "recall": Column(
+            "recall",
+            "percent",
+            "of the facts that the page supports, those that the passages support",
+            interval=WILSON,
+            counted_in="n_in_page",
+        ),
+        "not_in_passages": Column(
+            "not in the passages", "percent", _NOT_SUPPORTED_DESCRIPTION, interval=WILSON, counted_in="n_not_supported"
+        ),
+        "not_in_page": Column(
+            "not in the page", "percent", _NOT_SUPPORTED_DESCRIPTION, interval=WILSON, counted_in="n_not_supported"
+        ),
+        **pick_shared_columns("reason"),
+    },
+    options={"page": "the variant that reads whole pages"},
+    compute=compute_retrieval_recall,
+    applies=lambda judged: (
+        "variant" in judged.claims and bool((judged.claims["variant"] == PAGE_VARIANT).fillna(False).any())
+    ),
+    without_labels=True,
+    plots=(DotPlotSpec(what="Evidence that passages hold", keys=("recall", "not_in_page"), groups=("variant",)),),
+)
