@@ -72,7 +72,7 @@ def rows_of(name: str, replicates: int) -> list[Row]:
     if name == "retrieval":
         again = [
             row
-            | {"variant": variant, "claim_id": f"{row['claim_id']} {at}", "claim": f"fact {at}"}
+            | {"variant": variant, "claim_id": f"{row['claim_id']} {variant}", "claim": f"fact {at}"}
             | ({"e": 1} if variant != "base" else {})
             for variant in ("base", "retrieval=all")
             for at, row in enumerate(facts())
