@@ -119,7 +119,7 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert list(audits) == ["estimates", "estimate_summary", "estimate_ranks", "estimate_differences"]
     report = (folder / "runs/rates/report.html").read_text()
     assert "Error rates from few labels" in report
-    assert "with the scores shuffled" in report
+    assert "useless (shuffled) scores" in report
     assert (folder / "runs/rates/figures/estimates_claim.svg").is_file()
 
 
