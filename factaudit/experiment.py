@@ -65,6 +65,7 @@ from factaudit.run_reuse import (
 from factaudit.sql.audit_run import SqlAnalysisBesideAudits
 from factaudit.sql.audit_run import run_sql_audits as run_held
 from factaudit.sql.source_tables import choose_sql_source_tables
+from factaudit.stats.multiplicity import share_confidence_over_looks
 from factaudit.tables import merge_verdict_tables, write_table
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.counts_table import read_counts
@@ -228,10 +229,10 @@ def run(
         write_table(verdicts, folder / "verdicts.parquet")
         if annotations is not None:
             write_table(annotations, folder / "annotations.parquet")
-
         estimator, estimates = experiment.estimate, None
         if estimator is not None:
-            estimates = estimator.estimate(claims, verdicts, experiment.seed, experiment.confidence)
+            confidence = share_confidence_over_looks(experiment.confidence, looks)
+            estimates = estimator.estimate(claims, verdicts, experiment.seed, confidence)
         is_ours = verdicts["evaluator"].isin([one.name for one in evaluators])
         failed = is_ours & verdicts["status"].isin(RETRIED_STATUSES)
         again, inputs = bool(failed.any()), read.input_files  # what failed is asked for again
@@ -252,10 +253,9 @@ def run(
             files = list_file_checksums(map(Path, estimator.files()))
             results.about["inputs"] += files
             # Whose labels they are, which the report tells beside those of the claims.
-            results.about["estimate"] = {
-                "labels": [Path(path).name for path in estimator.labels],
-                "sample": None if estimator.sample is None else Path(estimator.sample).name,
-            }
+            sample = None if estimator.sample is None else Path(estimator.sample).name
+            labels = [Path(path).name for path in estimator.labels]
+            results.about["estimate"] = {"labels": labels, "sample": sample}
             results = replace(results, signature=f"{results.signature}|estimate:{estimator.signature(files)}")
         results.calls.extend(calls)
         tell(_describe_audit_rows(results))

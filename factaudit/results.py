@@ -32,6 +32,7 @@ from factaudit.python_errors import raise_python_errors
 from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource
 from factaudit.report.results_json import RESULTS_SCHEMA, read_results_json, write_results_json
 from factaudit.report.tidy_frames import FINDING_KEYS, make_tidy_report_frame
+from factaudit.stats.multiplicity import share_confidence_over_looks
 from factaudit.tables.digest import compute_table_digest
 
 if TYPE_CHECKING:
@@ -281,9 +282,17 @@ def compare(
         if (complete := known[name].complete) is not None:
             chosen[name] = complete(options, signatures or {})
     if looks > 1:
-        chosen, confidence = share_levels_over_looks(chosen, looks), 1 - (1 - confidence) / looks
+        chosen = share_levels_over_looks(chosen, looks)
     settings = ComparisonSettings(
-        ready.tables_digest, title, seed, replicates, confidence, decisions, trained_on, inputs, looks
+        ready.tables_digest,
+        title,
+        seed,
+        replicates,
+        share_confidence_over_looks(confidence, looks),
+        decisions,
+        trained_on,
+        inputs,
+        looks,
     )
     found = settings.compute_audit_rows(judged, chosen, reuse)
     results = Results(

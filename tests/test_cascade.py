@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
+from llm_server import FaultServer, Plan
 
 from factaudit.errors import InputError, UsageError
 from factaudit.estimate.cascade import certify_cascade
@@ -148,3 +150,43 @@ def test_another_file_is_no_cascade(tmp_path: Path):
     (tmp_path / "rule.json").write_text((tmp_path / "rule.json").read_text().replace("0.3", '"0.3"'))
     with pytest.raises(InputError, match="no rule of this version"):
         read_cascade_rule(tmp_path / "rule.json")
+
+
+def test_a_language_model_is_asked_of_labelled_claims_then_of_unsure_ones_and_never_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Call
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "scripted")
+    monkeypatch.setenv("FACTAUDIT_CACHE", str(tmp_path / "cache.sqlite"))
+    claims, verdicts = tables(World(rates=(-1.5,), size=300, skill=(3.0,)))
+    claims = claims.assign(claim=[f"claim {at} ends" for at in range(len(claims))], doc="a document")
+    truth = claims.set_index("claim")["label"].to_dict()
+
+    def plan(body: dict, attempt: int) -> Plan:
+        text = body["messages"][-1]["content"]
+        return Plan(text="Yes" if truth[re.search(r"claim \d+ ends", text)[0]] else "No")
+
+    annotations = draw_labels(claims, 150)
+    write_table(without_labels(claims), "claims.parquet")
+    write_table(verdicts, "verdicts.parquet")
+    write_table(annotations, "labels.csv")
+    with FaultServer(plan=plan) as server:
+        spec = f"llm:model=gpt-4o-mini,base_url={server.url},name=second"
+        arguments = ("triage", "claims.parquet", "verdicts.parquet", "--labels", "labels.csv", "--max-error", "0.1")
+        code, out, err = call(*arguments, "--then", spec, "--out", "t", "--format", "json")
+        assert code == 0, err
+        assert sum(server.paid.values()) == 150
+        told = json.loads(out)
+        _, cascade, second = told["ways"]
+        price = 1 - cascade["cost"] / second["cost"]
+        assert price == pytest.approx(1 - cascade["n_asked"] / 300)  # dollars are per claim asked
+        asked = pd.read_csv("t/queue.csv")["decision"].value_counts()["ask"]
+        assert "claims wait for" in err
+        write_table(verdicts.assign(raw=None), "stored.parquet")
+        stored = {"stored": {"path": "stored.parquet", "evaluator": "e0"}}
+        model = {"llm": {"model": "gpt-4o-mini", "base_url": server.url, "name": "second"}}
+        judged = judge(claims, [{"cascade": {"rule": "t/rule.json", "evaluators": [stored, model]}}])
+        assert sum(server.paid.values()) == 150 + asked  # of the labelled ones the replies are cached
+        assert judged["prediction"].notna().all()
+    passing = set(judged.loc[judged["prediction"] == 1, "claim_id"])
+    assert 1 - claims.set_index("claim_id")["label"][list(passing)].mean() <= 0.1

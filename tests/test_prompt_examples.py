@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from conftest import Call
 
 from factaudit.errors import UsageError
 from factaudit.evaluators.judging import judge, make_named_evaluator
@@ -43,3 +44,14 @@ def test_a_measured_claim_in_a_prompt_stops_the_judge_before_it_asks(spec, split
 )
 def test_a_claim_of_train_or_one_that_is_not_in_the_prompt_is_no_error(spec, split, claim):
     check_prompts_spare_claims([make_named_evaluator(spec).evaluator], split_claims(split, claim))
+
+
+def test_a_claim_of_the_test_stops_a_judge_of_dev_too(spec, tmp_path: Path, call: Call):
+    claims = pd.concat([split_claims("test"), split_claims("dev", "A cat sat up today.").assign(claim_id="c2")])
+    claims.to_parquet(tmp_path / "split.parquet")
+    evaluator = f"llm:model=m,template={spec['llm']['template']},base_url=http://127.0.0.1:9/v1"
+    code, _, err = call(
+        "judge", tmp_path / "split.parquet", "--split", "dev", "--evaluator", evaluator, "--out", tmp_path / "v.csv"
+    )
+    assert code == 2
+    assert "of the split 'test'; take examples" in err

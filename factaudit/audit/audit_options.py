@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from factaudit.audit import list_computable_audits
 from factaudit.errors import UsageError, suggest_known_name
+from factaudit.stats.multiplicity import share_confidence_over_looks
 
 
 def read_audit_names_and_options(audits: Sequence[str | Mapping[str, Any]] | None) -> dict[str, dict[str, Any]]:
@@ -53,7 +54,8 @@ def share_levels_over_looks(chosen: Mapping[str, Mapping[str, Any]], n_looks: in
         }
         levels = {key: options.get(key, defaults[key]) for key in ("alpha", "confidence") if key in defaults}
         shared[name] = {**options} | {
-            key: level / n_looks if key == "alpha" else 1 - (1 - level) / n_looks for key, level in levels.items()
+            key: level / n_looks if key == "alpha" else share_confidence_over_looks(level, n_looks)
+            for key, level in levels.items()
         }
     return shared
 

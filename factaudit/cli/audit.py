@@ -89,7 +89,7 @@ def audit_command(
     `factaudit inspect` shows it before. Where only error rates are published: a table of counts (dataset, system,
     evaluator, n, labelled_error_rate, predicted_error_rate).
 
-    `factaudit sample --split` seals a test: each --open-test is counted, and widens the intervals.
+    `factaudit sample --split ...` seals a test: each --open-test is counted, and widens the intervals.
 
     Of any size, past memory: Parquet, or duckdb:///path.db?claims=TABLE&verdicts=TABLE.
     """

@@ -45,7 +45,7 @@ def sample_split_command(
 ) -> None:
     """Split labelled claims into train, dev and test, whole documents together, and seal the labels of the test.
 
-    Take examples for a prompt from train, audit on dev as often as you like (`factaudit audit --split dev`), and open
+    Take examples for a prompt from train, audit on dev as often as you like (`audit --split dev`), and open
     the test once (`--open-test`): each time is written down, and widens what the report claims.
     """
     from factaudit.estimate.sealed_split import SPLITS, find_seal_folder, write_sealed_split

@@ -56,7 +56,7 @@ def estimate_combine_command(
     """Learn weights of evaluators' scores from labels, and compare the ensemble with its best member.
 
     Both are measured on documents that nothing was fitted or chosen on (nested cross-validation). The file is an
-    evaluator: `factaudit judge CLAIMS --evaluator learned:rule=ensemble.json`.
+    evaluator: `judge CLAIMS --evaluator learned:rule=ensemble.json`.
     """
     from factaudit.estimate.learned_ensemble import learn_ensemble
     from factaudit.files import check_outputs_spare_inputs

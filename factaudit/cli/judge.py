@@ -111,7 +111,9 @@ def _read_claims_for_judge_command(
         check_unique_evaluator_names,
         list_files_named_by_evaluator_options,
         make_named_evaluator,
+        walk_evaluator_members,
     )
+    from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
     from factaudit.experiment_inputs import select_claims_of_split
     from factaudit.files import check_outputs_spare_inputs
     from factaudit.input_tables import load_input_tables
@@ -124,7 +126,9 @@ def _read_claims_for_judge_command(
     table = load_input_tables([claims], mapping, print_line).claims
     if table is None:
         raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")
-    if split is not None:
+    if split is not None:  # a claim of another split may not stand in a prompt, either
+        parts = [part for one in named for part, _ in walk_evaluator_members(one.evaluator)]
+        check_prompts_spare_claims(parts, table)
         table = select_claims_of_split(table, split)
     if parsed is not None:
         whole, table = len(table), select_claim_shard(table, *parsed)

@@ -118,15 +118,6 @@ def count_test_looks(path: str | Path) -> int | None:
     return len(_read_seal_ledger(folder)[1]) if folder.is_dir() else None
 
 
-def widen_confidence_by_looks(confidence: float, n_looks: int) -> float:
-    """The confidence of each of ``n_looks`` looks by which all of them hold together: 1 − (1 − confidence) / n_looks.
-
-    >>> round(widen_confidence_by_looks(0.95, 5), 3)
-    0.99
-    """
-    return 1 - (1 - confidence) / n_looks
-
-
 def _read_seal_ledger(folder: Path) -> tuple[Row, list[str]]:
     """Its first row, and a line per look. A line without an end is of a process that was killed before it saw a label;
     a line that is damaged counts as a look.

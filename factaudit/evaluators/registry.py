@@ -152,7 +152,7 @@ _BUILTIN_EVALUATORS = (
     EvaluatorEntry(
         "learned",
         "factaudit.evaluators.learned_ensemble:LearnedEnsembleEvaluator",
-        "the ensemble that `factaudit estimate --combine` learned from labels",
+        "the ensemble that `factaudit estimate --combine ...` learned from labels",
         needs="its file, and what its members need",
         example="learned:rule=ensemble.json",
     ),
@@ -167,7 +167,7 @@ _BUILTIN_EVALUATORS = (
     EvaluatorEntry(
         "cascade",
         "factaudit.evaluators.cascade:CascadeEvaluator",
-        "the rule that `factaudit triage --then` wrote: a second judge is asked where the first are unsure",
+        "the rule that `factaudit triage --then ...` wrote: a second judge is asked where the first are unsure",
         needs="a rule, and what its evaluators need",
         source="Jung et al. 2024, Trust or Escalate",
         example="cascade:rule=triage/rule.json",
