@@ -40,6 +40,7 @@ _NAMES = {
     "date_exchangeability": "DirectedP repeated_units_p_value fresh_units_p_value change_capital",
     "difference_estimator": "difference_estimate",
     "distinct_rows": "count_distinct_rows count_distinct_clusters rank_distinct_integers encode_distinct_integer_pairs",
+    "document_split": "split_documents link_documents",
     "group_score_test": "GroupScoreTest group_score_test",
     "hierarchical_regression": (
         "PosteriorMode PosteriorDraws fit_hierarchical_regression fit_posterior_mode error_probabilities_at_mode "
@@ -47,7 +48,9 @@ _NAMES = {
     ),
     "homogeneity_test": "noncentral_chi2_tail HomogeneityTest rao_scott_homogeneity_test",
     "mover": "mover_weighted_sum mover_proportion_sum least_proportion_interval discordant_difference_interval",
-    "multiplicity": "benjamini_hochberg_adjusted_p holm_adjusted_p p_value_of_interval sign_test_p",
+    "multiplicity": (
+        "benjamini_hochberg_adjusted_p holm_adjusted_p p_value_of_interval sign_test_p share_confidence_over_looks"
+    ),
     "noise_floor": "NoiseFloor estimate_noise_floor",
     "nominal_agreement": "AgreementCoefficient nominal_agreement",
     "permutation": "studentised_permutation_p",
@@ -68,7 +71,9 @@ _NAMES = {
         "RiskCurve control_passing_errors run_fixed_sequence error_share_p_values error_share_upper_limits "
         "plan_labels_to_pass are_labels_clustered"
     ),
-    "score_combination": "ScoreScale fit_combination_weights cross_fit_combined_risk",
+    "score_combination": (
+        "ScoreScale fit_combination_weights fit_error_odds cross_fit_combined_risk split_cluster_folds"
+    ),
     "rogan_gladen": (
         "RoganGladenConfusion estimate_rogan_gladen_confusion rogan_gladen_error_rate rogan_gladen_error_probabilities"
     ),

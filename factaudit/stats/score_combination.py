@@ -117,7 +117,12 @@ def cross_fit_combined_risk(
 
 
 def split_cluster_folds(cluster: np.ndarray, random: np.random.Generator) -> Iterator[np.ndarray]:
-    """Masks of whole clusters, bool (N,) each."""
+    """Masks of whole clusters, bool (N,) each: `N_FOLDS` of them, or as many as there are clusters.
+
+    >>> folds = list(split_cluster_folds(np.array([0, 0, 1, 2]), np.random.default_rng(0)))
+    >>> len(folds), np.sum(folds, axis=0).tolist()
+    (3, [1, 1, 1, 1])
+    """
     codes = np.unique(cluster, return_inverse=True)[1]
     fold = random.permutation(codes.max(initial=-1) + 1) % N_FOLDS
     for number in np.unique(fold):
