@@ -97,9 +97,9 @@ def diff_command(
 
     Evaluators are paired by name, then by --pair; where one is left on either side, these two are compared, and a line
     says so. Changes are after − before, over all datasets and the claims judged in both; an interval is of the paired
-    difference. With --fail-on (bacc, tpr, tnr, ppr: their change; bias: that of its size; unscored: that of the share of
-    claims without a verdict; flips: the share of changed predictions) the exit code is 1 where the whole interval of an
-    evaluator's figure is so: a check for CI when a judge is updated. It is 2 where nothing can be compared, or a
+    difference. With --fail-on (bacc, tpr, tnr, ppr: their change; bias: that of its size; unscored: that of the share
+    of claims without a verdict; flips: the share of changed predictions) the exit code is 1 where the whole interval of
+    an evaluator's figure is so: a check for CI when a judge is updated. It is 2 where nothing can be compared, or a
     condition cannot be checked.
     """
     from dataclasses import asdict
