@@ -166,4 +166,4 @@ def test_the_best_of_ten_looks_is_covered_only_by_the_shared_level():
             own.append(found[3][0] <= -0.2 <= found[4][0])
         held.append(own)
     alone, shared = np.mean(held, axis=0)
-    assert alone < 0.85 < 0.94 < shared
+    assert alone < 0.8 < 0.94 < shared
