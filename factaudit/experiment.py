@@ -69,21 +69,15 @@ from factaudit.stats.multiplicity import share_confidence_over_looks
 from factaudit.tables import merge_verdict_tables, write_table
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.counts_table import read_counts
+from factaudit.tables.validation import find_claim_variants
 from factaudit.text.display_text import format_count
 from factaudit.yaml_file import YamlFile, YamlPlace, check_yaml_settings
 from factaudit.yaml_paths import YamlPaths
 
 #: What the lock file records of the environment.
 _LOCKED_PACKAGES = (
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "scipy",
-    "scikit-learn",
-    "statsmodels",
-    "rouge-score",
-    "nltk",
-    "openai",
+    *("numpy", "pandas", "pyarrow", "scipy", "scikit-learn"),
+    *("statsmodels", "rouge-score", "nltk", "openai"),
 )
 
 
@@ -112,6 +106,8 @@ class Experiment(ExperimentTablePaths):
             raise ValueError("expected counts alone: there are no claims to judge, nor verdicts of them")
         if self.tables is not None and (self.claims or self.verdicts or self.evaluators):
             raise ValueError("expected tables alone: they are claims and their verdicts")
+        if self.perturb is not None and (self.verdicts or not self.evaluators):
+            raise ValueError("perturb: expected evaluators, which judge the variants, and no files of verdicts")
         if self.limit_documents is not None and (self.where == "duckdb" or not self.claims):
             raise ValueError("limit_documents: expected claims that are read into memory")
         if (self.where == "duckdb" or self.tables is not None) and (self.annotations or self.label_rules):
@@ -194,7 +190,10 @@ def run(
         claims, verdicts, annotations, provenance = read.claims, read.verdicts, read.annotations, read.provenance
         for note in read.notes:
             tell(note)
-        tell(f"claims    {len(claims):>9,} in {format_count(claims['dataset'].nunique(), 'dataset')}")
+        n_variants = int(find_claim_variants(claims).sum())
+        more = f", and {format_count(n_variants, 'variant')}" * bool(n_variants)
+        datasets = format_count(claims["dataset"].nunique(), "dataset")
+        tell(f"claims    {len(claims) - n_variants:>9,} in {datasets}{more}")
         calls: list[Row] = []
         if evaluators:
             check_unique_evaluator_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())

@@ -15,6 +15,7 @@ from factaudit.datasets import FORMATS, check_conversion_options, convert
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import list_folder_files
 from factaudit.input_tables import load_input_tables
+from factaudit.perturb.variants import VariantSettings, add_claim_variants
 from factaudit.publications.fetching import fetch_missing_published_files
 from factaudit.publications.register import list_published_format_references
 from factaudit.results import Row
@@ -25,6 +26,7 @@ from factaudit.tables.annotations import (
     read_annotations,
     relabel_claims_by_annotations,
 )
+from factaudit.text.display_text import format_count
 from factaudit.yaml_file import YamlPlace
 from factaudit.yaml_paths import YamlPaths, find_yaml_path_options
 
@@ -55,6 +57,8 @@ class ExperimentTablePaths(RunSettings):
     limit_documents: int | None = Field(default=None, ge=1)
     #: Only the claims of this split (train, dev, test).
     split: str | None = None
+    #: Variants of the claims, in which rules change one thing, to be judged beside them.
+    perturb: VariantSettings | None = None
 
 
 @dataclass
@@ -127,6 +131,10 @@ def read_experiment_inputs(experiment: ExperimentTablePaths) -> ExperimentInputs
             claims, list_annotator_judgements(annotations), experiment.label_rules[0]
         )
         notes.append(f"labels    by {experiment.label_rules[0]} of {annotations['annotator'].nunique()} annotators")
+    if experiment.perturb is not None:
+        n_claims = len(claims)
+        claims = add_claim_variants(claims, **experiment.perturb.model_dump(), seed=experiment.seed)
+        notes.append(f"perturb   {format_count(len(claims) - n_claims, 'variant')} of {n_claims:,} claims")
     return ExperimentInputs(
         claims, verdicts, annotations, list_file_checksums(find_input_files(paths)), provenance, notes
     )

@@ -31,6 +31,7 @@ ROOMS = {
     "publications": (0.1, "published data, fetched once"),
     "input_tables": (0.55, "any file in"),
     "datasets": (0.6, "published formats to tables"),
+    "perturb": (0.66, "claims with one thing changed"),
     "intake": (0.48, "any table to ours"),
     "arrays": (0.28, "claims and verdicts as arrays"),
     "tables": (0.4, "claims, verdicts: files, checks"),

@@ -1,6 +1,6 @@
 """The pages' pictures: ``python tests/report_pictures.py docs`` writes docs/report.png and docs/figures/AUDIT.png.
 
-Runs ``factaudit demo``, two shipped experiments and invented judges, and takes the first figure of each audit in a
+Runs ``factaudit demo``, three shipped experiments and invented judges, and takes the first figure of each audit in a
 headless Chromium.
 The README shows how the demo's report opens, docs/audits.md all of the figures.
 """
@@ -116,6 +116,9 @@ if __name__ == "__main__":
         runs = [Path(folder) / Path(name).stem for name in EXPERIMENTS]
         for name, run in zip(EXPERIMENTS, runs, strict=True):
             factaudit.run(ROOT / name, run)
+        runs.append(Path(folder) / "invariance")
+        changed = {"evaluators": ["rouge2", "unigram", "tfidf"], "limit_documents": 10}
+        factaudit.run(ROOT / "experiments/invariance.yaml", runs[-1], settings=changed)
         runs.append(Path(folder) / "invented")
         compute_invented_results().save(runs[-1])
         take_pictures(find_audit_figures(runs), docs / "figures", runs[0] / "report.html", docs / "report.png")

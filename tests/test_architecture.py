@@ -26,7 +26,7 @@ FLOORS = (
     {"yaml_paths"},
     {"tables"},
     {"intake", "arrays"},
-    {"llm", "knowledge", "datasets", "audit"},
+    {"llm", "knowledge", "datasets", "audit", "perturb"},
     {"input_tables"},
     {"python_input"},
     {"report", "comparison_tables"},

@@ -38,6 +38,9 @@ ROW = st.fixed_dictionaries(
         "doc_id": st.sampled_from(["p", "q", None]),
         "pair_of": st.sampled_from(["c0", "c1", None]),
         "variant": st.sampled_from(["base", "v", None]),
+        "variant_of": st.sampled_from(["c0", "c1", None, None]),
+        "kind": st.sampled_from(["passages", "numbers"]),
+        "expected": st.sampled_from(["same", "changed"]),
         "claim": st.sampled_from(["the cat sat on the mat", "a dog ran", "word"]),
         "doc": st.sampled_from(["the cat sat on the mat . a dog barked .", "a dog ran away", None]),
         "label": st.sampled_from([0, 1, None]),
@@ -152,8 +155,11 @@ def test_every_row_of_every_audit_is_flat_finite_and_says_why_it_lacks_a_figure_
 def test_a_dataset_has_the_same_rows_alone_and_beside_one_that_lacks_whole_columns(
     names, mine, others, lacks, they_lack
 ):
-    mine = [row | {"dataset": "x", "claim_id": f"x{at}", "pair_of": None} | lacks for at, row in enumerate(mine)]
-    others = [row | {"dataset": "a", "pair_of": None} | they_lack for row in others]
+    mine = [
+        row | {"dataset": "x", "claim_id": f"x{at}", "pair_of": None, "variant_of": None} | lacks
+        for at, row in enumerate(mine)
+    ]
+    others = [row | {"dataset": "a", "pair_of": None, "variant_of": None} | they_lack for row in others]
     alone, both = (run(judged(rows, *EVALUATORS), names=names) for rows in (mine, [*others, *mine]))
     check_rows(both)
     for name in alone:
@@ -215,6 +221,7 @@ def test_an_unscored_claim_changes_only_n_unscored_and_bounds(rows, extra):
     """And what the labels say, where it has one. Of a dataset and system that are labelled, and in no response."""
     first = next((row for row in rows if row["label"] is not None), rows[0])
     extra |= {"dataset": first["dataset"], "e": None, "f": None, "chunked-f": None, "response_id": None}
+    rows, extra = [row | {"variant_of": None} for row in rows], extra | {"variant_of": None}
     extra |= {"system": first["system"], "task": first["task"], "label": extra["label"] if first["label"] else None}
     of_labels = {"n_labelled", "labelled", "labelled_system", "labelled_error_rate", "bias", "detectable_10"}
     for audit in (

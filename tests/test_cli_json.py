@@ -29,6 +29,7 @@ CASES = {
     "run": "mine.yaml --out runs/b",
     "inspect --strict": "verdicts.parquet --claims claims.parquet",
     "inspect": "wide.csv",
+    "perturb": "pages.csv --map dataset=set --out pairs.parquet",
     "judge": "claims.parquet --evaluator random:seed=1 --out judged.parquet",
     "judge --dry-run": "claims.parquet --evaluator llm:model=gpt-4o-mini",
     "run --dry-run": "asked.yaml",

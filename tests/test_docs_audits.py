@@ -85,6 +85,19 @@ def rows_of(name: str, replicates: int) -> list[Row]:
             for variant in ("base", "other")
             for at, row in enumerate(facts())
         ]
+    if name == "invariance":
+        again += [
+            row
+            | {
+                "claim_id": f"v{at}",
+                "variant_of": f"c{at}",
+                "kind": "kc"[at % 2],
+                "expected": ["same", "changed"][at % 2],
+            }
+            | {"label": None, "e": 1 - at % 3 % 2, "f": 1 - row["f"]}
+            for at, row in enumerate(again)
+        ]
+        again = [{"claim_id": f"c{at}"} | row for at, row in enumerate(again)]
     table = judged(
         facts() if "factscore" in name or name == "citations" or "decomposition" in name else again, *EVALUATORS
     )

@@ -73,7 +73,14 @@ def test_checks_stay_silent_where_nothing_is_wrong(name):
 
 
 @pytest.mark.parametrize(
-    ("family", "check"), [("systems", "gap"), ("systems", "order"), ("twins", "pairs"), ("chunks", "chunking")]
+    ("family", "check"),
+    [
+        ("systems", "gap"),
+        ("systems", "order"),
+        ("twins", "pairs"),
+        ("rewordings", "missed_changes"),
+        ("chunks", "chunking"),
+    ],
 )
 def test_checks_warn_where_something_is_wrong(family, check):
     (world,) = [one for one in FAMILIES[family].effects if check in one.made_for]

@@ -28,11 +28,11 @@ PUBLISHED |= {"surface_bias_ragtruth"}
 #: Settings for the published files that the reference data have in another form.
 REFERENCE_FORMS = {"surface_bias_ragtruth": {"claims.options.text": "ragtruth/qa_test_text.jsonl"}}
 #: Those that need a model.
-MODEL = {"compare_evaluators"}
+MODEL = {"compare_evaluators", "invariance"}
 
 
 def test_every_experiment_says_what_it_shows_and_a_model_that_it_needs_first():
-    assert len(EXPERIMENTS) == 12
+    assert len(EXPERIMENTS) == 13
     for name in EXPERIMENTS:
         text = (ROOT / "experiments" / f"{name}.yaml").read_text(encoding="utf-8")
         first = text.partition("\n")[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ from factaudit.stats.distinct_rows import (
     rank_distinct_integers,
 )
 from factaudit.tables import STATUSES, find_claim_positions_in_table
+from factaudit.tables.validation import find_claim_variants
 
 T = TypeVar("T")
 
@@ -51,6 +52,7 @@ class Judgements:
     repeat_predictions: int8 (R, E, n), of all R repeats, the first of which is ``prediction``; None without any.
     annotations: claim_id, annotator and label of these claims (`list_annotator_judgements`); None without.
     label_rules: the rules that a run names for them, the first of which made ``label``; () where the labels are given.
+    variants: the claims that were made of these to see what a change does (`variant_of`); they are in no other array.
     cache: what several audits compute from these arrays, by what it is.
     """
 
@@ -64,6 +66,7 @@ class Judgements:
     repeat_predictions: np.ndarray | None = None
     annotations: pd.DataFrame | None = None
     label_rules: tuple[str, ...] = ()
+    variants: Judgements | None = None
     cache: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -71,8 +74,18 @@ class Judgements:
         """Join validated tables (`factaudit.tables`); a verdict of a claim that isn't in ``claims`` is left out.
 
         Of repeats the first (repeat 0) is read; all are in ``repeat_predictions``. Rows of responses without any claim
-        are set apart (``empty_responses``).
+        are set apart (``empty_responses``), and so are variants of claims that are here (``variants``).
         """
+        varied = find_claim_variants(claims)
+        if varied.any():
+            plain, made = (claims[rows].reset_index(drop=True) for rows in (~varied, varied))
+            return replace(cls._join_claims(plain, verdicts, annotations), variants=cls._join_claims(made, verdicts))
+        return cls._join_claims(claims, verdicts, annotations)
+
+    @classmethod
+    def _join_claims(
+        cls, claims: pd.DataFrame, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None
+    ) -> Judgements:
         lone = claims["abstained"].notna()
         silent = claims[lone]
         if lone.any():

@@ -41,6 +41,7 @@ from factaudit.audit.first_screen_table import (
     state_missed_errors_or_false_alarms,
 )
 from factaudit.audit.input_description import list_test_look_advice, uses_trial_model
+from factaudit.audit.invariance import list_invariance_advice
 from factaudit.audit.quantification_checks import list_quantification_bias_rows, select_significant_biases
 from factaudit.audit.ranking_checks import list_ranking_order_rows, list_ranking_reversal_rows, sum_ordered_pairs
 from factaudit.text.display_text import format_count
@@ -118,8 +119,7 @@ def rank_evaluators_for_first_screen(run: AuditedRun) -> list[str]:
 def describe_first_screen_run_size(run: AuditedRun) -> str:
     """How many evaluators, claims, labels and errors there are, and how many labels estimates rest on."""
     about, n_estimated = run.about, sum(row["n_labels"] or 0 for row in run.rows("estimate_summary"))
-    claims = about.get("claims") or []
-    evaluators = about.get("evaluators") or []
+    claims, evaluators = (about.get(key) or [] for key in ("claims", "evaluators"))
     if about.get("counts"):
         return f"{format_count(len(evaluators), 'evaluator')}: {about['counts']}, so that there are no intervals."
     if not claims:
@@ -148,6 +148,7 @@ def describe_first_screen_run_size(run: AuditedRun) -> str:
 def _list_screen_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[ScreenAdviceLine]:
     yield from list_score_advice(run)
     yield from _list_evaluator_advice(run, ranked)
+    yield from starmap(ScreenAdviceLine, list_invariance_advice(run))
 
 
 def list_score_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
@@ -245,8 +246,7 @@ def _list_first_screen_evaluators_to_avoid(run: AuditedRun, worse: Sequence[Row]
             continue
         reasons.append(make_statement("{row.evaluator}: {what}", row=row, what=what))
     if reasons:
-        text = join_statements(reasons[:_MAX_AVOIDED], "; ")
-        more = reasons[_MAX_AVOIDED:]
+        text, more = join_statements(reasons[:_MAX_AVOIDED], "; "), reasons[_MAX_AVOIDED:]
         tail = make_statement("{more:count more evaluator}", more=more) if more else None
         yield ScreenAdviceLine("Avoid", join_statements([text, tail] if tail else [text], "; and ", "."))
 

@@ -13,6 +13,7 @@ from factaudit.audit.core.result_rows import Row, is_total_key
 from factaudit.audit.core.significance import read_confidence
 from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.estimates import add_labelled_rates_to_audit_estimates
+from factaudit.audit.invariance import format_variant_failures
 from factaudit.audit.quantification import list_evaluator_bias_rows, state_mean_absolute_bias
 from factaudit.audit.ranking_checks import sum_ordered_pairs
 from factaudit.text.display_text import format_count
@@ -41,6 +42,8 @@ def build_first_screen_evaluator_table(
         ("false alarms", of_others),
         ("system error", "rates off by"),
         ("reversed", "pairs"),
+        ("misses, of", "100 changes"),
+        ("flips, of", "100 rewordings"),
     ]
     limit = read_decision_limits(run).max_unscored
     table = [
@@ -51,6 +54,7 @@ def build_first_screen_evaluator_table(
             _format_first_screen_mistakes_cell(run, overall[name], "tpr", "n_attributable", limit, others),
             _format_bias_cell(run, name),
             _format_reversals_cell(run, name),
+            *(format_variant_failures(run, name, expected) or UNDEFINED_MARK for expected in ("changed", "same")),
         ]
         for name in names
     ]

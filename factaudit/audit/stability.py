@@ -157,7 +157,7 @@ def _decide_on_verdict_stability(audited_run: AuditedRun, evaluator: str) -> Tas
 _SPREAD_DESCRIPTION = "highest − lowest over the repeats; it grows with their number"
 AUDIT = Audit(
     name="stability",
-    after="pairs",
+    after="invariance",
     title="Whether an evaluator agrees with itself",
     question="Does an evaluator say the same when it is asked again?",
     formula="Flip rate = pairs of verdicts on one claim that differ / all such pairs; κ = 1 − flip rate / (2p(1 − p)), "

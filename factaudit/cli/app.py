@@ -28,6 +28,7 @@ from factaudit.cli import (
     judge,
     knowledge,
     listing,
+    perturb,
     run,
     start,
     triage,
@@ -46,7 +47,7 @@ from factaudit.version import __version__
 
 #: The headings of the help, and what stands under them, in its order.
 _SECTIONS = {
-    "Audit": (start, inspect, judge, audit, run, view, diff),
+    "Audit": (start, inspect, perturb, judge, audit, run, view, diff),
     "Label": (estimate, triage),
     "Share": (export, convert, listing),
     "Metrics": (factscore, knowledge, cache),

@@ -17,7 +17,7 @@ import pandas as pd
 
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit import load_all_audits
-from factaudit.tables import STATUSES, list_plain_rows, read_run_tables
+from factaudit.tables import STATUSES, find_claim_positions_in_table, list_plain_rows, read_run_tables
 from factaudit.tables.annotations import read_annotations
 from factaudit.tables.schema import is_text_placeholder
 
@@ -34,6 +34,7 @@ CLAIM_KINDS = {
     "right": "judged rightly",
     "unscored": "without a verdict",
     "disagree": "evaluators disagree",
+    "contrary": "verdict does not follow a change",
 }
 #: What comes first; scores are those of the evaluator that is asked for, else the mean of all.
 CLAIM_ORDERS = {
@@ -74,6 +75,7 @@ class ClaimBrowser:
         first = verdicts[verdicts["repeat"] == 0]
         self._raw = _map_column_by_claim(first, "raw")
         self._chunks = _map_column_by_claim(first, "chunk_scores")
+        self._variants = self._group_variants_by_claim()
         self._people: dict[str, list[dict[str, Any]]] = {}
         for said in list_plain_rows(annotations) if annotations is not None else ():
             shown = {key: said[key] for key in _ANNOTATION_FIELDS if said.get(key) is not None}
@@ -86,6 +88,30 @@ class ClaimBrowser:
         claims, verdicts = read_run_tables(run_dir)
         said = read_annotations(people) if people.is_file() else None
         return cls(Judgements.join(claims, verdicts), select_detailed_verdicts(verdicts), said)
+
+    def _group_variants_by_claim(self) -> dict[int, list[int]]:
+        """Of each claim that has variants their rows in `Judgements.variants`."""
+        found: dict[int, list[int]] = {}
+        if (variants := self.judged.variants) is not None:
+            originals = find_claim_positions_in_table(self.table, variants.claims["variant_of"])
+            for row, original in enumerate(originals.tolist()):
+                found.setdefault(original, []).append(row)
+        return found
+
+    @cached_property
+    def contrary_mask(self) -> np.ndarray:
+        """bool (E, n): whether an evaluator's verdict on a claim and on one of its variants are not what they should
+        be: the same, or attributable and then unattributable."""
+        found = np.zeros(self.judged.prediction.shape, dtype=bool)
+        if (variants := self.judged.variants) is None:
+            return found
+        must_change = (variants.claims["expected"] == "changed").to_numpy(dtype=bool)
+        for original, rows in self._variants.items():
+            before, after = self.judged.prediction[:, [original]], variants.prediction[:, rows]
+            flipped = (before != MISSING) & (after != MISSING) & (before != after)
+            missed = (before == 1) & (after == 1) & (self.judged.label[original] != 0)
+            found[:, original] = np.where(must_change[rows], missed, flipped).any(1)
+        return found
 
     @cached_property
     def has_text(self) -> bool:
@@ -110,6 +136,7 @@ class ClaimBrowser:
             "right": known & (said == label),
             "unscored": said == MISSING,
             "disagree": np.broadcast_to(both, said.shape),
+            "contrary": self.contrary_mask,
         }
 
     @cached_property
@@ -117,7 +144,8 @@ class ClaimBrowser:
         """float (E, n): how telling a claim is of an evaluator: sure errors, then disagreements, then the rest."""
         score = np.nan_to_num(np.abs(self.judged.score - 0.5), nan=0.25)
         wrong, unscored = self.kind_masks["wrong"], self.kind_masks["unscored"]
-        return np.where(wrong, 2 + score, np.where(unscored, 1.5, self.kind_masks["disagree"] + 0.5 - score))
+        rest = np.where(unscored, 1.5, self.kind_masks["disagree"] + 0.5 - score)
+        return np.where(wrong, 2 + score, np.where(self.contrary_mask, np.maximum(rest, 1.75), rest))
 
     def find_claims(self, query: ClaimBrowserQuery, first: int = 0, size: int = 20) -> tuple[int, list[int]]:
         """How many claims are as asked, and the rows of ``size`` of them from the ``first`` on, in that order."""
@@ -184,9 +212,30 @@ class ClaimBrowser:
             "doc": _text_or_none(cells["doc"][position]) if document is None else document,
         }
         found |= {"people": people} if (people := self._people.get(claim_id)) else {}
+        if position in self._variants:
+            found["variants"] = [
+                self._make_variant_row(row, cells["doc"][position]) for row in self._variants[position]
+            ]
         for column in ("system", "response_id", "topic", "error_type"):
             if column in cells and not pd.isna(cells[column][position]):
                 found[column] = str(cells[column][position])
+        return found
+
+    def _make_variant_row(self, row: int, document: Any) -> dict[str, Any]:
+        """A variant beside its claim: ``doc`` only where it is another document; what each evaluator said."""
+        variants = self.judged.variants
+        assert variants is not None
+        values = variants.claims.iloc[row]
+        found = {key: str(values[key]) for key in ("kind", "expected", "claim")} | {"id": values["claim_id"]}
+        if not pd.isna(values["doc"]) and values["doc"] != document:
+            found["doc"] = values["doc"]
+        found["said"] = [
+            {"e": number, "p": int(prediction)} | ({} if np.isnan(score) else {"s": round(float(score), 4)})
+            for number, (prediction, score) in enumerate(
+                zip(variants.prediction[:, row], variants.score[:, row], strict=True)
+            )
+            if prediction != MISSING
+        ]
         return found
 
     def list_filter_choices(self) -> dict[str, Any]:
@@ -242,6 +291,9 @@ class ClaimBrowser:
             for said in row["said"]:
                 if "raw" in said:
                     said["raw"] = _cut_claim_browser_text(said["raw"], MAX_REPLY_LENGTH)
+            for variant in row.get("variants", ()):
+                for key in ("claim", "doc") if "doc" in variant else ("claim",):
+                    variant[key] = _cut_claim_browser_text(variant[key], MAX_TEXT_LENGTH)
             if "people" in row:
                 row["people"] = [
                     {

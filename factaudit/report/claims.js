@@ -35,6 +35,12 @@
     if (kind === "unscored") return said.p === null;
     return all.some((one) => one.p === 1) && all.some((one) => one.p === 0);
   }
+  // Whether a verdict on a variant is not what that on its claim asks for, as `ClaimBrowser.contrary_mask` says it.
+  function isContrary(said, variant, label) {
+    const after = variant.said.find((one) => one.e === said.e);
+    if (!after || said.p === null) return false;
+    return variant.expected === "changed" ? label !== 0 && said.p === 1 && after.p === 1 : said.p !== after.p;
+  }
   // What claims are sorted by, the greatest first, as `_compute_order_values` does; null keeps the report's order.
   function orderValue(order, row, evaluator) {
     if (order === "wrong") return row.said.filter((one) => isOf("wrong", one, row.label)).length;
@@ -58,6 +64,7 @@
           if (text && !`${row.claim || ""}\n${row.id}`.toLowerCase().includes(text)) return false;
           if (!asked.kind) return true;
           const said = evaluator < 0 ? row.said : row.said.filter((one) => one.e === evaluator);
+          if (asked.kind === "contrary") return said.some((one) => (row.variants || []).some((v) => isContrary(one, v, row.label)));
           return said.some((one) => isOf(asked.kind, one, row.label, row.said));
         });
         if (asked.order) {
@@ -130,6 +137,63 @@
     return list;
   }
 
+  // A text beside another one: what stands between the words that both begin and end with is marked.
+  function edited(text, other) {
+    const [mine, its] = [text, other].map((one) => one.split(/(\s+)/u));
+    let start = 0;
+    while (start < Math.min(mine.length, its.length) && mine[start] === its[start]) start++;
+    let end = 0;
+    while (end < Math.min(mine.length, its.length) - start && mine.at(-1 - end) === its.at(-1 - end)) end++;
+    const node = make("p", mine.slice(0, start).join(""), "edited");
+    node.append(make("mark", mine.slice(start, mine.length - end).join("")), mine.slice(mine.length - end).join(""));
+    return node;
+  }
+  function clipped(text, other) {
+    let start = 0;
+    while (start < Math.min(text.length, other.length) && text[start] === other[start]) start++;
+    const from = Math.max(0, start - 160);
+    return [text, other].map((one) => (from ? "… " : "") + one.slice(from, from + 700) + (one.length > from + 700 ? " …" : ""));
+  }
+
+  // The variants of a claim: before and after beside each other, and what each evaluator says of both.
+  function variantsOf(row, doc) {
+    const table = make("table", null, "variants");
+    const head = make("tr");
+    for (const name of ["change", "before", "after", "verdicts"]) {
+      const cell = make("th", name);
+      cell.scope = "col";
+      head.append(cell);
+    }
+    table.createTHead().append(head);
+    const body = table.createTBody();
+    for (const variant of row.variants) {
+      const line = body.insertRow();
+      const kind = make("td", variant.kind.replaceAll("_", " "));
+      kind.append(make("small", variant.expected === "changed" ? "should turn" : "should stay"));
+      const texts = variant.doc === undefined ? [row.claim || "", variant.claim] : clipped(doc || "", variant.doc);
+      line.append(kind);
+      for (const [text, other] of [texts, [texts[1], texts[0]]]) {
+        const cell = make("td");
+        if (variant.doc !== undefined) cell.append(make("small", "document: "));
+        cell.append(edited(text, other));
+        line.append(cell);
+      }
+      const said = make("td");
+      for (const one of row.said) {
+        const after = variant.said.find((each) => each.e === one.e);
+        const text = `${about.evaluators[one.e]}: ${word(one.p)} → ${word(after ? after.p : null)}`;
+        said.append(make("div", text, isContrary(one, variant, row.label) ? "bad" : ""));
+      }
+      line.append(said);
+    }
+    const scroll = make("div", null, "scroll");
+    scroll.tabIndex = 0;
+    scroll.setAttribute("role", "region");
+    scroll.setAttribute("aria-label", "variants");
+    scroll.append(table);
+    return scroll;
+  }
+
   function item(row) {
     const node = make("details", null, "claim");
     const top = make("summary");
@@ -149,6 +213,7 @@
       if (row.people) node.append(people(row));
       const doc = source.doc(row);
       node.prepend(top, scroll);
+      if (row.variants) node.append(variantsOf(row, doc));
       node.append(doc ? marked(doc, words(row.claim)) : make("p", "No document.", "file"));
       const about_it = [row.id, row.response_id && `response ${row.response_id}`, row.topic, row.error_type];
       node.append(make("p", about_it.filter(Boolean).join(" · "), "file"));

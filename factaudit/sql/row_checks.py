@@ -118,6 +118,9 @@ def list_sql_claim_checks(claims: SqlTable) -> list[SqlRowCheck]:
         )
         nowhere = f"{lone} AND {claims.column_or_null('response_id')} IS NULL"
         checks.append(SqlRowCheck("response_id", "expected text where abstained is set", nowhere))
+    if "variant_of" in claims.column_kinds:
+        varied = f"NOT {claims.missing_condition('variant_of')}"
+        checks.append(SqlRowCheck("variant_of", "expected nothing: variants are audited in memory alone", varied))
     return checks
 
 

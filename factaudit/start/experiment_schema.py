@@ -35,6 +35,7 @@ _KEY_DESCRIPTIONS = {
     "annotations": "Files of what people said of the claims (claim_id, annotator, label or grade).",
     "label_rules": "How annotators' labels become one: the first makes the labels, all stand beside each other.",
     "limit_documents": "Of each data set only the claims of its first so many documents: a trial before a costly run.",
+    "perturb": "Variants of the claims, in which rules change one thing: {kinds: [...], per_kind: 25}, or {} for all.",
     "evaluators": "Evaluators to run: NAME, 'NAME:key=value', or {NAME: {key: value}}.",
     "trained_on": "By evaluator the data sets that it was trained on: {minicheck: [RAGTruth]}. The first screen warns.",
     "mapping": "How files whose columns are not ours are read: auto, or what `factaudit inspect --write` wrote.",

@@ -27,6 +27,9 @@ CLAIM_COLUMNS = (
     "label",
     "abstained",
 )
+#: Of a claim that was made of another one by changing one thing: the claim_id of that one, what was changed, and what
+#: its verdict should be: the ``same``, or ``changed`` to unattributable.
+VARIANT_COLUMNS = ("variant_of", "kind", "expected")
 #: Columns of the verdicts table, in order.
 VERDICT_COLUMNS = ("claim_id", "evaluator", "repeat", "score", "prediction", "status", "raw", "chunk_scores")
 #: What tells verdicts apart. `repeat` counts from 0 how often the same evaluator was asked before; most audits read 0.

@@ -35,6 +35,7 @@ from factaudit.tables.schema import (
     POSITIONS_KEY,
     RESERVED_NAMES,
     STATUSES,
+    VARIANT_COLUMNS,
     VERDICT_COLUMNS,
     VERDICT_KEY,
 )
@@ -212,6 +213,15 @@ def find_claim_positions_in_table(claims: pd.DataFrame, claim_ids: pd.Series) ->
         return np.tile(np.arange(size), len(wanted) // size)
     found = pc.index_in(wanted, value_set=known)
     return np.asarray(pc.fill_null(found, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+
+def find_claim_variants(claims: pd.DataFrame) -> np.ndarray:
+    """bool (n,): which claims were made of another one that is in ``claims``, and is no variant itself."""
+    column = VARIANT_COLUMNS[0]
+    if column not in claims or not claims[column].notna().any():
+        return np.zeros(len(claims), dtype=bool)
+    originals = set(claims["claim_id"][claims[column].isna()])
+    return claims[column].isin(originals).to_numpy(dtype=bool)
 
 
 def make_claim_ids_from_content(claims: pd.DataFrame) -> pd.Series:

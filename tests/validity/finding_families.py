@@ -14,6 +14,7 @@ from finding_worlds import (
     draw_biography_rows,
     draw_chunks,
     draw_repeats,
+    draw_rewordings,
     draw_systems,
     draw_twins,
     draw_variants,
@@ -166,6 +167,15 @@ FAMILIES = {
     ),
     "twins": Family(
         ("pairs",), draw_twins, NULL_WORLDS, (World("40 % different", effect="blind", size=0.4, made_for=("pairs",)),)
+    ),
+    "rewordings": Family(
+        ("invariance",),
+        draw_rewordings,
+        NULL_WORLDS,
+        (
+            World("12 % of verdicts flip", effect="same", size=0.12, made_for=("invariance",)),
+            World("35 % of changes missed", effect="changed", size=0.35, made_for=("missed_changes",)),
+        ),
     ),
     "variants": Family(
         ({"sensitivity": {"gamma": 0.0}}, {"sensitivity_order": {"gamma": 0.0}}),

@@ -255,6 +255,30 @@ def draw_twins(world: World, random: np.random.Generator) -> Tables:
     }
 
 
+def draw_rewordings(world: World, random: np.random.Generator) -> Tables:
+    """Claims with two variants that mean the same and two that do not; as many verdicts fail as are allowed."""
+    units = draw_units(world, random)
+    ids = np.arange(units.size).astype(str)
+    claims = units.make_claims(np.ones(units.size, dtype=int))
+    allowed = {"same": MAX_FLIP_RATE, "changed": 1 - DecisionLimits().min_rate}
+    tables, passed = [claims.assign(variant_of=None, kind=None, expected=None)], np.zeros(units.size, dtype=bool)
+    verdicts = [units.make_verdicts(f"e{at}", passed) for at in range(world.evaluators)]
+    for expected, rate in allowed.items():
+        for kind in ("a", "b"):
+            made = [f"{each}-{expected}-{kind}" for each in ids]
+            columns = {"variant_of": ids, "kind": f"{expected} {kind}", "expected": expected, "label": None}
+            tables.append(claims.assign(claim_id=made, **columns))
+            for at in range(world.evaluators):
+                is_off = at == 0 and kind == "a" and world.effect == expected
+                fails = units.draw_slips(world.size if is_off else rate if not world.effect else rate / 2)
+                says_zero = fails if expected == "same" else ~fails
+                verdicts.append(units.make_verdicts(f"e{at}", says_zero).assign(claim_id=made))
+    return {
+        "claims": fa.validate_claims(pd.concat(tables, ignore_index=True)),
+        "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True)),
+    }
+
+
 def draw_chunks(world: World, random: np.random.Generator) -> Tables:
     """Documents of two chunks, claims within one or across both; chunks turn one tenth of either kind to 0."""
     units = draw_units(world, random)

@@ -177,7 +177,7 @@ class Check:
     ``title`` heads its findings in the report, ``says`` is its line in docs/audits.md. ``run`` gets rows without those
     of floors. A figure in the evidence is put in words as the audit's column of that name (with ``_a`` or ``_b`` taken
     off), else by ``evidence``. ``claims``: which are behind its findings, of the kinds that the claim browser has
-    (``wrong``, ``disagree``, ``unscored``).
+    (``wrong``, ``disagree``, ``unscored``, ``contrary``).
 
     ``null``: in one line, when nothing is wrong: then it warns in at most 5 % of runs (`tests/validity/findings.py`);
     "" for a check that only counts, and tests nothing. ``controls``: what the 5 % are over, and how. ``figure``: the

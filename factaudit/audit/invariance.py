@@ -1,0 +1,395 @@
+"""Does a verdict stay where only the wording changes, and turn where the meaning does?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
+from factaudit.arrays.judgements import MISSING, Judgements
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.decision_limits import has_interval, read_decision_limits
+from factaudit.audit.core.finding_parts import (
+    MIN_SHARE_COUNT,
+    group_finding_rows_by_evaluator,
+    pick_finding_evidence,
+)
+from factaudit.audit.core.interval_methods import JACKKNIFE, WILSON
+from factaudit.audit.core.plot_specs import DotPlotSpec
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.significance import p_above_limit, select_significant_rows
+from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.stability import MAX_FLIP_RATE
+from factaudit.errors import UsageError
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.clustered_means import clustered_mean
+from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
+from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.tables import find_claim_positions_in_table
+from factaudit.tables.schema import VARIANT_COLUMNS
+from factaudit.text.display_text import join_reasons
+
+#: What `factaudit perturb` changes, in words that go on "with" (the same meaning) or "misses" (another one).
+KIND_WORDS = {
+    "number_format": "another number format",
+    "date_format": "another date format",
+    "contraction": "other contractions",
+    "quotation_marks": "other quotation marks",
+    "spelling": "another spelling",
+    "letter_case": "capital letters",
+    "white_space": "other white space",
+    "clause_order": "clauses in another order",
+    "aside_added": "an unrelated sentence added",
+    "passage_order": "passages in another order",
+    "evidence_first": "the evidence first",
+    "evidence_middle": "the evidence in the middle",
+    "evidence_last": "the evidence last",
+    "number_changed": "changed numbers",
+    "date_changed": "changed dates",
+    "numbers_exchanged": "exchanged numbers",
+    "unit_changed": "changed units",
+    "cause_turned": "turned causes",
+    "roles_swapped": "swapped roles",
+    "name_swapped": "swapped names",
+    "negation_added": "added negations",
+    "negation_removed": "removed negations",
+    "comparison_turned": "turned comparisons",
+    "quantity_strengthened": "strengthened quantities",
+}
+
+
+def compute_invariance(
+    judgements: Judgements, *, by: Sequence[str] | None = None, intervals: ClusterBootstrap | None = None
+) -> list[Row]:
+    """How often a verdict changes where it should not, and stays where it should change: a row per group of ``by`` (by
+    default all claims), kind of change and evaluator; `ALL_TOGETHER` is all kinds with the same expectation.
+
+    failure_rate: of kinds that keep the meaning the share of pairs with two predictions that differ; of those that
+    change it the share of variants found attributable, among claims that the evaluator found attributable and people
+    did not find unattributable. score_shift: the mean of the variant's score less its claim's. Labels of variants are
+    not read, a pair belongs to its claim's group, and clusters are those of the claims.
+    """
+    variants = judgements.variants
+    if variants is None:
+        return []
+    originals = find_claim_positions_in_table(judgements.claims, variants.claims["variant_of"])
+    groups = group_claims_by_columns(judgements.claims, by or ())
+    places = groups.codes[originals]
+    kinds, expected = _read_kinds_and_expectations(variants)
+    rows: list[Row] = []
+    for at, group in enumerate(groups.keys):
+        for outcome in ("same", "changed"):
+            mine = (places == at) & (expected == outcome)
+            known = sorted(set(kinds[mine]))
+            for kind in [ALL_TOGETHER, *known] if len(known) > 1 else known:
+                chosen = mine if kind == ALL_TOGETHER else mine & (kinds == kind)
+                keys = {**group, "expected": outcome, "kind": kind}
+                rows += [
+                    _build_invariance_row(
+                        keys, judgements, variants, evaluator, np.flatnonzero(chosen), originals, intervals
+                    )
+                    for evaluator in range(len(judgements.evaluators))
+                ]
+    return rows
+
+
+def _read_kinds_and_expectations(variants: Judgements) -> tuple[np.ndarray, np.ndarray]:
+    for column in VARIANT_COLUMNS[1:]:
+        if column not in variants.claims or variants.claims[column].isna().any():
+            raise UsageError(f"audit 'invariance': expected {column!r} of every claim that is a variant_of another")
+    kinds, expected = (variants.claims[column].astype(str).to_numpy(dtype=object) for column in VARIANT_COLUMNS[1:])
+    if strange := sorted(set(expected) - {"same", "changed"}):
+        raise UsageError(f"audit 'invariance': expected 'same' or 'changed' in 'expected', found {strange[0]!r}")
+    return kinds, expected
+
+
+def _build_invariance_row(
+    keys: Row,
+    judgements: Judgements,
+    variants: Judgements,
+    evaluator: int,
+    chosen: np.ndarray,
+    originals: np.ndarray,
+    intervals: ClusterBootstrap | None,
+) -> Row:
+    """``chosen``: the rows of some variants; ``originals``: of each variant the row of its claim."""
+    must_change = keys["expected"] == "changed"
+    wrong_claim = judgements.label[originals[chosen]] == 0
+    chosen = chosen[~wrong_claim] if must_change else chosen
+    claims = originals[chosen]
+    before, after = judgements.prediction[evaluator, claims], variants.prediction[evaluator, chosen]
+    is_pair = (before != MISSING) & (after != MISSING)
+    counted = is_pair & (before == 1) if must_change else is_pair
+    failed = after == 1 if must_change else after != before
+    n = int(counted.sum())
+    clusters = judgements.cluster_codes[claims]
+    row: Row = {
+        **keys,
+        "evaluator": judgements.evaluators[evaluator],
+        "n": n,
+        "n_unscored": int((~is_pair).sum()),
+        "n_rejected": int((is_pair & (before == 0)).sum()) if must_change else 0,
+        "n_left_out": int(wrong_claim.sum()) if must_change else 0,
+        "n_clusters": len(np.unique(clusters[counted])),
+        "failure_rate": none_if_undefined(failed[counted].mean()) if n else None,
+    }
+    certain = judgements.stated_prediction[evaluator, claims], variants.stated_prediction[evaluator, chosen]
+    row["n_guessed"] = int((is_pair & ((certain[0] == MISSING) | (certain[1] == MISSING))).sum())
+    low, high = _compute_failure_bounds(*certain, must_change)
+    row |= {"failure_rate_min": none_if_undefined(low), "failure_rate_max": none_if_undefined(high)}
+    shift = variants.score[evaluator, chosen] - judgements.score[evaluator, claims]
+    has_scores = bool((~np.isnan(shift)).any())
+    row["score_shift"] = none_if_undefined(np.nanmean(shift)) if has_scores else None
+    if intervals is not None:
+        ends = _compute_failure_interval(clusters[counted], failed[counted], intervals.confidence) if n else None
+        row |= dict(zip(("failure_rate_low", "failure_rate_high"), ends or (None, None), strict=True))
+        mean = clustered_mean(shift, clusters, intervals.confidence) if has_scores else None
+        row["score_shift_low"], row["score_shift_high"] = (
+            (None, None) if mean is None else (none_if_undefined(mean.low), none_if_undefined(mean.high))
+        )
+    row["worst"] = _find_worst_variant(variants, chosen[counted & failed], shift[counted & failed])
+    nothing = "it finds none of these claims attributable" if must_change and is_pair.any() else "no pair is scored"
+    why = ["" if n else nothing, "" if has_scores else "no pair has two scores"]
+    why += ["no pair is judged wrongly"] if n and row["worst"] is None else []
+    shifts_alike = has_scores and float(np.nanmax(shift)) == float(np.nanmin(shift))
+    cause = FEW_CLUSTERS if not shifts_alike else f"{FEW_CLUSTERS}, or every score moves alike"
+    return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, cause)])}
+
+
+def _compute_failure_bounds(before: np.ndarray, after: np.ndarray, must_change: bool) -> tuple[Any, Any]:
+    """The least and the greatest share of failures, whatever the missing predictions had been; NaN where undefined."""
+    missing_before, missing_after = before == MISSING, after == MISSING
+    if not must_change:
+        open_pairs = missing_before | missing_after
+        sure = (~open_pairs & (before != after)).sum()
+        return divide_or_undefined(sure, len(before)), divide_or_undefined(sure + open_pairs.sum(), len(before))
+    n, sure = (before == 1).sum(), ((before == 1) & (after == 1)).sum()
+    # A claim without a prediction may count, or not: where it would raise the share, and where it would lower it.
+    raising = (missing_before & (after != 0)).sum()
+    lowering = (missing_before & (after != 1)).sum()
+    could = sure + ((before == 1) & missing_after).sum()
+    return divide_or_undefined(sure, n + lowering), divide_or_undefined(could + raising, n + raising)
+
+
+def _compute_failure_interval(
+    clusters: np.ndarray, failed: np.ndarray, confidence: float
+) -> tuple[float | None, float | None]:
+    counts = count_codes_by_cluster(clusters, np.zeros(len(failed), dtype=np.int64), 1, failed.astype(np.int64), 2)
+    share = estimate_clustered_proportions(counts, counts.counts[:, [1]], counts.counts.sum(1, keepdims=True))
+    low, high = share.wilson_intervals(confidence)
+    return none_if_undefined(low[0, 0]), none_if_undefined(high[0, 0])
+
+
+def _find_worst_variant(variants: Judgements, failed: np.ndarray, shift: np.ndarray) -> str | None:
+    """The id of the variant that should be looked at first: of those judged wrongly the one whose score moved most
+    (where it should have stayed) or rose most (where it should have fallen)."""
+    if not len(failed):
+        return None
+    must_change = str(variants.claims["expected"].iloc[failed[0]]) == "changed"
+    telling = np.nan_to_num(shift if must_change else np.abs(shift), nan=-2.0)
+    ids = variants.claims["claim_id"].astype(object).to_numpy()[failed]
+    return str(min(zip(-telling, ids, strict=True))[1])
+
+
+# ----------------------------------------------------------------------------------------------------------- findings
+
+
+def _list_kind_rows(audited_run: AuditedRun, expected: str) -> list[Row]:
+    """The rows of single kinds whose failure rate is defined."""
+    rows = audited_run.per_dataset("invariance", "failure_rate")
+    return [row for row in rows if row["expected"] == expected and row["kind"] != ALL_TOGETHER]
+
+
+def _failure_limit(audited_run: AuditedRun, expected: str) -> float:
+    """So many verdicts may change as may change when an evaluator is asked again; so many errors may be missed as a
+    decision allows."""
+    return MAX_FLIP_RATE if expected == "same" else 1 - read_decision_limits(audited_run).min_rate
+
+
+def _select_failing_rows(audited_run: AuditedRun, expected: str) -> tuple[list[Row], list[Row]]:
+    """Rows significantly above the limit, and those above it that have no interval."""
+    rows, limit = _list_kind_rows(audited_run, expected), _failure_limit(audited_run, expected)
+    p_values = [p_above_limit(audited_run, row, "failure_rate", limit, is_share=True) for row in rows]
+    untested = [row for row in rows if row["failure_rate"] > limit and not has_interval(row, "failure_rate")]
+    return select_significant_rows(audited_run, rows, p_values), untested
+
+
+def _rank_failure(row: Row) -> tuple[float, float]:
+    """What is surely worst comes first: of two kinds that all fail the one with more pairs."""
+    return row.get("failure_rate_low") or 0.0, row["failure_rate"]
+
+
+def _find_failures(audited_run: AuditedRun, expected: str) -> Iterator[Finding]:
+    failing, untested = _select_failing_rows(audited_run, expected)
+    for evaluator, mine in group_finding_rows_by_evaluator(_list_kind_rows(audited_run, expected)):
+        sure = [row for row in failing if row["evaluator"] == evaluator]
+        chosen = sure or [row for row in untested if row["evaluator"] == evaluator]
+        if not chosen:
+            continue
+        worst = max(chosen, key=_rank_failure)
+        words = KIND_WORDS.get(worst["kind"], worst["kind"].replace("_", " "))
+        kinds, compared = (sorted({row["kind"] for row in rows}) for rows in (chosen, mine))
+        if expected == "same":
+            said = "{worst.evaluator} changes {worst.failure_rate:percent} of its verdicts with {words}"
+            advice = "the meaning is the same"
+        else:
+            said = "{worst.evaluator} passes {worst.failure_rate:percent} of {words}"
+            advice = "it found each of the claims attributable before the change"
+        others = " Of {compared:count kind} of change, {kinds:count} are over the limit." * (len(kinds) > 1)
+        yield Finding(
+            "fail" if sure else "warn",
+            evaluator,
+            None if worst["dataset"] == ALL_TOGETHER else worst["dataset"],
+            make_statement(f"{said}: {advice}.{others}", worst=worst, words=words, kinds=kinds, compared=compared),
+            pick_finding_evidence(
+                worst, "kind", "failure_rate", "failure_rate_low", "failure_rate_high", "score_shift", "n", "worst"
+            ),
+        )
+
+
+def _find_flipped_verdicts(audited_run: AuditedRun) -> Iterator[Finding]:
+    yield from _find_failures(audited_run, "same")
+
+
+def _find_missed_changes(audited_run: AuditedRun) -> Iterator[Finding]:
+    yield from _find_failures(audited_run, "changed")
+
+
+# ------------------------------------------------------------------------------------------------- the first screen
+
+#: The first screen says it of at most so many evaluators.
+_MAX_ADVISED = 3
+
+
+def list_invariance_advice(audited_run: AuditedRun) -> Iterator[tuple[str, Statement]]:
+    """Of the evaluators that significantly miss a kind of change, the kind that each misses most."""
+    failing, _ = _select_failing_rows(audited_run, "changed")
+    failing = [row for row in failing if row["evaluator"] not in audited_run.floors]
+    datasets = {row["dataset"] for row in failing}
+    for _, rows in list(group_finding_rows_by_evaluator(failing))[:_MAX_ADVISED]:
+        worst = max(rows, key=_rank_failure)
+        words = KIND_WORDS.get(worst["kind"], worst["kind"].replace("_", " "))
+        caught = worst | {
+            "caught_rate": 1 - worst["failure_rate"],
+            "n_missed": round(worst["failure_rate"] * worst["n"]),
+        }
+        how_many = "{caught.caught_rate:rest}"
+        if worst["n"] < MIN_SHARE_COUNT:
+            how_many = "{caught.n_missed:number} of {caught.n:number}"
+        where = " on {caught.dataset}" * (len(datasets) > 1)
+        text = f"{{caught.evaluator}} misses {how_many} {{words}}{where}."
+        yield "Beware", make_statement(text, caught=caught, words=words)
+
+
+def format_variant_failures(audited_run: AuditedRun, evaluator: str, expected: str) -> str | None:
+    """``38`` of 100, over all data sets and kinds, of few pairs ``3 of 12``; None where no pair counts."""
+    rows = [row for row in _list_kind_rows(audited_run, expected) if row["evaluator"] == evaluator]
+    n = sum(row["n"] for row in rows)
+    failed = sum(round(row["failure_rate"] * row["n"]) for row in rows)
+    if not n:
+        return None
+    return f"{100 * failed / n:.0f}" if n >= MIN_SHARE_COUNT else f"{failed} of {n}"
+
+
+AUDIT = Audit(
+    name="invariance",
+    after="pairs",
+    title="Whether verdicts follow the meaning, not the wording",
+    question="Does a verdict stay where only the wording changes, and turn where the meaning does?",
+    source="Ribeiro et al. 2020, CheckList; Gardner et al. 2020",
+    formula="Failures = where the meaning stays, pairs of a claim and its variant with two verdicts that differ / "
+    "pairs with two verdicts; where it changes, variants found attributable / variants of claims that the evaluator "
+    "finds attributable. Shift = mean of the variant's score − the claim's.",
+    text="`factaudit perturb` makes the variants, without a model. No label is needed: what should happen is known. "
+    "A claim that people found unattributable is left out where the meaning changes: the change may have made it true.",
+    remedy="Do not use an evaluator for the kinds of error that it misses. Where verdicts change with the order of "
+    "passages or the place of the evidence, ask in several orders and take the majority.",
+    columns={
+        **pick_shared_columns("dataset"),
+        "expected": Column(
+            "verdict should",
+            "text",
+            "what should happen: `same` (only the wording changes) or `changed` (the meaning does)",
+            key=True,
+            values={"same": "stay", "changed": "turn"},
+        ),
+        "kind": Column(
+            "change",
+            "text",
+            "what was changed (`kind` of the variants)",
+            key=True,
+            values={ALL_TOGETHER: "all"} | KIND_WORDS,
+        ),
+        **pick_shared_columns("evaluator"),
+        "n": Column("n", "count", "pairs behind the rate"),
+        "n_unscored": Column("unscored", "count", "pairs that lack a prediction"),
+        **pick_shared_columns("n_guessed"),
+        "n_rejected": Column(
+            "rejected before",
+            "count",
+            "pairs that should turn, whose claim the evaluator rejects as it is",
+            shown="any",
+        ),
+        "n_left_out": Column(
+            "left out", "count", "pairs that should turn, whose claim people found unattributable", shown="any"
+        ),
+        "n_clusters": Column("documents", "count", "clusters of claims behind the rate", shown=False),
+        "failure_rate": Column(
+            "failures",
+            "percent",
+            "share of pairs judged otherwise than they should be",
+            bounds=True,
+            interval=WILSON,
+            claims="contrary",
+        ),
+        "score_shift": Column(
+            "score's shift",
+            "number",
+            "mean of the variant's score less its claim's, of pairs with two scores",
+            interval=JACKKNIFE,
+            digits=3,
+        ),
+        "worst": Column(
+            "look at", "text", "claim_id of the variant judged wrongly whose score moved most; null where none is"
+        ),
+        **pick_shared_columns("reason"),
+    },
+    options={"by": "columns of the claims; without any, all data sets together"},
+    compute=compute_invariance,
+    without_labels=True,
+    applies=lambda judged: judged.variants is not None,
+    plots=(
+        DotPlotSpec(
+            what="Pairs of a claim and its variant that are judged otherwise than they should be",
+            reading="A verdict should stay where the meaning does, and turn where it does not: 0 is best for both.",
+            keys=("failure_rate",),
+            groups=("expected", "kind"),
+            limits={"failure_rate": (0.0, 1.0)},
+            per_page=28,
+        ),
+    ),
+    checks=(
+        Check(
+            "invariance",
+            "Verdicts that change with the wording",
+            "significantly over 5 % of the verdicts change where the meaning stays",
+            _find_flipped_verdicts,
+            claims="contrary",
+            null="at most 5 % of the verdicts change, for every kind of change that keeps the meaning",
+            controls="Holm over all such kinds, datasets and evaluators",
+            figure="failure_rate",
+        ),
+        Check(
+            "missed_changes",
+            "Changes of meaning that are passed",
+            "significantly more of the changed claims are passed than the limit allows (`1 − min_rate`)",
+            _find_missed_changes,
+            claims="contrary",
+            null="at most 20 % of the changed claims are passed, for every kind of change of the meaning",
+            controls="Holm over all such kinds, datasets and evaluators",
+            figure="failure_rate",
+        ),
+    ),
+)

@@ -1,0 +1,81 @@
+"""Minimal pairs of claims, made by rules: ``perturb``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from factaudit.cli.json_output import JsonOutputCommand, print_json_output
+from factaudit.cli.options import PATH_TYPE, SEED_OPTION, add_mapping_options, format_help_example
+from factaudit.cli.terminal import print_line
+
+if TYPE_CHECKING:
+    from factaudit.intake.column_mapping import ColumnMapping
+
+
+@click.command(
+    "perturb",
+    cls=JsonOutputCommand,
+    json_keys={
+        "out": "string: the file of claims and variants",
+        "n_claims": "integer: claims with a variant, of all that were given",
+        "n_variants": "integer",
+        "kinds": "array: kind, expected (same or changed), n_variants",
+    },
+    short_help="Change one thing in claims: should verdicts follow?",
+    epilog=format_help_example(
+        "factaudit perturb claims.jsonl --kinds number_changed,negation_added --out pairs.parquet"
+    ),
+)
+@click.argument("claims", type=PATH_TYPE)
+@click.option(
+    "--kinds", default="", metavar="KIND,...", help="What to change: same, changed, single kinds.  [default: all]"
+)
+@click.option("--per-kind", type=click.IntRange(1), help="At most so many variants of a kind in each data set.")
+@click.option("--out", type=PATH_TYPE, required=True, help="Claims: .parquet, .jsonl[.gz] or .csv[.gz].")
+@SEED_OPTION
+@add_mapping_options
+def perturb_command(
+    claims: Path, kinds: str, per_kind: int | None, out: Path, seed: int, mapping: ColumnMapping
+) -> None:
+    """Write claims with variants in which a rule changed one thing: the wording, or the meaning. No model is asked.
+
+    Judge the file as any claims: the audit `invariance` says which verdicts do not follow.
+    """
+    from factaudit.errors import UsageError
+    from factaudit.files import check_outputs_spare_inputs
+    from factaudit.input_tables import load_input_tables
+    from factaudit.perturb.rule_list import PERTURBATION_RULES
+    from factaudit.perturb.variants import add_claim_variants, select_claims_with_variants
+    from factaudit.tables import parse_table_suffix, write_table
+    from factaudit.text.display_text import format_count
+
+    parse_table_suffix(out)
+    check_outputs_spare_inputs([claims], out)
+    table = load_input_tables([claims], mapping, print_line).claims
+    if table is None:
+        raise UsageError(f"{claims}: no claims in it; `factaudit inspect {claims}` shows what it holds")
+    chosen = [kind.strip() for kind in kinds.split(",") if kind.strip()]
+    pairs = select_claims_with_variants(add_claim_variants(table, chosen, per_kind, seed))
+    write_table(pairs, out)
+    variants = pairs[pairs["variant_of"].notna()]
+    counts = variants["kind"].value_counts()
+    rows = [
+        {"kind": kind, "expected": rule.expected, "n_variants": int(counts[kind])}
+        for kind, rule in PERTURBATION_RULES.items()
+        if kind in counts
+    ]
+    for expected, heading in (("same", "the meaning stays"), ("changed", "the meaning changes")):
+        found = [f"{row['n_variants']:,} {row['kind']}" for row in rows if row["expected"] == expected]
+        if found:
+            print_line(f"{heading}: {', '.join(found)}")
+    n_claims = len(pairs) - len(variants)
+    print_line(
+        f"{out}: {format_count(len(variants), 'variant')} of {n_claims:,} of {format_count(len(table), 'claim')}"
+    )
+    print_json_output({"out": out, "n_claims": n_claims, "n_variants": len(variants), "kinds": rows})
+
+
+COMMANDS = (perturb_command,)

@@ -1,0 +1,103 @@
+"""What rules share: where a claim may be changed, and what its document holds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+from factaudit.text.content_words import STOP_WORDS
+from factaudit.text.sentences import split_sentences
+
+_QUOTED = re.compile(r"[\"“][^\"”]*[\"”]|(?<!\w)['‘][^'’\n]+['’](?!\w)")
+_SOURCE_MENTION = re.compile(
+    r"\b(?:passages?|documents?|articles?|sources?|text|excerpts?|context|question|answers?|paragraphs?)\b", re.I
+)
+#: Words behind which a statement is not asserted, or holds of a part only.
+CONDITION = re.compile(r"\b(?:if|whether|unless|until|or|nor|neither|except|otherwise|lest|than)\b", re.I)
+NEGATION = re.compile(
+    r"\b(?:not|no|never|none|nobody|nothing|nowhere|neither|nor|without|hardly|barely|scarcely|rarely|seldom|unable"
+    r"|lacks?|lacked|lacking|fails?|failed|cannot|few|little|instead|rather|refus\w+|den(?:y|ies|ied)|avoid\w*"
+    r"|prevent\w*|unlikely)\b|n['’]t\b",
+    re.I,
+)
+
+
+def find_unquoted(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Where a pattern is found outside of quotations, which are somebody's own words.
+
+    >>> [found.start() for found in find_unquoted(re.compile("big"), 'A big dog in "The big house".')]
+    [2]
+    """
+    quoted = [found.span() for found in _QUOTED.finditer(text)]
+    for found in pattern.finditer(text):
+        if not any(start < found.end() and found.start() < end for start, end in quoted):
+            yield found
+
+
+def replace_span(text: str, span: tuple[int, int], new: str) -> str:
+    """The text with other words in a place; they have a capital letter where the old ones had one."""
+    old = text[span[0] : span[1]]
+    if old[:1].isupper() and new[:1].islower():
+        new = new[:1].upper() + new[1:]
+    return text[: span[0]] + new + text[span[1] :]
+
+
+@lru_cache(maxsize=1 << 16)
+def is_one_sentence(claim: str) -> bool:
+    """Whether a claim is one plain sentence: no list, question, heading or fragment, and not about its sources.
+
+    >>> is_one_sentence("The mill closed in 1911."), is_one_sentence("Is it open today?")
+    (True, False)
+    """
+    text = claim.strip()
+    if not re.fullmatch(r"[\"“(]?[A-Z0-9][^\n?!:;*|…]*[.][\"”)]?", text) or len(text.split()) < 4:
+        return False
+    return len(split_sentences(text)) == 1 and not _SOURCE_MENTION.search(text)
+
+
+def is_plain_assertion(claim: str) -> bool:
+    """Whether a claim is one sentence that says how things are, without condition, alternative or negation."""
+    return is_one_sentence(claim) and not CONDITION.search(claim) and not NEGATION.search(claim)
+
+
+def has_phrase(document: str, phrase: str) -> bool:
+    """Whether a document holds a word or phrase, in any case.
+
+    >>> has_phrase("Nine men went.", "nine"), has_phrase("Ninety men went.", "nine")
+    (True, False)
+    """
+    return re.search(rf"(?<![\w,.]){re.escape(phrase)}(?!\w|[.,]\d)", document, re.I) is not None
+
+
+def is_plural_noun(word: str) -> bool:
+    """Whether a lower-case word looks like a plural: what a number counts."""
+    if word in ("people", "men", "women", "children", "feet", "teeth", "mice"):
+        return True
+    return (
+        len(word) > 3
+        and word.islower()
+        and word.endswith("s")
+        and not word.endswith(("ss", "us", "is"))
+        and (word not in STOP_WORDS)
+    )
+
+
+def read_word_pairs(text: str) -> dict[str, str]:
+    """A table of words and what stands for them: pairs parted by commas.
+
+    >>> read_word_pairs("higher lower, the_most the_least")
+    {'higher': 'lower', 'the most': 'the least'}
+    """
+    pairs = [pair.split() for pair in text.split(",")]
+    return {word.replace("_", " "): other.replace("_", " ") for word, other in pairs}
+
+
+def read_words(text: str) -> frozenset[str]:
+    """A list of words."""
+    return frozenset(text.split())
+
+
+def join_alternatives(words: Iterable[str]) -> str:
+    """Words as alternatives of a pattern, the longest first."""
+    return "|".join(map(re.escape, sorted(words, key=len, reverse=True)))

@@ -1,0 +1,102 @@
+"""Rules on dates: the same day in another form; another year, month or weekday."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from random import Random
+
+from factaudit.perturb.claim_text import find_unquoted, has_phrase, is_plain_assertion, replace_span
+from factaudit.perturb.rule_declaration import PerturbationRule
+
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August", "September", "October"),
+    *("November", "December"),
+)
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_MONTH = "|".join(MONTHS)
+_DAY_MONTH = re.compile(
+    rf"(?<![\w.,/–-])(?P<day>[1-9]|[12]\d|3[01]) (?P<month>{_MONTH})\b(?P<year> \d{{4}}\b)?(?!['’–/-]\w)"
+)
+_MONTH_DAY = re.compile(
+    rf"\b(?P<month>{_MONTH}) (?P<day>[1-9]|[12]\d|3[01])\b(?!st|nd|rd|th)"
+    r"(?:, (?P<year>\d{4})\b(?P<comma>,)?)?(?![\w–/-]|, \d)"
+)
+_IN_RANGE = re.compile(r"(?:\d|\b(?:to|and|or|from|between|through|till|until))[\s–-]*$", re.I)
+#: Behind these a later or earlier date may hold as well.
+_OPEN_DATE = re.compile(
+    r"\b(?:after|around|before|between|by|circa|early|from|late|later|mid|on or about|since|through|till|to|until|and"
+    r"|or|about|as of|following|prior to|during|throughout|over|past|than|starting|beginning|onwards?)"
+    r"(?:\s+(?:the|a))?(?:\s+(?:spring|summer|autumn|fall|winter|end of|beginning of|start of))?[\s-]*$",
+    re.I,
+)
+_YEAR = re.compile(
+    r"\b(?P<before>in|of|In|On [A-Z]\w+ \d+,|on [A-Z]\w+ \d+,|(?:in|In|on|On|of)(?: \d+)? (?:"
+    + _MONTH
+    + r"))(?: late| early)? (?P<year>1[5-9]\d\d|20\d\d)\b(?![\w–/-]|['’]s| (?:and|or|to)\b)"
+)
+
+
+def _list_other_date_forms(claim: str, doc: str, random: Random) -> Iterator[str]:
+    for found in find_unquoted(_DAY_MONTH, claim):
+        left, right = claim[: found.start()], claim[found.end() :]
+        if _IN_RANGE.search(left) or re.match(r"\s(?:to|and|or|–|-)\s(?:the )?\d", right):
+            continue
+        year = f",{found['year']}" if found["year"] else ""
+        # "on February 5, 2031 the ..." needs its second comma only where one follows anyway
+        yield replace_span(claim, found.span(), f"{found['month']} {found['day']}{year}")
+    for found in find_unquoted(_MONTH_DAY, claim):
+        left, right = claim[: found.start()], claim[found.end() :]
+        if _IN_RANGE.search(left) or re.match(r"\s(?:to|and|or|–|-)\s(?:\d|[A-Z])", right):
+            continue
+        year = f" {found['year']}" if found["year"] else ""
+        opens = re.fullmatch(r"\W*(?:On )?", left) is not None
+        yield replace_span(
+            claim, found.span(), f"{found['day']} {found['month']}{year}{',' * bool(found['comma'] and opens)}"
+        )
+
+
+def _list_other_dates(claim: str, doc: str, random: Random) -> Iterator[str]:
+    if not is_plain_assertion(claim):
+        return
+    for found in find_unquoted(_YEAR, claim):
+        year, left = found["year"], claim[: found.start("year")]
+        if (
+            _OPEN_DATE.search(claim[: found.start()])
+            or re.search(r"\b(?:early|late|mid)[\s-]$", left)
+            or not has_phrase(doc, year)
+        ):
+            continue
+        others = [str(int(year) + step) for step in (-9, -7, -6, -4, 4, 6, 7, 9) if int(year) + step < 2040]
+        others = [other for other in others if other not in doc and other not in claim]
+        if others:
+            yield replace_span(claim, found.span("year"), random.choice(others))
+    for names in (MONTHS, WEEKDAYS):
+        for found in find_unquoted(
+            re.compile(rf"(?<=\b[io]n )(?:{'|'.join(names)})\b(?!['’–/-]\w| (?:and|or|to|through)\b|s\b)"), claim
+        ):
+            if _OPEN_DATE.search(claim[: found.start() - 3]) or not has_phrase(doc, found[0]):
+                continue
+            others = [name for name in names if name[:3].lower() not in doc.lower() and name not in claim]
+            if others:
+                yield replace_span(claim, found.span(), random.choice(others))
+
+
+RULES = (
+    PerturbationRule(
+        "date_format",
+        "same",
+        "Day and month change places.",
+        ("It opened on 5 February 1998.", "It opened on February 5, 1998."),
+        _list_other_date_forms,
+    ),
+    PerturbationRule(
+        "date_changed",
+        "changed",
+        "A year, month or weekday becomes another one that the document does not have. Open dates (before, since, by) "
+        "are left alone.",
+        ("The mill closed in 1911.", "The mill closed in 1918."),
+        _list_other_dates,
+        document="The mill closed in 1911.",
+    ),
+)

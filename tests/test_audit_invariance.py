@@ -1,0 +1,230 @@
+"""Whether verdicts follow the meaning: by hand, by counting all ways to fill gaps, and where nothing may be said."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from audit_tables import find, judged, tables
+
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.findings import collect_findings
+from factaudit.audit.first_screen import compose_first_screen
+from factaudit.audit.invariance import compute_invariance
+from factaudit.errors import UsageError
+from factaudit.report.claim_browser import ClaimBrowser, ClaimBrowserQuery
+from factaudit.results import compare
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+
+Row = dict[str, Any]
+INTERVALS = ClusterBootstrap(replicates=50, seed=0)
+
+
+def pairs(said: Iterable[tuple[Any, Any]], expected: str, kind: str = "k", label: int | None = None) -> list[Row]:
+    """Claims and their variants by what ``e`` says of both; each pair has a document of its own."""
+    rows = []
+    for at, (before, after) in enumerate(said):
+        name = f"{expected}-{kind}-{at}"
+        rows.append({"claim_id": name, "e": before, "label": label, "doc_id": name})
+        rows.append(
+            {"claim_id": f"{name}~", "e": after, "doc_id": name, "variant_of": name, "kind": kind, "expected": expected}
+        )
+    return rows
+
+
+def test_flips_where_the_meaning_stays_by_hand():
+    rows = pairs([(1, 1), (1, 0), (0, 1), (0, 0), (None, 1)], "same")
+    (row,) = compute_invariance(judged(rows, "e"), intervals=INTERVALS)
+    assert (row["dataset"], row["expected"], row["kind"], row["n"], row["n_unscored"]) == ("__all__", "same", "k", 4, 1)
+    assert row["failure_rate"] == 0.5
+    assert (row["failure_rate_min"], row["failure_rate_max"]) == (0.4, 0.6)
+    assert row["failure_rate_low"] < 0.5 < row["failure_rate_high"]
+    assert row["worst"] == "same-k-1~"
+    assert row["score_shift"] is None
+    assert "no pair has two scores" in row["reason"]
+
+
+def test_misses_where_the_meaning_changes_are_among_claims_that_were_passed():
+    rows = pairs([(1, 1), (1, 1), (1, 0), (0, 0), (0, 1), (1, None)], "changed")
+    (row,) = compute_invariance(judged(rows, "e"))
+    assert (row["n"], row["n_rejected"], row["n_unscored"]) == (3, 2, 1)
+    assert row["failure_rate"] == pytest.approx(2 / 3)
+    assert (row["failure_rate_min"], row["failure_rate_max"]) == (2 / 4, 3 / 4)
+
+
+def test_what_a_change_makes_of_a_wrong_claim_is_not_known():
+    wrong = pairs([(1, 1)], "changed", "a", label=0)
+    right = pairs([(1, 0)], "changed", "b", label=1)
+    rows = compute_invariance(judged([*wrong, *right], "e"))
+    first = find(rows, kind="a")
+    assert (first["n"], first["n_left_out"], first["failure_rate"]) == (0, 1, None)
+    assert first["reason"]
+    assert find(rows, kind="__all__") | {"kind": "b", "n_left_out": 0} == find(rows, kind="b")
+    # Where the meaning stays the label tells nothing.
+    (same,) = compute_invariance(judged(pairs([(1, 0)], "same", label=0), "e"))
+    assert (same["n"], same["failure_rate"]) == (1, 1.0)
+
+
+def test_scores_shift_is_paired():
+    rows = pairs([(0.9, 0.7), (0.8, 0.7), (0.3, 0.2), (0.6, 0.2)], "changed")
+    (row,) = compute_invariance(judged(rows, "e"), intervals=INTERVALS)
+    assert row["score_shift"] == pytest.approx(-0.2)
+    assert row["score_shift_low"] < -0.2 < row["score_shift_high"]
+    assert row["failure_rate"] == pytest.approx(2 / 3)
+    assert row["worst"] == "changed-k-1~"  # 0.8 to 0.7: it fell least
+
+
+def test_clusters_are_documents_of_the_claims():
+    """100 pairs of one document are one cluster, whatever the variants' own ids say."""
+    rows = [row | {"doc_id": None, "response_id": None} for row in pairs([(1, 0)] * 3, "same")]
+    rows += [row | {"doc_id": "one"} for row in pairs([(1, 1)] * 100, "same", "other")]
+    found = compute_invariance(judged(rows, "e"), intervals=INTERVALS)
+    assert find(found, kind="k")["n_clusters"] == 3
+    other = find(found, kind="other")
+    assert (other["n_clusters"], other["failure_rate_low"]) == (1, None)
+    assert "no interval for failure_rate: fewer than two clusters" in other["reason"]
+
+
+def filled(table: Judgements) -> Iterable[Judgements]:
+    """Every way to fill the gaps of claims and variants."""
+    assert table.variants is not None
+    both = (table, table.variants)
+    gaps = [one.prediction < 0 for one in both]
+    for guess in itertools.product((0, 1), repeat=int(sum(gap.sum() for gap in gaps))):
+        rest = iter(guess)
+        done = []
+        for one, gap in zip(both, gaps, strict=True):
+            prediction = one.prediction.copy()
+            prediction[gap] = [next(rest) for _ in range(int(gap.sum()))]
+            done.append(replace(one, prediction=prediction, status=one.status * 0))
+        yield replace(done[0], variants=done[1])
+
+
+@pytest.mark.parametrize("expected", ["same", "changed"])
+def test_bounds_hold_every_completion_and_are_reached(expected):
+    random = np.random.default_rng(2)
+    for _ in range(25):
+        said = [tuple(random.choice([0, 1, 1, None], 2)) for _ in range(4)]
+        table = judged(pairs(said, expected), "e")
+        (row,) = compute_invariance(table)
+        rates = [compute_invariance(one)[0]["failure_rate"] for one in filled(table)]
+        known = [rate for rate in rates if rate is not None]
+        ends = (row["failure_rate_min"], row["failure_rate_max"])
+        assert ends == ((pytest.approx(min(known)), pytest.approx(max(known))) if known else (None, None)), said
+
+
+def test_a_guess_is_open_in_the_bounds():
+    claims, verdicts = tables(pairs([(1, 1), (1, 0)], "same"), ["e"])
+    verdicts.loc[verdicts["claim_id"] == "same-k-1~", "status"] = "unparsed"
+    (row,) = compute_invariance(Judgements.join(claims, verdicts))
+    assert (row["failure_rate"], row["n_guessed"], row["n_unscored"]) == (0.5, 1, 0)
+    assert (row["failure_rate_min"], row["failure_rate_max"]) == (0, 0.5)
+
+
+def test_variants_are_in_no_other_audit_and_orphans_stay_claims():
+    rows = [row | {"label": 1} for row in pairs([(1, 0), (0, 0)], "same")]
+    with_them, without = (compare(*tables(one, ["e"]), replicates=0) for one in (rows, rows[::2]))
+    assert {name: list(found) for name, found in with_them.audits.items() if name != "invariance"} == {
+        name: list(found) for name, found in without.audits.items()
+    }
+    assert with_them.about["claims"] == without.about["claims"]
+    table = judged([*rows, {"e": 1, "variant_of": "gone", "kind": "k", "expected": "same"}], "e")
+    assert (len(table.claims), table.variants and len(table.variants.claims)) == (3, 2)
+
+
+@pytest.mark.parametrize(("column", "value"), [("expected", "maybe"), ("expected", None), ("kind", None)])
+def test_a_variant_of_which_it_is_not_known_what_should_happen_is_an_error(column, value):
+    rows = pairs([(1, 1)], "same")
+    rows[1][column] = value
+    with pytest.raises(UsageError, match="audit 'invariance': expected"):
+        compute_invariance(judged(rows, "e"))
+
+
+def test_an_evaluator_that_judged_no_variant_has_no_figure_but_a_reason():
+    rows = [row | {"f": 1} if "variant_of" not in row else row for row in pairs([(1, 1)], "same")]
+    found = find(compute_invariance(judged(rows, "e", "f")), evaluator="f")
+    assert (found["n"], found["n_unscored"], found["failure_rate"]) == (0, 1, None)
+    assert found["reason"].startswith("no pair is scored")
+
+
+# ----------------------------------------------------------------------------------------------------------- findings
+
+
+@pytest.mark.parametrize(
+    ("expected", "n", "failed", "said"),
+    [
+        ("same", 100, 20, "e changes 20.0 % of its verdicts with passages in another order"),
+        ("same", 100, 5, None),  # at the limit
+        ("same", 10, 1, None),  # too few to tell
+        ("changed", 100, 60, "e passes 60.0 % of changed numbers"),
+        ("changed", 100, 20, None),
+        ("changed", 6, 3, None),
+    ],
+)
+def test_a_finding_is_said_where_it_is_significant(expected, n, failed, said):
+    kind = {"same": "passage_order", "changed": "number_changed"}[expected]
+    bad, good = {"same": ((1, 0), (1, 1)), "changed": ((1, 1), (1, 0))}[expected]
+    table = judged(pairs([bad] * failed + [good] * (n - failed), expected, kind), "e")
+    found = collect_findings({"invariance": compute_invariance(table, intervals=INTERVALS)})
+    mine = [row for row in found if row["id"] in ("invariance", "missed_changes")]
+    assert [row["severity"] for row in mine] == (["fail"] if said else [])
+    if said:
+        assert mine[0]["statement"].startswith(said)
+        assert mine[0]["id"] == {"same": "invariance", "changed": "missed_changes"}[expected]
+
+
+def test_without_intervals_it_is_a_warning():
+    table = judged(pairs([(1, 1)] * 10, "changed", "number_changed"), "e")
+    found = collect_findings({"invariance": compute_invariance(table)})
+    assert [row["severity"] for row in found if row["id"] == "missed_changes"] == ["warn"]
+
+
+# ---------------------------------------------------------------------------------------- first screen, claim browser
+
+
+def test_the_first_screen_says_what_each_evaluator_misses_with_no_label():
+    rows = pairs([(1, 1)] * 38 + [(1, 0)] * 62, "changed", "number_changed") + pairs([(1, 1)] * 40, "same", "spelling")
+    screen = compose_first_screen(compare(*tables(rows, ["e"]), replicates=20).to_dict())
+    assert ("misses, of", "100 changes") in screen.columns
+    assert screen.rows == [["e", "38", "0"]]
+    assert [(line.word, str(line.sentence)) for line in screen.advice][-1] == (
+        "Beware",
+        "e misses 38 of 100 changed numbers.",
+    )
+    few = pairs([(1, 1)] * 11 + [(1, 0)], "changed", "number_changed")
+    screen = compose_first_screen(compare(*tables(few, ["e"]), replicates=20).to_dict())
+    assert screen.rows == [["e", "11 of 12"]]
+    assert str(screen.advice[-1].sentence) == "e misses 11 of 12 changed numbers."
+
+
+def test_the_first_screen_says_nothing_where_nothing_is_shown():
+    rows = pairs([(1, 1)] * 2 + [(1, 0)] * 8, "changed", "number_changed")
+    screen = compose_first_screen(compare(*tables(rows, ["e"]), replicates=20).to_dict())
+    assert not [line for line in screen.advice if "misses" in line.sentence]
+    alone = compose_first_screen(compare(*tables([{"e": 1, "label": 1}] * 3, ["e"]), replicates=20).to_dict())
+    assert not [head for head in alone.columns if "100 changes" in head]
+
+
+def test_the_claim_browser_shows_each_claim_with_its_variants():
+    rows = pairs([(0.9, 0.8), (0.9, 0.1)], "changed", "number_changed") + pairs([(1, 0)], "same", "aside_added")
+    rows[-1]["doc"] = "another document"
+    claims, verdicts = tables(rows, ["e"])
+    browser = ClaimBrowser(Judgements.join(claims, verdicts), verdicts)
+    total, positions = browser.find_claims(ClaimBrowserQuery(kind="contrary"))
+    assert total == 2
+    shown = {row["id"]: row for row in map(browser.make_claim_row, positions)}
+    (missed,) = shown["changed-number_changed-0"]["variants"]
+    assert (missed["kind"], missed["expected"], missed["said"]) == (
+        *("number_changed", "changed"),
+        [{"e": 0, "p": 1, "s": 0.8}],
+    )
+    assert "doc" not in missed
+    assert shown["same-aside_added-0"]["variants"][0]["doc"] == "another document"
+    # As many as the audit counts.
+    failed = sum(round(row["failure_rate"] * row["n"]) for row in compute_invariance(browser.judged))
+    assert browser.contrary_mask.sum() == failed == 2
+    assert browser.pack_telling_claims()

@@ -1,0 +1,368 @@
+"""Rules that change one thing of a claim: what they make, and above all what they leave alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from random import Random
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import factaudit as fa
+from factaudit.audit.invariance import KIND_WORDS
+from factaudit.datasets import convert
+from factaudit.errors import InputError, UsageError
+from factaudit.perturb.document_rules import split_passages
+from factaudit.perturb.rule_list import PERTURBATION_RULES, choose_perturbation_rules
+from factaudit.perturb.variants import add_claim_variants, select_claims_with_variants
+from factaudit.tables import validate_claims
+from factaudit.text.sentences import split_sentences
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "variants.md"
+
+
+def edits(kind: str, claim: str, doc: str = "") -> set[str]:
+    """All that a rule makes of a claim; of one on documents all documents."""
+    return set(PERTURBATION_RULES[kind].list_edits(claim, doc or claim, Random(0)))
+
+
+#: Kind, claim, what it becomes (None: anything, but something).
+MADE = [
+    ("number_format", "It sold 1,000 cars.", "It sold 1000 cars."),
+    ("number_format", "It has three doors.", "It has 3 doors."),
+    ("number_format", "It has 3 doors.", "It has three doors."),
+    ("number_format", "It sold 2500 cars.", "It sold 2,500 cars."),
+    ("number_format", "It rose by 5 percent.", "It rose by 5%."),
+    ("date_format", "It opened on 5 February 1998.", "It opened on February 5, 1998."),
+    ("date_format", "On February 5, 1998, it opened.", "On 5 February 1998, it opened."),
+    ("contraction", "The bridge isn't open.", "The bridge is not open."),
+    ("contraction", "They are late again.", "They're late again."),
+    ("quotation_marks", "He called it “a relic”.", 'He called it "a relic".'),
+    ("quotation_marks", "The mill's wheel broke.", "The mill’s wheel broke."),
+    ("spelling", "The color faded.", "The colour faded."),
+    ("spelling", "They organised it.", "They organized it."),
+    ("letter_case", "The mill closed in 1911.", "THE MILL CLOSED IN 1911."),
+    ("white_space", "The old mill closed in 1911.", None),
+    ("clause_order", "When the river fell, the mill closed.", "The mill closed when the river fell."),
+    ("clause_order", "In 1911, the old mill closed.", "The old mill closed in 1911."),
+    ("number_changed", "The trial lasted nine weeks.", None),
+    ("number_changed", "It sold for $1,200 at the fair.", None),
+    ("numbers_exchanged", "It carries 620 passengers and 88 cars.", "It carries 88 passengers and 620 cars."),
+    ("unit_changed", "The flight took nine hours.", "The flight took nine days."),
+    ("unit_changed", "It cost 4.6 million crowns.", "It cost 4.6 billion crowns."),
+    ("date_changed", "The mill closed in 1911.", None),
+    ("date_changed", "The fair opens on Monday again.", None),
+    ("negation_added", "Water can freeze in the pipe.", "Water cannot freeze in the pipe."),
+    ("negation_added", "The mill was sold in 1911.", "The mill was not sold in 1911."),
+    ("negation_removed", "The ferry did not sail in fog.", "The ferry did sail in fog."),
+    ("negation_removed", "The ferry cannot sail in fog.", "The ferry can sail in fog."),
+    ("negation_removed", "The ferry isn't open to cars.", "The ferry is open to cars."),
+    ("comparison_turned", "Gold is heavier than lead.", "Gold is lighter than lead."),
+    ("comparison_turned", "It is more expensive than tin.", "It is less expensive than tin."),
+    ("comparison_turned", "It is the largest lake of all.", "It is the smallest lake of all."),
+    ("quantity_strengthened", "Some of the boats were late.", "All of the boats were late."),
+    ("quantity_strengthened", "The test usually takes an hour.", "The test always takes an hour."),
+    ("quantity_strengthened", "The drug may cause nausea.", "The drug will cause nausea."),
+    ("cause_turned", "The flood caused a fire.", "A fire caused the flood."),
+    ("cause_turned", "The mill closed because the river fell.", "The river fell because the mill closed."),
+    ("roles_swapped", "Newton was replaced by Tate Taylor.", "Tate Taylor was replaced by Newton."),
+]
+#: Kind and a claim that it must leave alone, because another text might be true as well, or would not be English.
+LEFT_ALONE = [
+    ("number_format", "In 1998 it was sold."),  # a year
+    ("number_format", "He flew a Boeing 747 planes."),  # a name
+    ("number_format", "It takes two-thirds of it."),
+    ("number_format", "It is 5-7 days."),
+    ("number_format", 'She wrote "Three Sisters" in May.'),  # a title
+    ("date_format", "It ran from 5 to 7 February 1998."),
+    ("date_format", "It was February 2019."),
+    ("contraction", "Isn't it open on Mondays?"),
+    ("contraction", "I know who they are."),
+    ("quotation_marks", "It is 5 feet wide."),
+    ("spelling", "The World Trade Center stood there."),  # a name
+    ("spelling", 'He wrote "the color of it" there.'),
+    ("spelling", "She is a meter reader."),
+    ("letter_case", "It weighs 5 mg in all."),  # MG is another unit
+    ("letter_case", "They told us about it."),  # US
+    ("clause_order", "The mill closed not because the river fell."),
+    ("clause_order", "He said the mill closed because the river fell."),
+    ("clause_order", "When it melts, ice loses volume."),
+    ("clause_order", "It closed ten years before the war ended there."),
+    ("number_changed", "It lasted at least nine weeks."),  # a bound
+    ("number_changed", "It lasted up to nine weeks."),
+    ("number_changed", "It lasted nine weeks or more."),
+    ("number_changed", "It lasted about nine weeks."),
+    ("number_changed", "It takes 5 to 7 weeks."),
+    ("number_changed", "It takes five or six weeks."),
+    ("number_changed", "It did not last nine weeks."),  # nor ten
+    ("number_changed", "If it lasts nine weeks, it ends."),
+    ("number_changed", "He flew a Boeing 747 there."),
+    ("number_changed", "The clock of 1768 bears a lion."),
+    ("number_changed", "It is done within nine weeks."),
+    ("number_changed", "You can check it 24 hours after filing."),
+    ("numbers_exchanged", "It has 7 cars and 7 boats."),
+    ("unit_changed", "It lasted less than nine hours."),
+    ("unit_changed", "It was 0 inches deep there."),
+    ("date_changed", "It has stood there since 1911."),  # open dates
+    ("date_changed", "It closed before May 1911."),
+    ("date_changed", "It closed in late 1911."),
+    ("date_changed", "It ran in 1911 and 1912."),
+    ("date_changed", "It did not close in 1911."),
+    ("negation_added", "The bridge is not open yet."),
+    ("negation_added", "It is only open in May."),  # "is not only open" is another claim
+    ("negation_added", "The drug may be a cause."),
+    ("negation_added", "Some boats were late again."),
+    ("negation_added", "If it is open, we go there."),
+    ("negation_added", "The boat that was late sank there."),
+    ("negation_added", "Is it open on Mondays?"),
+    ("negation_removed", "It is not only open in May."),
+    ("negation_removed", "It is not necessarily open then."),
+    ("negation_removed", "It does not have any doors."),
+    ("negation_removed", "It is not red, nor is it blue."),
+    ("comparison_turned", "It is no longer than a car."),
+    ("comparison_turned", "It is more than just a car."),
+    ("comparison_turned", "It is one of the largest lakes."),
+    ("comparison_turned", "Words are more apt than others."),
+    ("quantity_strengthened", "In rare cases it may happen later."),
+    ("comparison_turned", "If it is longer than a car, wait."),
+    ("quantity_strengthened", "It closed in May for some reasons."),
+    ("quantity_strengthened", "Results may vary with the dose."),
+    ("quantity_strengthened", "He paid the most of all of them."),
+    ("cause_turned", "This is usually because the river fell."),
+    ("cause_turned", "The mill did not close because the river fell."),
+    ("cause_turned", "Experts believe that it closed because the river fell."),
+    ("roles_swapped", "He beat Port Aske."),
+    ("roles_swapped", "Anna met Ben in Rome."),  # as Ben met Anna
+]
+
+
+@pytest.mark.parametrize(("kind", "claim", "becomes"), MADE)
+def test_a_rule_makes_what_it_says(kind, claim, becomes):
+    made = edits(kind, claim)
+    assert made
+    assert claim not in made
+    if becomes is not None:
+        assert becomes in made
+
+
+@pytest.mark.parametrize(("kind", "claim"), LEFT_ALONE)
+def test_a_rule_leaves_alone_what_it_does_not_surely_fit(kind, claim):
+    assert edits(kind, claim) == set()
+
+
+@pytest.mark.parametrize("kind", PERTURBATION_RULES)
+def test_the_example_of_each_rule_is_what_it_makes(kind):
+    rule = PERTURBATION_RULES[kind]
+    before, after = rule.example
+    claim, doc = (before, rule.document or before) if rule.changes == "claim" else ("The mill closed in 1911.", before)
+    claim = "The mill closed by 1911 snows." if kind == "passage_order" else claim
+    assert after in set(rule.list_edits(claim, doc, Random(1))) | {
+        text for seed in range(40) for text in rule.list_edits(claim, doc, Random(seed))
+    }
+    assert kind in KIND_WORDS, "the audit has words for it"
+
+
+def test_a_changed_number_is_in_no_document_and_greater():
+    for seed in range(60):
+        (text,) = PERTURBATION_RULES["number_changed"].list_edits(
+            "The trial lasted 9 weeks.", "It took nine weeks; 10, 11 and 12 were planned.", Random(seed)
+        )
+        assert int(re.findall(r"\d+", text)[0]) in range(13, 19)
+
+
+def test_a_number_or_name_that_the_document_lacks_is_left_alone():
+    assert edits("number_changed", "The trial lasted nine weeks.", "It lasted two months.") == set()
+    assert edits("date_changed", "The mill closed in 1911.", "It closed.") == set()
+    doc = "Ada Fenn said that she left. Her rival, said Tom Reed, stayed."
+    assert edits("name_swapped", "Ada Fenn left the firm.", doc) == {"Tom Reed left the firm."}
+    together = "Ada Fenn said that Tom Reed left. The printer, said Tom Reed, stayed."
+    assert edits("name_swapped", "Ada Fenn left the firm.", together) == set()
+    assert edits("name_swapped", "Grand Hotel left the firm.", doc) == set()
+
+
+def test_only_documents_that_are_collections_have_passages():
+    titled = "On rain (www.rain.org)\n\nIt rains.\n\nAnd how.\n\nOn snow (snow.com)\n\nIt snows."
+    assert [len(split_passages(doc)) for doc in (titled, "It rained.\n\nThen it snowed.", "", "passage 1: one")] == [
+        *(2, 0, 0, 0)
+    ]
+    assert edits("passage_order", "It often rains there.", "It rained.\n\nThen it snowed.") == set()
+    assert edits("passage_order", "The first passage is on rain.", titled) == set()
+    (other,) = edits("passage_order", "It often rains there.", titled)
+    assert sorted(other.split("\n\n")) == sorted(titled.split("\n\n"))
+
+
+def test_no_rule_adds_anything_but_its_edit_to_a_document():
+    doc = "passage 1: Rain fell.\n\npassage 2: The mill closed in 1911.\n\npassage 3: Snow fell."
+    for kind in ("passage_order", "evidence_first", "evidence_last"):
+        for text in edits(kind, "The mill closed in 1911.", doc):
+            assert sorted(text.split("\n\n")) == sorted(doc.split("\n\n"))
+    asides = edits("aside_added", "The mill closed in 1911.", doc)
+    assert asides
+    assert all(doc in text for text in asides)
+    assert not any("postcards" in text for text in edits("aside_added", "The kiosk sells lighthouse postcards.", doc))
+
+
+PIECES = [*"aeiT .,\n\"'“”’()-–%$€0129\u200e\x00Ж中ß", " not ", " is ", " because ", "Passage 1:", " 5 kg "]
+HOSTILE = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
+
+
+@settings(max_examples=60)
+@given(HOSTILE, HOSTILE)
+def test_no_text_breaks_a_rule(claim, doc):
+    for rule in PERTURBATION_RULES.values():
+        for text in rule.list_edits(claim, doc, Random(0)):
+            assert isinstance(text, str)
+
+
+# ------------------------------------------------------------------------------------------------------------- tables
+
+
+@pytest.fixture(scope="module")
+def minibench() -> pd.DataFrame:
+    return fa.read_claims(ROOT / "data" / "minibench" / "claims.jsonl.gz")
+
+
+def test_variants_are_claims_with_one_thing_changed(minibench):
+    table = add_claim_variants(minibench, per_kind=5, seed=1)
+    plain, made = table[table["variant_of"].isna()], table[table["variant_of"].notna()]
+    assert sorted(plain["claim_id"]) == sorted(minibench["claim_id"])
+    assert table["claim_id"].is_unique
+    assert made["label"].isna().all()
+    whole = minibench.set_index("claim_id")
+    for row in made.itertuples():
+        original, rule = whole.loc[row.variant_of], PERTURBATION_RULES[row.kind]
+        assert row.expected == rule.expected
+        assert (row.claim == original["claim"], row.doc == original["doc"]) == (
+            rule.changes == "doc",
+            rule.changes == "claim",
+        )
+    assert made.groupby(["dataset", "kind"]).size().max() == 5
+    # A claim's variants with its own document stand right behind it.
+    for before, row in zip(table.itertuples(), table.iloc[1:].itertuples(), strict=False):
+        if isinstance(row.variant_of, str) and PERTURBATION_RULES[row.kind].changes == "claim":
+            assert row.variant_of in (before.claim_id, before.variant_of)
+    pairs = select_claims_with_variants(table)
+    assert set(pairs["claim_id"]) == set(made["variant_of"]) | set(made["claim_id"])
+
+
+def test_what_is_drawn_follows_from_seed_kind_and_claim_alone(minibench):
+    def ids_and_texts(table: pd.DataFrame) -> set[tuple[str, str]]:
+        made = table[table["variant_of"].notna() & (table["kind"] == "number_changed")]
+        return set(zip(made["claim_id"], made["claim"], strict=True))
+
+    found = ids_and_texts(add_claim_variants(minibench, ["number_changed"], seed=3))
+    assert found == ids_and_texts(add_claim_variants(minibench, ["date_changed", "number_changed"], seed=3))
+    turned = minibench.iloc[::-1].reset_index(drop=True)
+    assert found == ids_and_texts(add_claim_variants(turned, ["number_changed"], seed=3))
+    assert found != ids_and_texts(add_claim_variants(minibench, ["number_changed"], seed=4))
+    few = ids_and_texts(add_claim_variants(minibench, ["number_changed"], per_kind=4, seed=3))
+    assert few < found
+
+
+def test_kinds_are_chosen_by_name_or_by_what_should_happen():
+    assert len(choose_perturbation_rules([])) == len(PERTURBATION_RULES) == 24
+    assert {rule.expected for rule in choose_perturbation_rules(["same"])} == {"same"}
+    assert [rule.kind for rule in choose_perturbation_rules(["spelling"])] == ["spelling"]
+    with pytest.raises(UsageError, match=r"unknown kind 'speling' .did you mean 'spelling'"):
+        choose_perturbation_rules(["speling"])
+
+
+def test_where_nothing_can_be_changed_it_is_said():
+    bare = validate_claims(pd.DataFrame({"dataset": ["d"], "claim": ["Yes."], "doc": ["No."]}))
+    with pytest.raises(UsageError, match="no rule surely fits any of these claims"):
+        add_claim_variants(bare, ["changed", "spelling"])
+    text = validate_claims(pd.DataFrame({"dataset": ["d"], "claim": ["The mill is open now."], "doc": ["So it is."]}))
+    with pytest.raises(UsageError, match="expected claims without variants"):
+        add_claim_variants(add_claim_variants(text))
+    assert len(add_claim_variants(text, ["negation_added"])) == 2
+    with pytest.raises(UsageError, match="no rule"):
+        add_claim_variants(text.assign(doc=None))
+
+
+def test_the_command_writes_pairs_that_are_judged_and_audited_like_any_claims(tmp_path, call, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    source = ROOT / "data" / "minibench" / "claims.jsonl.gz"
+    code, out, err = call("perturb", source, "--kinds", "same,negation_added", "--per-kind", "3", "--out", "p.parquet")
+    assert code == 0, err
+    assert "the meaning changes: 12 negation_added" in out
+    assert call("judge", "p.parquet", "--evaluator", "unigram", "--out", "v.parquet")[0] == 0
+    code, out, err = call("audit", "p.parquet", "v.parquet", "--out", "run", "--replicates", "0")
+    assert code == 0, err
+    assert re.search(r"claims +\d+ in 4 datasets, and \d+ variants", out)
+    rows = fa.Results.load("run").rows("invariance", kind="negation_added")
+    assert [(row["failure_rate"], row["expected"]) for row in rows] == [(1.0, "changed")]  # words alone tell nothing
+    code, out, err = call("perturb", source, "--kinds", "nagation_added", "--out", "q.parquet")
+    assert code == 2
+    assert "did you mean 'negation_added'" in err
+
+
+def test_an_experiment_makes_variants_of_its_claims(tmp_path):
+    source = ROOT / "data" / "minibench" / "claims.jsonl.gz"
+    yaml = f"claims: {source}\nlimit_documents: 1\nevaluators: [unigram]\nreplicates: 0\nperturb: {{per_kind: 2}}\n"
+    path = tmp_path / "e.yaml"
+    path.write_text(yaml)
+    results = fa.run(path, out=tmp_path / "run")
+    alone = fa.run(path, out=tmp_path / "alone", settings={"perturb": None})
+    assert results.rows("rates") == alone.rows("rates"), "variants are in no other audit"
+    assert results.rows("invariance")
+    assert "invariance" not in alone.audits
+    for settings_of, said in (
+        ({"perturb": {"kinds": ["spellin"]}}, "unknown kind 'spellin'"),
+        ({"evaluators": [], "verdicts": [str(tmp_path / "run" / "verdicts.parquet")]}, "perturb: expected evaluators"),
+    ):
+        with pytest.raises(InputError, match=said):
+            fa.run(path, out=tmp_path / "other", settings=settings_of)
+
+
+# --------------------------------------------------------------------------------------------------------------- docs
+
+
+def counts_of(claims: pd.DataFrame) -> dict[str, int]:
+    made = add_claim_variants(claims)["kind"].value_counts()
+    return {kind: int(made.get(kind, 0)) for kind in PERTURBATION_RULES}
+
+
+def counts_on_page(column: str) -> dict[str, int]:
+    """The pairs of each kind on one corpus, as docs/variants.md has them."""
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in PAGE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("|")
+    ]
+    heads = next(line for line in lines if column in line)
+    at = heads.index(column)
+    return {
+        line[0].strip("`"): int(line[at].replace(",", ""))
+        for line in lines
+        if len(line) == len(heads) and line[0].strip("`") in PERTURBATION_RULES
+    }
+
+
+def test_the_page_has_every_rule_with_its_example():
+    text = PAGE.read_text(encoding="utf-8")
+    for rule in PERTURBATION_RULES.values():
+        before, after = (one.replace("\n\n", " ¶ ") for one in rule.example)
+        assert f"| `{rule.kind}` | {rule.says} | {before} → {after} |" in text, rule.kind
+
+
+def test_the_page_has_the_pairs_of_minibench(minibench):
+    assert counts_on_page("minibench") == counts_of(minibench)
+
+
+@pytest.mark.slow
+def test_the_page_has_the_pairs_of_published_data(shared):
+    wice = convert("wice", [str(shared / "wice" / "dev.jsonl")]).claims
+    assert counts_on_page("WiCE") == counts_of(wice)
+    lines = (shared / "ragtruth" / "qa_test_text.jsonl").read_text(encoding="utf-8").splitlines()
+    answers = pd.DataFrame(map(pd.io.json.ujson_loads, lines))
+    rows = [
+        {"claim_id": f"{row.response_id}-{at}", "dataset": "RAGTruth QA", "claim": sentence, "doc": row.passages}
+        for row in answers.itertuples()
+        for at, sentence in enumerate(split_sentences(row.response))
+    ]
+    assert counts_on_page("RAGTruth QA") == counts_of(validate_claims(pd.DataFrame(rows)))
+    assert counts_on_page("LFQA") == counts_of(convert("lfqa", [str(shared / "lfqa")]).claims)
