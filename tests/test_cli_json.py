@@ -29,7 +29,7 @@ CASES = {
     "run": "mine.yaml --out runs/b",
     "inspect --strict": "verdicts.parquet --claims claims.parquet",
     "inspect": "wide.csv",
-    "perturb": "pages.csv --map dataset=set --out pairs.parquet",
+    "perturb": "plain.jsonl --out pairs.parquet",
     "judge": "claims.parquet --evaluator random:seed=1 --out judged.parquet",
     "judge --dry-run": "claims.parquet --evaluator llm:model=gpt-4o-mini",
     "run --dry-run": "asked.yaml",
@@ -107,6 +107,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 "facts": [{"text": "Rain is water.", "group": "Rain"}],
             }
         ],
+        "plain.jsonl": [{"dataset": "d", "claim": "The bridge is open now.", "doc": "So it is."}],
         "named.jsonl": [{"name": "Rain"}],
         "qa_data.json": [
             {"knowledge": "Rain is water.", "question": "What is rain?", "right_answer": "Water."}
