@@ -8,6 +8,7 @@ from random import Random
 
 import pandas as pd
 import pytest
+import tiny_models
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -316,6 +317,19 @@ def test_an_experiment_makes_variants_of_its_claims(tmp_path):
     ):
         with pytest.raises(InputError, match=said):
             fa.run(path, out=tmp_path / "other", settings=settings_of)
+
+
+@pytest.mark.hf
+def test_the_shipped_experiment_runs_with_an_entailment_model_and_word_overlap_fails_negation_and_order(tmp_path):
+    model = tiny_models.bert_classifier(tmp_path / "nli", {0: "CONTRADICTION", 1: "NEUTRAL", 2: "ENTAILMENT"})
+    evaluators = ["rouge2", "unigram", {"nli": {"model": str(model), "name": "nli"}}]
+    settings = {"evaluators": evaluators, "limit_documents": 3, "replicates": 0, "perturb.per_kind": 10}
+    results = fa.run(ROOT / "experiments" / "invariance.yaml", out=tmp_path / "run", settings=settings)
+    rows = {(row["evaluator"], row["kind"]): row for row in results.rows("invariance")}
+    for kind, least in (("negation_added", 10), ("numbers_exchanged", 4)):
+        assert rows["unigram", kind]["failure_rate"] == 1
+        assert rows["unigram", kind]["n"] >= least
+    assert rows["nli", "passage_order"]["n"] > 0, "the model judges claims and variants"
 
 
 # --------------------------------------------------------------------------------------------------------------- docs
