@@ -317,6 +317,8 @@ def display_drawn_sample(sample: LabelSample, out: Path, pages: Sequence[Path]) 
     for path in pages:
         print_line(f"label on {path}")
     print_line(str(out))
+    if len(plan.drawn) > 2:
+        print_line("labels that are looked at again and again: `estimate --sequential` has intervals for every look")
     if left:
         print_line(
             f"{left:,} of {plan.budget:,} labels remain: when these are labelled, draw them with --then {out.name}"
