@@ -133,10 +133,37 @@ def test_variants_share_steps_and_cost_what_was_foretold(
     for name, (before, after) in costs.items():
         assert before == pytest.approx(after, rel=0.05, abs=1e-3), name
     first = next(line for line in said if line.startswith("variants"))
-    dollars = float(first.partition("$")[2])
+    dollars = float(first.partition("$")[2].removesuffix(" if all facts are new"))
     print(f"usage {usage}: foretold before decomposing {dollars:.4f}, after {foretold:.4f}; paid {made:.4f}")
     assert made <= 1.05 * dollars  # that facts are all new is the most
     check_figures(results)
+
+
+def test_what_decomposing_has_cost_counts_once_for_the_limit(
+    texts: Path, pages: Path, demos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+    def plan(body: dict[str, Any], attempt: int) -> Plan:
+        is_new = "A demonstration of ours" in body["messages"][-1]["content"]
+        return Plan(text=answer(body, attempt).replace("- ", "- Anew " if is_new else "- "))
+
+    with FaultServer(plan=plan) as server:
+        llm = {"model": "coarse", "base_url": server.url, "cache": str(tmp_path / "llm.sqlite")}
+        llm["prices"] = {"input": 1, "output": 4}  # type: ignore[assignment]
+        block = {"responses": str(texts), "knowledge": str(pages), "llm": llm, "logprobs": False, "limit": 6}
+        settings = {"factscore": block | {"variants": {"demos": [demos.name]}}, "replicates": 0}
+        yaml = tmp_path / "vary.json"
+        yaml.write_text(json.dumps(settings), encoding="utf-8")
+        said: list[str] = []
+        run_factscore_experiment(yaml, tmp_path / "free", say=said.append)
+        first, second = (float(line.partition("$")[2].split()[0]) for line in said if line.startswith("variants "))
+        calls = json.loads((tmp_path / "free/results.json").read_text())["calls"]
+        base = sum(row["cost"] for row in calls if not row["evaluator"].startswith("demos="))
+        assert second == pytest.approx(first, rel=0.02)
+        llm["cache"] = str(tmp_path / "other.sqlite")
+        yaml.write_text(json.dumps(settings | {"max_cost": 1.002 * (base + max(first, second))}), encoding="utf-8")
+        run_factscore_experiment(yaml, tmp_path / "limited")
 
 
 def test_what_is_varied_on_the_command_line_is_said_before_and_after(

@@ -117,10 +117,10 @@ class ScoreVariantRun:
         """Foretell what the variants cost, then score them; gives what adds them to the run's results."""
         forecast = VariantCostForecast(self.base, self.scorers, responses)
         told = forecast.foretell()
-        self._say_costs(told, "at most about" if forecast.decompositions_are_open else "about")
+        self._say_costs(told, " if all facts are new" if forecast.decompositions_are_open else "")
         if forecast.decompositions_are_open:
             told = forecast.foretell(decomposing=True)
-            self._say_costs(told, "now that facts are known, about")
+            self._say_costs(told, " now that the facts are known")
         records = {
             name: one.score_responses(responses, journal=journal, progress=self.progress)
             for name, one in self.scorers.items()
@@ -151,17 +151,18 @@ class ScoreVariantRun:
 
         return add_audits
 
-    def _say_costs(self, foretold: Sequence[Row], when: str) -> None:
-        """Say what the variants will cost. Raises `UsageError` where the limit does not allow it."""
+    def _say_costs(self, foretold: Sequence[Row], condition: str) -> None:
+        """Say what the variants cost in all. Raises `UsageError` where the limit does not allow it."""
         calls = sum(row["calls"] for row in foretold)
         costs = [row["cost"] for row in foretold]
         cost = None if None in costs else sum(costs)
         dollars = "at a price that is not known" if cost is None else f"${cost:,.4f}"
-        told = f"{when} {format_count(calls, 'call')} more, {dollars}" if calls else "which ask models nothing new"
+        told = f"about {format_count(calls, 'call')}, {dollars}{condition}" if calls else "which ask models nothing new"
         self.say(f"variants  {len(foretold):>9,}, {told}")
         budgets = (getattr(client, "budget", None) for _, client in self.callers)
         spent = max((one.spent for one in budgets if one is not None), default=0.0)
-        if cost is not None and self.max_cost is not None and spent + cost > self.max_cost:
+        paid = sum(_sum_client_usage(one)["paid"] or 0.0 for one in self.scorers.values())  # part of what is spent
+        if cost is not None and self.max_cost is not None and spent - paid + cost > self.max_cost:
             raise UsageError(
                 f"the variants would cost ${cost:,.4f}, and ${spent:,.4f} of max_cost ({self.max_cost:g}) are spent: "
                 "raise max_cost, or vary less; what is done is kept"

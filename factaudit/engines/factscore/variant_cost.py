@@ -89,6 +89,7 @@ class RehearsedClient:
         self.calls = self.cached_calls = 0
         self.prompt_tokens = self.completion_tokens = 0.0
         self.has_open_decompositions = False
+        self.open_sent: set[bytes] = set()  # of open facts, which are new for each variant
 
     async def __aenter__(self) -> RehearsedClient:
         await self.client.__aenter__()
@@ -108,10 +109,11 @@ class RehearsedClient:
             self.cached_calls += 1
             return reply
         reply = known.make_stand_in(kind, subject)
-        if key in known.sent and not is_open:
+        sent = self.open_sent if is_open else known.sent
+        if key in sent:
             self.cached_calls += 1
         else:
-            known.sent.add(key)
+            sent.add(key)
             self.calls += 1
             self.prompt_tokens += known.prompt_tokens(kind, counted)
             self.completion_tokens += reply.completion_tokens
