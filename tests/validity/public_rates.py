@@ -4,7 +4,7 @@
 
 All truths are known: corpora, labels and scores are simulated as arrays. *Undecided*: the share of 95 % intervals of
 the rate of all claims that hold it, as estimated by default, widened to the bounds, and with undecided claims left out.
-*Annotators*: the same, with the labels of annotators who err (three fifths as many replicates). *Extremes*: intervals of the
+*Annotators*: the same, with the labels of annotators who err (60 draws of 100). *Extremes*: intervals of the
 lowest and of the highest rate, and of that of the system that looks best. *Pairs*: how many are told apart, how many of
 these are in the wrong order, and the mean share of wrong ones over runs.
 """
@@ -214,7 +214,7 @@ def lines(replicates: int) -> Iterator[str]:
         yield f"{world.name:<32}" + "".join(
             f"{100 * found[k]:>{w}.1f}" for k, w in (("called", 12), ("wrong", 16), ("wrong share", 12))
         )
-    few = max(3 * replicates // 5, 1)
+    few = max(6 * replicates // 10, 1)
     yield f"\n{'annotators':<32}{'model':>9}{'majority':>10}   mean error and width in points ({few} draws)"
     for accuracies in ((0.95, 0.95), (0.9, 0.85)):
         for overlap in (0.3, 1.0):
