@@ -11,6 +11,7 @@ import pytest
 from conftest import Call
 from estimate_data import World, annotated, tables, without_labels
 
+from factaudit.cli.estimate import _parse_overlap_option
 from factaudit.estimate.label_sample import read_sample
 from factaudit.tables import write_table
 
@@ -121,6 +122,11 @@ def test_the_whole_way(folder: Path, run: Run) -> None:
     assert "Error rates from few labels" in report
     assert "useless (shuffled) scores" in report
     assert (folder / "runs/rates/figures/estimates_claim.svg").is_file()
+
+
+@pytest.mark.parametrize(("share", "read"), [("20%", 0.2), ("0.2", 0.2), ("100%", 1.0), ("1", 1.0), ("0%", 0.0)])
+def test_an_overlap_is_a_percentage_or_a_share(share: str, read: float) -> None:
+    assert _parse_overlap_option(share) == read
 
 
 def test_several_annotators(folder: Path, run: Run) -> None:

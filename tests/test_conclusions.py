@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_tables import find, judged
+from scipy.stats import norm
 from test_statements import make_world
 
 from factaudit.audit import list_computable_audits, make_audited_run
-from factaudit.audit.core.significance import select_rows_beyond_limit
+from factaudit.audit.core.significance import p_above_other_figure, select_rows_beyond_limit
 from factaudit.audit.differences import compute_evaluator_differences
 from factaudit.audit.factscore import compute_factscore_audit
 from factaudit.audit.findings import collect_findings, run_audit_checks
@@ -151,6 +152,16 @@ def test_nothing_is_beyond_a_limit_that_is_not_beyond_0() -> None:
         assert len(select_rows_beyond_limit(run, [row | {"p_bias": 1e-6}], "bias", limit)) == 1
         turned = {"bias": -0.3, "bias_low": -0.4, "bias_high": -0.2, "p_bias": 0.2}
         assert select_rows_beyond_limit(run, [row | turned], "bias", limit) == []
+
+
+@pytest.mark.parametrize("other", [0.5, 0.7, 0.8, 0.9])
+def test_a_figure_is_above_another_by_the_sides_of_their_intervals_that_face(other: float) -> None:
+    """Each side's half-width is its own: 0.1 below the one, 0.1 above the other, whatever stands on their far sides."""
+    row = {"dataset": "d", "tpr": 0.8, "tpr_low": 0.7, "tpr_high": 0.95, "n_clusters": 10**6}
+    other_row = {"dataset": "d", "fpr": other, "fpr_low": other - 0.2, "fpr_high": other + 0.1}
+    z = norm.isf(0.025) * (0.8 - other) / 0.02**0.5
+    found = p_above_other_figure(make_audited_run({}, {}), row, "tpr", other_row, "fpr")
+    assert found == pytest.approx(min(1.0, 2 * norm.sf(z)), rel=1e-3)
 
 
 def test_a_test_is_counted_for_the_check_that_makes_it() -> None:
