@@ -60,7 +60,9 @@ def facts():
 
 def rows_of(name: str, replicates: int) -> list[Row]:
     """The rows of an audit on claims that give it something to say."""
-    options = {"size": 3} if name.startswith("chunking") else {}
+    options = {"size": 3} if name.startswith("chunking") or name == "evidence_position" else {}
+    if name == "self_preference":
+        options = {"families": {"e": "A", "f": "B", "a": "A", "b": "B"}}
     again = [row | {"e": [row["e"], row["e"]]} for row in of()]
     if name == "pairs":
         again = [

@@ -308,7 +308,7 @@ _CHUNKING_OPTIONS = {
 AUDITS = (
     Audit(
         name="chunking",
-        after="surface_trend",
+        after="evidence_position",
         title="What cutting documents into chunks changes",
         question="Which verdicts change when an evaluator reads a document in chunks?",
         source="VC §4.2, Fig. 6",

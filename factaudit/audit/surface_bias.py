@@ -11,8 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from factaudit.arrays import confusion_counts
-from factaudit.arrays.claim_groups import encode_claim_group_column
+from factaudit.arrays.covariate_rates import (
+    RATE_CLASS_NAMES,
+    RATE_LABELS,
+    compute_rate_slopes,
+    compute_rates_by_group,
+    encode_task_groups,
+)
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.finding_parts import format_how_many_datasets, group_finding_rows_by_evaluator
@@ -23,22 +28,11 @@ from factaudit.audit.core.significance import p_above_limit, p_below_limit, sele
 from factaudit.audit.core.statements import join_statements, make_statement
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS, jackknife_slope_interval
-from factaudit.stats.clustered_proportions import count_codes_by_cluster
-from factaudit.stats.slope_moments import (
-    bound_slopes_over_missing,
-    compute_slope_moments,
-    least_squares_slope,
-    slope_moments_by_cluster,
-)
+from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.display_text import join_reasons
 from factaudit.text.rouge_overlap import rouge2_precision
-
-#: Each rate with the label of its class.
-_RATE_LABELS = {"tpr": 1, "tnr": 0}
-_RATE_CLASS_NAMES = {"tpr": "attributable", "tnr": "unattributable"}
 
 
 @dataclass(frozen=True)
@@ -86,26 +80,8 @@ def compute_surface_bias(
         inside = np.flatnonzero(grouped == at)
         codes[inside] = at * bins + np.searchsorted(inner[1:-1], overlap.rouge2[inside], side="left")
     size = len(overlap.tasks) * bins
-    over_all = np.zeros(size, dtype=bool)
     rows: list[tuple[int, Row]] = []
-    for at, evaluator in enumerate(judgements.evaluators):
-        counts = confusion_counts.count_confusion_cells(codes, size, judgements.label, judgements.prediction[at])
-        bounds = confusion_counts.confusion_rate_bounds(
-            confusion_counts.count_confusion_cells(codes, size, judgements.label, judgements.stated_prediction[at])
-        )
-        limits = {}
-        if intervals is not None:
-            nines = confusion_counts.encode_label_prediction_cells(judgements.label, judgements.prediction[at])
-            clusters = count_codes_by_cluster(
-                judgements.cluster_codes, codes, size, nines, confusion_counts.N_CONFUSION_CELLS
-            )
-            limits = confusion_counts.confusion_rate_intervals(clusters, over_all, intervals.confidence)
-        rates = confusion_counts.confusion_rates(counts, over_all)
-        figures = confusion_counts.add_confusion_bounds_and_intervals(
-            {name: rates[name] for name in _RATE_LABELS},
-            bounds,
-            {name: limits[name] for name in limits if name in _RATE_LABELS},
-        )
+    for evaluator, counts, figures in compute_rates_by_group(judgements, codes, size, intervals):
         for place in range(size):
             task, position = divmod(place, bins)
             scored_of = counts[place, :2, :2].sum(-1)
@@ -139,43 +115,20 @@ def compute_surface_trend(judgements: Judgements, *, intervals: ClusterBootstrap
     """
     overlap = _get_surface_bias_overlap(judgements)
     rows: list[tuple[int, Row]] = []
-    for rate, label in _RATE_LABELS.items():
+    for rate, label in RATE_LABELS.items():
         task, lost = overlap.group_by_task(judgements.label == label)
-        size = len(overlap.tasks)
-        x, each = overlap.rouge2, range(len(judgements.evaluators))
-        is_right = [np.where(said < 0, -1, said == label) for said in judgements.prediction]
-        sums = np.array([compute_slope_moments(x, is_right[at], task, size) for at in each]).reshape(-1, size, 5)
-        slopes = least_squares_slope(sums)
-        is_surely_right = [np.where(said < 0, -1, said == label) for said in judgements.stated_prediction]
-        ends = [bound_slopes_over_missing(x, is_surely_right[at], task, size) for at in each]
-        low, high = np.array(ends).reshape(-1, 2, size).swapaxes(0, 1)
-        # Where nothing is missing there is one completion, whatever sums round off.
-        is_complete = np.isclose(low, slopes, rtol=0, atol=1e-12) & np.isclose(high, slopes, rtol=0, atol=1e-12)
-        low, high = (np.where(is_complete, slopes, end) for end in (low, high))
-        # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
-        figures = {"slope": slopes, "slope_min": np.fmin(low, slopes), "slope_max": np.fmax(high, slopes)}
-        if intervals is not None:
-            ends = [
-                jackknife_slope_interval(
-                    slope_moments_by_cluster(x, is_right[at], task, judgements.cluster_codes, size),
-                    intervals.confidence,
-                )
-                for at in range(len(judgements.evaluators))
-            ]
-            for at, end in enumerate(("slope_low", "slope_high")):
-                figures[end] = np.array([each[at] for each in ends])
+        slopes = compute_rate_slopes(judgements, overlap.rouge2, task, len(overlap.tasks), label, intervals)
         for at, evaluator in enumerate(judgements.evaluators):
-            unscored = np.bincount(task[(task >= 0) & (judgements.prediction[at] < 0)], minlength=size)
             for place, name in enumerate(overlap.tasks):
                 row: Row = {
                     "task": name,
                     "evaluator": evaluator,
                     "rate": rate,
-                    "n": int(sums[at, place, 0]),
-                    "n_unscored": int(unscored[place]),
+                    "n": int(slopes.n[at, place]),
+                    "n_unscored": int(slopes.n_unscored[at, place]),
                     "n_no_r2": int(lost[place]),
                 }
-                row |= {key: none_if_undefined(values[at, place]) for key, values in figures.items()}
+                row |= {key: none_if_undefined(values[at, place]) for key, values in slopes.figures.items()}
                 rows.append((place, row | {"reason": _explain_surface_bias_trend(row)}))
     order = {evaluator: at for at, evaluator in enumerate(judgements.evaluators)}
     return [row for _, row in sorted(rows, key=lambda pair: (pair[0], order[pair[1]["evaluator"]]))]
@@ -193,8 +146,7 @@ def _get_surface_bias_overlap(judgements: Judgements) -> _SurfaceBiasOverlap:
 
 
 def _compute_surface_bias_overlap(judgements: Judgements) -> _SurfaceBiasOverlap:
-    named = judgements.claims["task"].where(judgements.claims["task"].notna(), judgements.claims["dataset"])
-    codes, tasks = encode_claim_group_column(named.to_frame("task"), "task")
+    codes, tasks = encode_task_groups(judgements)
     labelled = np.flatnonzero(judgements.label >= 0)
     r2 = np.full(len(judgements.claims), np.nan)
     some = judgements.claims.iloc[labelled]
@@ -221,9 +173,9 @@ def _explain_surface_bias_bin(row: Row, counts: np.ndarray) -> str | None:
     if not counts.any():
         return f"no claim: both edges are {row['r2_high']:.4g}, so an earlier bin has all claims up to there"
     return join_reasons(
-        f"{rate} needs {_RATE_CLASS_NAMES[rate]} claims: "
+        f"{rate} needs {RATE_CLASS_NAMES[rate]} claims: "
         + ("none of this bin's is scored" if counts[label].sum() else "this bin has none")
-        for rate, label in _RATE_LABELS.items()
+        for rate, label in RATE_LABELS.items()
         if row[rate] is None
     )
 
@@ -235,7 +187,7 @@ def _explain_surface_bias_trend(row: Row) -> str | None:
         few = f"fewer than {MIN_JACKKNIFE_CLUSTERS} clusters"
         return f"no interval for slope: {few}, or all predictions right or all wrong"
     if row["n"] == 0:
-        return f"no {_RATE_CLASS_NAMES[row['rate']]} claim with a ROUGE-2 precision is scored"
+        return f"no {RATE_CLASS_NAMES[row['rate']]} claim with a ROUGE-2 precision is scored"
     return "all claims have the same ROUGE-2 precision" if row["n"] > 1 else "a single claim has no slope"
 
 

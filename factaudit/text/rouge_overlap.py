@@ -61,10 +61,43 @@ def rouge2_chunk_differences(
         whole = found.count_hits(found.bigram)
         for at, starts in enumerate(cuts):
             best = np.zeros_like(whole)
-            for bigram in found.split_by_chunk(starts):
+            for _, bigram in found.split_by_chunk(starts):
                 np.maximum(best, found.count_hits(bigram), out=best)
             result[at, block.rows] = found.compute_shares(whole - best)
     return result
+
+
+def locate_best_rouge_chunks(
+    claims: Sequence[str], docs: Sequence[str | None], size: int, count_tokens: Callable[[str], int] = count_words
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where in its document the chunk lies that has the most of a claim's bigrams: of equal ones the first, the last.
+
+    claims, docs: n texts each, row by row. size, count_tokens: of the chunks, as in
+    `factaudit.text.chunks.split_into_chunks`. Returns float64 (n,) twice: the chunk's middle in characters, as a share
+    of the document (0: its beginning, 1: its end); NaN where no chunk has any of the bigrams.
+
+    >>> first, last = locate_best_rouge_chunks(["a dog ran", "it is"], ["The cat sat. A dog ran. It is late."] * 2, 3)
+    >>> first.round(2).tolist(), last.round(2).tolist()
+    ([0.51, 0.84], [0.51, 0.84])
+    """
+    result = np.full((2, len(claims)), np.nan)
+    for block in _group_rouge_claims_by_document(claims, docs):
+        spans = [find_chunk_spans(doc, size, count_tokens) for doc in block.docs]
+        middles = [
+            [(start + end) / 2 / len(doc) for start, end in each] for doc, each in zip(block.docs, spans, strict=True)
+        ]
+        found = _RougeBigramMatches(block, block.docs, claims)
+        most = np.zeros(len(block.rows), dtype=np.int64)
+        ends = np.full((2, len(block.rows)), -1)
+        for number, bigram in found.split_by_chunk([[start for start, _ in each] for each in spans]):
+            hits = found.count_hits(bigram)
+            ends[0, hits > most] = number
+            ends[1, (hits >= most) & (hits > 0)] = number
+            np.maximum(most, hits, out=most)
+        for place in np.flatnonzero(most):
+            middle = middles[block.doc_numbers[place]]
+            result[:, block.rows[place]] = middle[ends[0, place]], middle[ends[1, place]]
+    return result[0], result[1]
 
 
 @dataclass
@@ -155,8 +188,8 @@ class _RougeBigramMatches:
         """float64 (claims,): of each claim's bigrams; NaN where it has none."""
         return np.divide(hits, self._n, out=np.full(len(hits), np.nan), where=self._n > 0)
 
-    def split_by_chunk(self, starts: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:
-        """The bigrams that are found in each document's first chunk, in its second, and so on.
+    def split_by_chunk(self, starts: Sequence[Sequence[int]]) -> Iterator[tuple[int, np.ndarray]]:
+        """The bigrams that are found in each document's first chunk (0), in its second, and so on, where there are any.
 
         starts: where each document's chunks begin. A bigram across two chunks is in none.
         """
@@ -173,7 +206,8 @@ class _RougeBigramMatches:
         inside = chunk == every.searchsorted(self.positions + 1, side="right") - 1
         number, bigram = numbers[chunk[inside]], self.bigram[inside]
         order = np.argsort(number, kind="stable")
-        yield from np.split(bigram[order], np.flatnonzero(np.diff(number[order])) + 1)
+        used, begin = np.unique(number[order], return_index=True)
+        yield from zip(used.tolist(), np.split(bigram[order], begin[1:]), strict=False)
 
 
 def _hash_rouge_bigrams(words: np.ndarray, doc_numbers: np.ndarray, seed: int) -> np.ndarray:

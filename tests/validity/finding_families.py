@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from bending_worlds import SENTENCE_WORDS, draw_families, draw_long_texts
 from finding_worlds import (
     Tables,
     World,
@@ -206,6 +207,35 @@ FAMILIES = {
         draw_chunks,
         NULL_WORLDS,
         (World("15 points more of the split claims", effect="splits", size=0.15, made_for=("chunking",)),),
+    ),
+    "texts": Family(
+        ("length_bias", {"evidence_position": {"size": SENTENCE_WORDS}}),
+        draw_long_texts,
+        NULL_WORLDS,
+        (
+            World("TNR 50 points lower for long claims", effect="long claims", size=0.5, made_for=("length",)),
+            World(
+                "TNR 35 points lower in the middle, 100 documents",
+                documents=100,
+                effect="lost in the middle",
+                size=0.35,
+                made_for=("evidence_position",),
+            ),
+        ),
+    ),
+    "families": Family(
+        ("self_preference",),
+        draw_families,
+        NULL_WORLDS,
+        (
+            World(
+                "flags 40 % less of its own family",
+                documents=100,
+                effect="prefers its family",
+                size=0.4,
+                made_for=("self_preference",),
+            ),
+        ),
     ),
     "people": Family(
         ("ceiling", "label_rules"),

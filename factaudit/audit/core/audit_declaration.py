@@ -301,6 +301,8 @@ class Audit:
     best: Callable[[Sequence[Row]], list[str]] | None = None
     #: What the report's opening says of the best evaluator (None where none is), as sentences; "" for nothing.
     opening: Callable[[AuditedRun, str | None], str] | None = None
+    #: Lines of the first screen on the evaluators that it recommends: a word (``Beware``), and a `Statement`.
+    advice: Callable[[AuditedRun, Sequence[str]], Iterable[tuple[str, Any]]] | None = None
     glance: AuditOverviewColumns | None = None
     decides: tuple[TaskDecisionColumn, ...] = ()
 

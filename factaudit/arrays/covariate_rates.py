@@ -1,0 +1,119 @@
+"""TPR and TNR over something that is known of each claim: in groups of claims, and as a slope over a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from factaudit.arrays import confusion_counts
+from factaudit.arrays.claim_groups import encode_claim_group_column
+from factaudit.arrays.judgements import Judgements
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.cluster_jackknife import jackknife_slope_interval
+from factaudit.stats.clustered_proportions import ClusterCounts, count_codes_by_cluster
+from factaudit.stats.slope_moments import (
+    bound_slopes_over_missing,
+    compute_slope_moments,
+    least_squares_slope,
+    slope_moments_by_cluster,
+)
+
+#: Each rate with the label of its class.
+RATE_LABELS = {"tpr": 1, "tnr": 0}
+RATE_CLASS_NAMES = {"tpr": "attributable", "tnr": "unattributable"}
+
+
+def encode_task_groups(judgements: Judgements) -> tuple[np.ndarray, list[str]]:
+    """The task of each claim, its dataset where it has none: int64 (n,) codes into the sorted names."""
+    named = judgements.claims["task"].where(judgements.claims["task"].notna(), judgements.claims["dataset"])
+    return encode_claim_group_column(named.to_frame("task"), "task")
+
+
+def compute_rates_by_group(
+    judgements: Judgements, codes: np.ndarray, n_groups: int, intervals: ClusterBootstrap | None
+) -> Iterator[tuple[str, np.ndarray, confusion_counts.FiguresByName]]:
+    """Of each evaluator its name, its counts int64 (G, 3, 3) and tpr and tnr (G,), with bounds and intervals.
+
+    codes: int (n,), the group of each claim, 0..n_groups-1, -1 for none.
+    """
+    over_all = np.zeros(n_groups, dtype=bool)
+    for at, evaluator in enumerate(judgements.evaluators):
+        counts, certain = (
+            confusion_counts.count_confusion_cells(codes, n_groups, judgements.label, said[at])
+            for said in (judgements.prediction, judgements.stated_prediction)
+        )
+        bounds = confusion_counts.confusion_rate_bounds(certain)
+        limits = {}
+        if intervals is not None:
+            nines = confusion_counts.encode_label_prediction_cells(judgements.label, judgements.prediction[at])
+            clusters = count_codes_by_cluster(
+                judgements.cluster_codes, codes, n_groups, nines, confusion_counts.N_CONFUSION_CELLS
+            )
+            limits = confusion_counts.confusion_rate_intervals(clusters, over_all, intervals.confidence)
+        rates = confusion_counts.confusion_rates(counts, over_all)
+        yield (
+            evaluator,
+            counts,
+            confusion_counts.add_confusion_bounds_and_intervals(
+                {name: rates[name] for name in RATE_LABELS},
+                bounds,
+                {name: limits[name] for name in limits if name in RATE_LABELS},
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class RateSlopes:
+    """The slopes of one rate over a number x: of E evaluators in G groups.
+
+    n, n_unscored: int64 (E, G), scored and unscored claims of the rate's class; figures: ``slope`` with ``_min``,
+    ``_max`` and, with intervals, ``_low`` and ``_high``, float64 (E, G), NaN where undefined; n_clusters: int64 (E, G),
+    those that have a verdict of the rarer kind (right or wrong), which say how the others vary; None without intervals.
+    """
+
+    n: np.ndarray
+    n_unscored: np.ndarray
+    figures: dict[str, np.ndarray]
+    n_clusters: np.ndarray | None = None
+
+
+def compute_rate_slopes(
+    judgements: Judgements,
+    x: np.ndarray,
+    codes: np.ndarray,
+    n_groups: int,
+    label: int,
+    intervals: ClusterBootstrap | None,
+) -> RateSlopes:
+    """How much TPR (label 1) or TNR (label 0) changes with x: ordinary least squares of "the prediction is right".
+
+    x: float (n,); codes: int (n,), the group of each claim of the class, -1 for none (and for a claim without x).
+    """
+    each = range(len(judgements.evaluators))
+    is_right = [np.where(said < 0, -1, said == label) for said in judgements.prediction]
+    sums = np.array([compute_slope_moments(x, is_right[at], codes, n_groups) for at in each]).reshape(-1, n_groups, 5)
+    slopes = least_squares_slope(sums)
+    is_surely_right = [np.where(said < 0, -1, said == label) for said in judgements.stated_prediction]
+    bounds = [bound_slopes_over_missing(x, is_surely_right[at], codes, n_groups) for at in each]
+    low, high = np.array(bounds).reshape(-1, 2, n_groups).swapaxes(0, 1)
+    # Where nothing is missing there is one completion, whatever sums round off.
+    is_complete = np.isclose(low, slopes, rtol=0, atol=1e-12) & np.isclose(high, slopes, rtol=0, atol=1e-12)
+    low, high = (np.where(is_complete, slopes, end) for end in (low, high))
+    # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
+    figures = {"slope": slopes, "slope_min": np.fmin(low, slopes), "slope_max": np.fmax(high, slopes)}
+    n_clusters = None
+    if intervals is not None:
+        moments = [slope_moments_by_cluster(x, is_right[at], codes, judgements.cluster_codes, n_groups) for at in each]
+        ends = np.array([jackknife_slope_interval(one, intervals.confidence) for one in moments])
+        figures |= dict(zip(("slope_low", "slope_high"), ends.reshape(-1, 2, n_groups).swapaxes(0, 1), strict=True))
+        n_clusters = np.array([_count_clusters_of_rarer_kind(one) for one in moments]).reshape(-1, n_groups)
+    unscored = [np.bincount(codes[(codes >= 0) & (said < 0)], minlength=n_groups) for said in judgements.prediction]
+    return RateSlopes(sums[..., 0].astype(np.int64), np.array(unscored).reshape(-1, n_groups), figures, n_clusters)
+
+
+def _count_clusters_of_rarer_kind(moments: ClusterCounts) -> np.ndarray:
+    n, right = moments.counts[:, 0], moments.counts[:, 2]
+    counts = [np.bincount(moments.group, some > 0, moments.n_groups) for some in (right, n - right)]
+    return np.minimum(*counts).astype(np.int64)

@@ -1,0 +1,90 @@
+"""Claims of different length, on long documents, of systems of different families and kinds: for audits of what bends
+an evaluator.
+
+Documents are easy or hard, so that verdicts on one document go together; nothing else tells of a verdict in null
+worlds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from finding_worlds import ClaimUnits, Tables, World, draw_units
+
+import factaudit as fa
+
+#: Words in a sentence of a document, which is a chunk.
+SENTENCE_WORDS = 3
+#: How often a correct claim is rejected.
+FALSE_ALARMS = 0.15
+
+
+def draw_flags(
+    units: ClaimUnits, sees: float | np.ndarray, alarms: float | np.ndarray, spread: float = 0.1
+) -> np.ndarray:
+    """bool (n,): whether an evaluator rejects a claim: sees, alarms: its chances on errors and on correct claims."""
+    place = units.dataset * units.world.documents + units.document
+    hard = units.random.uniform(-spread, spread, place.max() + 1)[place]
+    return units.draw_slips(np.clip(np.where(units.is_error, sees, alarms) + hard, 0, 1))
+
+
+def draw_long_texts(world: World, random: np.random.Generator) -> Tables:
+    """Documents of 12 to 36 sentences, one of which a claim repeats, with up to 30 words of its own."""
+    units = draw_units(replace(world, seen=1.0), random)
+    n_sentences = random.integers(12, 37, world.documents)
+    docs = [
+        " ".join(f"{' '.join(f'w{d}x{s}x{w}' for w in range(SENTENCE_WORDS))}." for s in range(n))
+        for d, n in enumerate(n_sentences)
+    ]
+    sentence = (random.random(units.size) * n_sentences[units.document]).astype(int)
+    extra = random.integers(0, 31, units.size)
+    claims = [
+        " ".join([*(f"w{d}x{s}x{w}" for w in range(SENTENCE_WORDS)), *["own"] * k])
+        for d, s, k in zip(units.document, sentence, extra, strict=True)
+    ]
+    third = np.floor(3 * (sentence + 0.5) / n_sentences[units.document])
+    verdicts = []
+    for at in range(world.evaluators):
+        sees = np.full(units.size, world.seen)
+        if at == 0 and world.effect == "long claims":
+            sees -= world.size * extra / 30
+        if at == 0 and world.effect == "lost in the middle":
+            sees -= world.size * (third == 1)
+        verdicts.append(units.make_verdicts(f"e{at}", draw_flags(units, sees, FALSE_ALARMS)))
+    table = units.make_claims((~units.is_error).astype(int), doc=np.array(docs)[units.document], claim=claims)
+    return {"claims": table, "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True))}
+
+
+#: Families of systems, the number of errors that each makes compared with the mean, and judges.
+FAMILIES = {"gpt": 0.5, "claude": 1.0, "llama": 1.5}
+
+
+def draw_families(world: World, random: np.random.Generator) -> Tables:
+    """Systems of three families, one with fewer errors, and a judge of each; claims of four kinds from ten sources."""
+    names = list(FAMILIES)
+    units = draw_units(replace(world, seen=1.0), random)
+    family = units.system % len(names)
+    rate = world.error * np.array(list(FAMILIES.values()))[family]
+    units = replace(units, is_error=units.draw_slips(rate))
+    kind, source = random.integers(0, 4, units.size), units.document % 10
+    verdicts = []
+    for at in range(world.evaluators):
+        sees, alarms = np.full(units.size, world.seen), np.full(units.size, FALSE_ALARMS)
+        if at == 0 and world.effect == "prefers its family":
+            sees, alarms = (np.where(family == 0, each * (1 - world.size), each) for each in (sees, alarms))
+        if at == 0 and world.effect == "worse on a kind":
+            sees = np.where(kind == 0, sees - world.size, sees)
+        verdicts.append(units.make_verdicts(f"{names[at]}-judge", draw_flags(units, sees, alarms)))
+    table = units.make_claims(
+        (~units.is_error).astype(int),
+        kind=np.array(list("abcd"))[kind],
+        source=np.char.add("source ", source.astype(str)),
+        age=random.integers(0, 60, units.size),
+    )
+    table["system"] = [f"{names[f]}-{s}" for f, s in zip(family, units.system, strict=True)]
+    return {
+        "claims": fa.validate_claims(table),
+        "verdicts": fa.validate_verdicts(pd.concat(verdicts, ignore_index=True)),
+    }

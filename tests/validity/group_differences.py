@@ -1,0 +1,91 @@
+"""How often do 95 % intervals hold the truth where groups of claims are compared, and over the length of documents?
+
+    python tests/validity/group_differences.py [replicates, default 1000]
+
+The regimes are those of `regimes.py`. The first half of the systems is one group, the others are the other one.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+from covering import LEVEL, Covered, holds
+from regimes import REGIMES, Regime
+
+from factaudit.stats.cluster_jackknife import jackknife_slope_interval
+from factaudit.stats.slope_moments import slope_moments_by_cluster
+from factaudit.stats.standardised_difference import standardised_difference
+
+
+def cover_standardised_differences(regime: Regime, drawn: np.ndarray) -> Covered:
+    """Whether evaluator a passes more of the first half's claims, and more than b does, at equal labels."""
+    half = len(regime.errors) // 2
+    truth, found = {"": 0.0, " beyond another's": 0.0}, {"": [], " beyond another's": []}
+    whole = regime.truth.sum(0)
+    for label in (0, 1):
+        weight = whole[label].sum() / whole.sum()
+        for sign, group in ((1, regime.truth[:half]), (-1, regime.truth[half:])):
+            cells = group.sum(0)[label]
+            passes = cells[1].sum() / cells.sum()
+            both = cells[:, :2]
+            beyond = (both[1].sum() - both[:, 1].sum()) / both.sum()
+            for name, value in (("", passes), (" beyond another's", beyond)):
+                truth[name] += sign * weight * value
+    shape = drawn.shape[1:]
+    document, system, label, a, b = (each.ravel() for each in np.indices(shape))
+    cluster = document * shape[1] + system if regime.own else document
+    for counts in drawn:
+        at = np.repeat(np.arange(len(label)), counts.ravel())
+        passes = (a[at] == 1).astype(float)
+        of_b = np.where(b[at] < 2, b[at] == 1, np.nan)
+        weights = [float((label[at] == each).mean()) for each in (0, 1)]
+        for name, values in (("", passes), (" beyond another's", passes - of_b)):
+            one = standardised_difference(values, system[at] < half, label[at], weights, cluster[at], LEVEL)
+            if not np.isnan(one.low):
+                found[name].append(one.low <= truth[name] <= one.high)
+    return {f"difference of groups{name}": np.array(values) for name, values in found.items()}
+
+
+def cover_document_slopes(regime: Regime, random: np.random.Generator, replicates: int) -> Covered:
+    """The slope over a number that all claims of a document share, as its length; documents are hard or easy."""
+    n_systems, docs = len(regime.errors), regime.docs * (len(regime.errors) if regime.own else 1)
+    size = (replicates, docs)
+    mean = regime.claims * (1 if regime.own else n_systems)
+    n = random.integers(1, 2 * mean, size) if regime.uneven else np.full(size, mean)
+    document = np.repeat(np.arange(replicates * docs), n.ravel())
+    length = np.clip(random.normal(size=replicates * docs), -3, 3)[document]
+    hard = np.sqrt(regime.icc) / 4 * random.uniform(-1, 1, replicates * docs)[document]
+    tnr = np.clip(regime.a[1], 0.3, 0.7)
+    is_error = random.random(len(document)) < max(regime.errors)
+    found: Covered = {}
+    for name, rate, inside in (("TPR", 0.8, ~is_error), ("TNR", tnr, is_error)):
+        right = (random.random(len(document)) < rate - 0.04 * length + hard).astype(int)
+        group = np.where(inside, document // docs, -1)
+        moments = slope_moments_by_cluster(length, right, group, document % docs, replicates)
+        found[f"slope of {name} over documents"] = holds(jackknife_slope_interval(moments, LEVEL), -0.04)
+    return found
+
+
+def cover_groups(regime: Regime, replicates: int, seed: int = 11) -> Covered:
+    """Per figure which intervals of the replicates held the truth."""
+    random = np.random.default_rng(seed)
+    found = cover_standardised_differences(regime, regime.draw(random, replicates))
+    return found | cover_document_slopes(regime, random, replicates)
+
+
+def render_lines(replicates: int) -> Iterator[str]:
+    columns = {regime.name: cover_groups(regime, replicates) for regime in REGIMES}
+    yield "| figure | " + " | ".join(columns) + " |"
+    yield "|---" + "|--:" * len(columns) + "|"
+    for figure in next(iter(columns.values())):
+        shares = [100 * each[figure].mean() if len(each[figure]) else None for each in columns.values()]
+        cells = ["" if s is None else f"{s:.1f}" if 93 <= round(s, 1) <= 98 else f"**{s:.1f}**" for s in shares]
+        yield f"| {figure} | " + " | ".join(cells) + " |"
+    yield f"\n{replicates} replicates each."
+
+
+if __name__ == "__main__":
+    for line in render_lines(int(sys.argv[1]) if len(sys.argv) > 1 else 1000):
+        print(line)
