@@ -71,6 +71,8 @@ def compute_invented_results(seed: int = 0) -> factaudit.Results:
     rules = ["majority", "any_unattributable"]
     audits: list[Any] = ["pairs", "stability", "ceiling", "label_rules", "factscore", "factscore_agreement"]
     audits += [{"chunking": {"size": 60}}, {"chunking_rates": {"size": 60}}, "factscore_calibration"]
+    families = {"judge-a": "A", "A": "A", "judge-b": "B", "B": "B"}
+    audits += [{"evidence_position": {"size": 40}}, {"self_preference": {"families": families}}]
     return factaudit.compare(
         claims, pd.concat(verdicts), audits=audits, annotations=annotations, label_rules=rules, replicates=500
     )

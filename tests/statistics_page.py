@@ -2,9 +2,9 @@
 
     python tests/statistics_page.py docs/statistics.md
 
-Coverage is read from what the scripts of tests/validity printed: ``coverage.md`` there (``covering.py``, ``means.py``),
-``coverage_few_labels.json`` (``few_labels.py``) and ``coverage_triage.json`` (``triage.py``); false alarms of findings
-from ``findings.json`` (``findings.py``).
+Coverage is read from what the scripts of tests/validity printed: ``coverage.md`` there (``covering.py``, ``means.py``,
+``group_differences.py``), ``coverage_few_labels.json`` (``few_labels.py``) and ``coverage_triage.json``
+(``triage.py``); false alarms of findings from ``findings.json`` (``findings.py``).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ undefined figure is NaN. Every example here runs as a test.
 *Measured coverage* is the share of simulated benchmarks in which an interval of 95 % held the true figure; of a test,
 the share in which it did not reject a true hypothesis at 5 %. `tests/validity/covering.py` printed it ({replicates}
 replicates in each of {regimes} regimes: clusters of 1, 5 and 20, 20 to 200 documents, 2 % errors, balanced accuracy of
-50 and 98 %, uneven and shifted data, ties), and `means.py` and `few_labels.py` beside it.
+50 and 98 %, uneven and shifted data, ties), and `means.py`, `group_differences.py` and `few_labels.py` beside it.
 """
 
 FALSE_ALARMS_HEAD = """\
@@ -59,7 +59,7 @@ FIGURES = {
     "mover.mover_proportion_sum": r"(BAcc|gap) [ab]",
     "mover.mover_weighted_sum": r"mean BAcc [ab]",
     "mover.least_proportion_interval": r"(predicted )?headroom( [ab])?",
-    "mover.discordant_difference_interval": r"difference of .*|bias [ab]",
+    "mover.discordant_difference_interval": r"difference of (BAcc|bias)|bias [ab]",
     "agreement.intersection_over_union_interval": r"IoU.*",
     "agreement.kappa_interval": r"kappa",
     "homogeneity_test.rao_scott_homogeneity_test": r"transfer test [ab]",
@@ -70,6 +70,7 @@ FIGURES = {
     "adjusted_counts.adjust_counts": r"adjusted count",
     "permutation.studentised_permutation_p": r"test of equal BAcc",
     "clustered_means.clustered_mean_difference": r"mean difference",
+    "standardised_difference.standardised_difference": r"difference of groups.*",
 }
 
 

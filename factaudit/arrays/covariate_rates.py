@@ -95,12 +95,17 @@ def compute_rate_slopes(
     is_right = [np.where(said < 0, -1, said == label) for said in judgements.prediction]
     sums = np.array([compute_slope_moments(x, is_right[at], codes, n_groups) for at in each]).reshape(-1, n_groups, 5)
     slopes = least_squares_slope(sums)
+    n_unscored, n_unstated = (
+        np.array([np.bincount(codes[(codes >= 0) & (one < 0)], minlength=n_groups) for one in said]).reshape(
+            -1, n_groups
+        )
+        for said in (judgements.prediction, judgements.stated_prediction)
+    )
     is_surely_right = [np.where(said < 0, -1, said == label) for said in judgements.stated_prediction]
     bounds = [bound_slopes_over_missing(x, is_surely_right[at], codes, n_groups) for at in each]
     low, high = np.array(bounds).reshape(-1, 2, n_groups).swapaxes(0, 1)
     # Where nothing is missing there is one completion, whatever sums round off.
-    is_complete = np.isclose(low, slopes, rtol=0, atol=1e-12) & np.isclose(high, slopes, rtol=0, atol=1e-12)
-    low, high = (np.where(is_complete, slopes, end) for end in (low, high))
+    low, high = (np.where(n_unstated == 0, slopes, end) for end in (low, high))
     # The line through what is scored may lead beyond 0 or 1 where a claim is unscored: no completion would.
     figures = {"slope": slopes, "slope_min": np.fmin(low, slopes), "slope_max": np.fmax(high, slopes)}
     n_clusters = None
@@ -109,8 +114,7 @@ def compute_rate_slopes(
         ends = np.array([jackknife_slope_interval(one, intervals.confidence) for one in moments])
         figures |= dict(zip(("slope_low", "slope_high"), ends.reshape(-1, 2, n_groups).swapaxes(0, 1), strict=True))
         n_clusters = np.array([_count_clusters_of_rarer_kind(one) for one in moments]).reshape(-1, n_groups)
-    unscored = [np.bincount(codes[(codes >= 0) & (said < 0)], minlength=n_groups) for said in judgements.prediction]
-    return RateSlopes(sums[..., 0].astype(np.int64), np.array(unscored).reshape(-1, n_groups), figures, n_clusters)
+    return RateSlopes(sums[..., 0].astype(np.int64), n_unscored, figures, n_clusters)
 
 
 def _count_clusters_of_rarer_kind(moments: ClusterCounts) -> np.ndarray:

@@ -203,8 +203,8 @@ def _list_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[S
     yield from _list_first_screen_error_rate_advice(run, best)
     yield from _list_first_screen_ranking_advice(run, best)
     yield from _list_first_screen_caveat_advice(run, alike)
-    for audit in filter(lambda each: each.advice, load_all_audits().values()):
-        yield from starmap(ScreenAdviceLine, audit.advice(run, [row["evaluator"] for row in alike]))
+    for advise in filter(None, [audit.advice for audit in load_all_audits().values()]):
+        yield from starmap(ScreenAdviceLine, advise(run, [row["evaluator"] for row in alike]))
 
 
 def _state_first_screen_recommended_evaluators(

@@ -63,7 +63,9 @@ def compute_length_bias(judgements: Judgements, *, intervals: ClusterBootstrap |
             of_class, is_known = judgements.label == label, ~np.isnan(characters)
             codes = np.where(of_class & is_known, lengths.task_codes, -1)
             lost = np.bincount(lengths.task_codes[of_class & ~is_known], minlength=n_tasks)
-            slopes = compute_rate_slopes(judgements, np.log2(characters), codes, n_tasks, label, intervals)
+            # Slopes are the same from any origin; near the data sums round off less.
+            doublings = np.log2(characters / np.nanmedian(characters)) if is_known.any() else characters
+            slopes = compute_rate_slopes(judgements, doublings, codes, n_tasks, label, intervals)
             for place, task in enumerate(lengths.tasks):
                 short, long = _find_length_range(characters[codes == place])
                 for at, evaluator in enumerate(judgements.evaluators):
@@ -208,8 +210,8 @@ AUDIT = Audit(
     text="Where TPR and TNR change to opposite sides, the evaluator leans on length itself: it accepts, or rejects, "
     "long texts whether they are right or wrong. Where both fall, long texts are harder for it.",
     remedy="Do not compare systems that write claims of different length by this evaluator's raw error rates. Estimate "
-    "them from labels of each system (`factaudit sample`). Where long documents are harder, see `evidence_position`, and "
-    "`chunking` before you cut them.",
+    "them from labels of each system (`factaudit sample`). Where long documents are harder, see `evidence_position`, "
+    "and `chunking` before you cut them.",
     columns={
         "task": Column("task", "text", "the task group; the data set where claims have none", key=True),
         "length": Column("length of", "text", "`claim` or `document`: whose length it is", key=True),

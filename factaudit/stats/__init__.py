@@ -83,6 +83,7 @@ _NAMES = {
         "StratifiedDraw assume_simple_random_draw StratifiedMean estimate_stratified_mean "
         "stratified_label_weights cluster_design_effect"
     ),
+    "standardised_difference": "StandardisedDifference standardised_difference",
     "stratified_wilson": "stratified_wilson_interval wilson_share_interval",
     "superpopulation_variance": "superpopulation_variance",
     "threshold_calibration": (

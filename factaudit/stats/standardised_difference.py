@@ -39,7 +39,7 @@ def standardised_difference(
     >>> passes, is_own, label = np.tile([1.0, 0.0, 1.0, 1.0], 50), np.tile([True, False], 100), np.zeros(200, dtype=int)
     >>> found = standardised_difference(passes, is_own, label, [1.0], np.arange(200) // 4)
     >>> found.point, round(found.low, 2), round(found.high, 2)
-    (0.5, 0.4, 0.6)
+    (0.5, 0.47, 0.53)
     """
     known = ~np.isnan(values)
     pairs = GroupClusterPairs.of(np.where(known, 0, -1), cluster, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import group_differences
 import means
 import numpy as np
 import pytest
@@ -37,6 +38,14 @@ def test_intervals_of_repeats_cover(regime):
 @pytest.mark.parametrize("regime", means.REGIMES, ids=lambda regime: regime.name)
 def test_intervals_of_mean_differences_cover(regime):
     assert LOWEST <= means.coverage(regime, REPLICATES, seed=17).mean() < 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("regime", REGIMES, ids=lambda regime: regime.name)
+def test_intervals_of_groups_and_of_slopes_over_documents_cover(regime):
+    held = group_differences.cover_groups(regime, 100, seed=17)
+    assert len(held) == 4
+    assert min(each.mean() for each in held.values()) >= 0.93 - 3 * (0.93 * 0.07 / 100) ** 0.5
 
 
 @pytest.mark.slow
