@@ -63,6 +63,8 @@ def rows_of(name: str, replicates: int) -> list[Row]:
     options = {"size": 3} if name.startswith("chunking") or name == "evidence_position" else {}
     if name == "self_preference":
         options = {"families": {"e": "A", "f": "B", "a": "A", "b": "B"}}
+    if name == "slices":
+        options = {"columns": ["system", "claim"], "min_labels": 1}
     again = [row | {"e": [row["e"], row["e"]]} for row in of()]
     if name == "pairs":
         again = [

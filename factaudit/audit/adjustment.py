@@ -343,7 +343,7 @@ def _select_means(rows: RowTable) -> list[Row]:
 
 AUDIT = Audit(
     name="adjustment",
-    after="self_preference",
+    after="slices",
     title="Correcting error rates with a few labels",
     question="Can one labelled system mend the predicted error rates of the others?",
     source="VC §5, A.7",

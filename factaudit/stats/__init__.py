@@ -78,6 +78,7 @@ _NAMES = {
         "RoganGladenConfusion estimate_rogan_gladen_confusion rogan_gladen_error_rate rogan_gladen_error_probabilities"
     ),
     "score_covariates": "ScoreCovariates build_score_covariates standardise_score_logits",
+    "slice_comparison": "estimate_slice_and_rest_proportions",
     "slope_moments": "least_squares_slope compute_slope_moments slope_moments_by_cluster bound_slopes_over_missing",
     "stratified_sampling": (
         "StratifiedDraw assume_simple_random_draw StratifiedMean estimate_stratified_mean "

@@ -223,6 +223,20 @@ FAMILIES = {
             ),
         ),
     ),
+    "slices": Family(
+        ("slices",),
+        draw_families,
+        NULL_WORLDS,
+        (
+            World(
+                "TNR 40 points lower on one kind of four, 150 documents",
+                documents=150,
+                effect="worse on a kind",
+                size=0.4,
+                made_for=("slice",),
+            ),
+        ),
+    ),
     "families": Family(
         ("self_preference",),
         draw_families,
