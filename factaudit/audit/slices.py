@@ -88,7 +88,9 @@ def _cut_columns(claims: pd.DataFrame, columns: Sequence[str] | None, bins: int)
     asked = [str(name) for name in claims if name not in _NO_SLICES] if columns is None else columns
     for column in asked:
         if column not in claims:
-            raise UsageError(f"the claims have no column {column!r}{suggest_known_name(column, list(claims))}")
+            raise UsageError(
+                f"the claims have no column {column!r}{suggest_known_name(column, [str(c) for c in claims])}"
+            )
     made = (_cut_column(claims, column, bins) for column in sorted(asked))
     return [slices for slices in made if slices is not None]
 
@@ -238,8 +240,8 @@ def _find_worse_slices(audited_run: AuditedRun) -> Iterator[Finding]:
     for evaluator, mine in group_finding_rows_by_evaluator(select_worse_slices(audited_run)):
         worst = min(mine, key=lambda row: row["difference"])
         looked_at = [row for row in every if row["evaluator"] == evaluator]
-        text = "{evaluator} is significantly worse on {mine:count} of {looked_at:count slice} of the claims. At worst, {worst} "
-        text += "Report it on such claims apart, and label more of them."
+        text = "{evaluator} is significantly worse on {mine:count} of {looked_at:count slice} of the claims. At worst, "
+        text += "{worst} Report it on such claims apart, and label more of them."
         yield Finding(
             "warn",
             evaluator,
