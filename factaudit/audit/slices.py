@@ -13,12 +13,16 @@ from factaudit.arrays.claim_groups import encode_claim_group_column
 from factaudit.arrays.covariate_rates import RATE_LABELS
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, pick_finding_evidence
+from factaudit.audit.core.finding_parts import (
+    format_first_finding_names,
+    group_finding_rows_by_evaluator,
+    pick_finding_evidence,
+)
 from factaudit.audit.core.interval_methods import MOVER
 from factaudit.audit.core.plot_specs import ForestPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, p_below_limit, read_confidence
-from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusteredProportions
@@ -281,20 +285,21 @@ def _select_readable_slices(rows: Sequence[Row]) -> tuple[list[Row], str]:
 def _remark_on_slices(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
     """How many slices were looked at, which columns were left out, and which values have too few labels."""
     del findings
-    tested = {(row["dataset"], row["column"], row["value"]) for row in _list_tested_slices(rows)}
-    columns = {column for _, column, _ in tested}
-    said = [f"{format_count(len(tested), 'slice')} of {format_count(len(columns), 'column')} were looked at."]
-    left_out = {row["column"]: row["reason"] for row in rows if row["value"] is None}
-    few = dict.fromkeys(
-        f"{row['column']} “{row['value']}”" for row in rows if str(row["reason"]).startswith("too few labels")
-    )
+    tested = dict.fromkeys((row["dataset"], row["column"], row["value"]) for row in _list_tested_slices(rows))
+    columns = list(dict.fromkeys(column for _, column, _ in tested))
+    text = "{tested:count slice} of {columns:count column} were looked at." if tested else "No slice could be compared."
+    said = [make_statement(text, tested=list(tested), columns=columns)]
+    left_out = list({row["column"]: row for row in rows if row["value"] is None}.values())
     if left_out:
-        names = "; ".join(f"{name} ({why.removeprefix('left out: ')})" for name, why in sorted(left_out.items()))
-        said.append(f"Left out: {names}.")
+        names = [
+            make_statement(f"{{row.column}} ({row['reason'].removeprefix('left out: ')})", row=row) for row in left_out
+        ]
+        said.append(make_statement("Left out: {names}.", names=join_statements(names, "; ")))
+    few = {(row["column"], row["value"]): row for row in rows if str(row["reason"]).startswith("too few labels")}
     if few:
-        names = ", ".join(list(few)[:12]) + (f" and {len(few) - 12} more" if len(few) > 12 else "")
-        said.append(f"Too few labels: {names}.")
-    return [" ".join(said)]
+        names = [make_statement("{row.column} “{row.value}”", row=row) for row in few.values()]
+        said.append(make_statement("Too few labels: {names}.", names=format_first_finding_names(names)))
+    return [join_statements(said)]
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
