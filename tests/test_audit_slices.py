@@ -16,8 +16,6 @@ from factaudit.audit.slices import MOST_VALUES, compute_slices
 from factaudit.errors import UsageError
 from factaudit.results import compare
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import count_codes_by_cluster, estimate_clustered_proportions
-from factaudit.stats.slice_comparison import estimate_slice_and_rest_proportions
 
 INTERVALS = ClusterBootstrap(replicates=20)
 
@@ -156,18 +154,3 @@ def test_it_is_computed_where_some_column_sorts_the_claims():
     assert "slices" in compare(*tables(rows, ["e"]), replicates=20).audits
     bare = [{key: row[key] for key in ("label", "e", "doc_id", "note")} for row in rows]
     assert "slices" not in compare(*tables(bare, ["e"]), replicates=20).audits
-
-
-def test_proportions_of_slice_and_rest_are_those_of_counting_each_apart():
-    random = np.random.default_rng(9)
-    n, n_slices = 500, 4
-    hit, kind = random.integers(-1, 2, n), random.integers(0, 2, n)
-    slices, cluster = random.integers(-1, n_slices, n), random.integers(0, 40, n)
-    found = estimate_slice_and_rest_proportions(hit, kind, 2, slices, n_slices, cluster)
-    for at in range(n_slices):
-        codes = np.where(hit < 0, -1, ((slices == at) * 2 + kind) * 2 + hit)
-        counts = count_codes_by_cluster(cluster, np.zeros(n, dtype=int), 1, codes, 8)
-        cells = counts.counts.reshape(-1, 4, 2)[:, [2, 3, 0, 1]]
-        one = estimate_clustered_proportions(counts, cells[..., 1], cells.sum(-1))
-        for key in ("point", "n", "n_clusters", "cluster_size", "variance", "correlation", "effective_n"):
-            assert getattr(found, key)[at] == pytest.approx(getattr(one, key)[0]), key
