@@ -268,7 +268,7 @@ def _explain_open_quantification(rows: Sequence[Row], max_bias: float) -> Statem
         text = (
             f"by the intervals of single rates {{alone}} {'is' if len(beyond) == 1 else 'are'} farther off, but none "
         )
-        text += "is after the correction for all tests of the run{more}"
+        text += "is after the correction for all tests{more}"
         return make_statement(text, alone=alone, more=more)
     return make_statement(f"no rate is significantly farther off, and not every one is significantly within{more}")
 
