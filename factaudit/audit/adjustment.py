@@ -174,6 +174,8 @@ def _build_adjustment_rows(
         )
     if len(made):
         reason.append("a mean over calibrations has no threshold of its own")
+    elif not reason:
+        reason.append("no calibration could be made")
     return [*rows, row | {"reason": join_reasons(reason)}]
 
 

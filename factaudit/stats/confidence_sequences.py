@@ -109,7 +109,16 @@ def confidence_sequence(
 def log_betting_capital(blocks: Sequence[LabelBlock], null: np.ndarray) -> np.ndarray:
     """The logarithm of the capital after each of J blocks against each of M supposed values: float64 (J, M).
 
-    Half of it bets on more than the value, half on less.
+    Half of it bets on more than the value, half on less. 18 of 20 labels of 1,000 claims are 1: against a rate of 0.3
+    the capital is 60,000, against one of 0.9 it has shrunk.
+
+    >>> half = np.full((1, 20), 0.5)
+    >>> label = np.repeat([1.0, 0.0], [18, 2])
+    >>> block = LabelBlock(
+    ...     label, half, half, half, np.full(20, 0.001), np.full(20, 0.02), np.array([0.5]), 0.0, 0.25
+    ... )
+    >>> log_betting_capital([block], np.array([0.3, 0.9])).round(1).tolist()
+    [[11.0, -0.8]]
     """
     total = np.zeros(())
     found = np.empty((len(blocks), len(null)))
@@ -127,7 +136,17 @@ def log_directional_capital(blocks: Sequence[LabelBlock], null: float, is_above:
     """The logarithm of the greatest capital so far, after each block, of bets that the figure is above (else below)
     ``null``: float64 (J,), at least 0.
 
-    The figure is not above it in at most 1/capital of all runs.
+    The figure is not above it in at most 1/capital of all runs. 18 of 20 labels of 1,000 claims are 1:
+
+    >>> half = np.full((1, 20), 0.5)
+    >>> label = np.repeat([1.0, 0.0], [18, 2])
+    >>> block = LabelBlock(
+    ...     label, half, half, half, np.full(20, 0.001), np.full(20, 0.02), np.array([0.5]), 0.0, 0.25
+    ... )
+    >>> log_directional_capital([block], 0.3, is_above=True).round(1).tolist()
+    [11.7]
+    >>> log_directional_capital([block], 0.3, is_above=False).round(1).tolist()
+    [0.0]
     """
     total, found = np.zeros(()), []
     for block in blocks:
