@@ -11,7 +11,7 @@ from test_audit_properties import check_rows
 
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.findings import collect_findings
-from factaudit.audit.sensitivity import compute_order_sensitivity, compute_score_sensitivity
+from factaudit.audit.sensitivity import compute_score_sensitivity, compute_system_order_sensitivity
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 
 Row = dict[str, Any]
@@ -67,7 +67,7 @@ def test_scores_changes_and_orders_by_hand() -> None:
         (-3 / 8 - 12.7062 / 8, -3 / 8 + 12.7062 / 8), abs=1e-4
     )
     check_rows({"sensitivity": found})
-    first, second = compute_order_sensitivity(judged(rows, "e"), gamma=0, intervals=INTERVALS)
+    first, second = compute_system_order_sensitivity(judged(rows, "e"), gamma=0, intervals=INTERVALS)
     assert (first["n_pairs"], first["n_swapped"], first["n_reversed"]) == (1, 1, 0)
     assert first["kendall_tau"] is None
     assert "fewer than 3 systems" in first["reason"]
@@ -91,15 +91,17 @@ def test_unscored_facts_widen_the_bounds_of_the_change_and_no_figure_is_of_nothi
     (row,) = compute_score_sensitivity(judged(make_facts("v", "a", "x", 2), "e"), gamma=0)
     assert row["change"] is None
     assert row["reason"] == "nothing to compare with: change"
-    assert compute_order_sensitivity(judged(make_facts("v", "a", "x", 2), "e"))[0]["n_pairs"] == 0
+    assert compute_system_order_sensitivity(judged(make_facts("v", "a", "x", 2), "e"))[0]["n_pairs"] == 0
     without = [{key: value for key, value in each.items() if key != "variant"} for each in make_facts("v", "a", "x", 2)]
-    assert compute_score_sensitivity(judged(without, "e")) == compute_order_sensitivity(judged(without, "e")) == []
+    assert (
+        compute_score_sensitivity(judged(without, "e")) == compute_system_order_sensitivity(judged(without, "e")) == []
+    )
 
 
 def run_checks(table: Judgements) -> set[tuple[str, str]]:
     rows = {
         "sensitivity": compute_score_sensitivity(table, gamma=0, intervals=INTERVALS),
-        "sensitivity_order": compute_order_sensitivity(table, gamma=0, intervals=INTERVALS),
+        "sensitivity_order": compute_system_order_sensitivity(table, gamma=0, intervals=INTERVALS),
     }
     check_rows(rows)
     return {(each["id"], each["evidence"]["variant"]) for each in collect_findings(rows)}
@@ -128,7 +130,7 @@ def test_a_table_in_any_order_gives_the_same_rows() -> None:
     table = draw({"base": {"a": 0.8, "b": 0.6, None: 0.5}, "v": {"a": 0.7, "b": 0.7, None: 0.6}}, 6)  # type: ignore[dict-item]
     expected = (
         compute_score_sensitivity(table, intervals=INTERVALS),
-        compute_order_sensitivity(table, intervals=INTERVALS),
+        compute_system_order_sensitivity(table, intervals=INTERVALS),
     )
     order = np.random.default_rng(3).permutation(len(table.claims))
     shuffled = Judgements(
@@ -141,5 +143,5 @@ def test_a_table_in_any_order_gives_the_same_rows() -> None:
     )
     assert (
         compute_score_sensitivity(shuffled, intervals=INTERVALS),
-        compute_order_sensitivity(shuffled, intervals=INTERVALS),
+        compute_system_order_sensitivity(shuffled, intervals=INTERVALS),
     ) == expected

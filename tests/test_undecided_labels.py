@@ -11,7 +11,7 @@ import pytest
 from estimate_data import World, annotated, tables, without_labels
 
 from factaudit.estimate.rate_estimation import EstimationResults, estimate_rates
-from factaudit.stats.posterior_comparison import letter_display, lowest_rate_interval, select_directed_pairs
+from factaudit.stats.posterior_comparison import compact_letter_display, lowest_rate_interval, select_directed_pairs
 from factaudit.tables.annotations import (
     find_undecided_claims,
     label_claims_by_annotations,
@@ -175,7 +175,7 @@ def test_systems_share_a_letter_where_they_are_not_told_apart(seed: int) -> None
     random = np.random.default_rng(seed)
     n = int(random.integers(2, 9))
     pairs = [pair for pair in itertools.combinations(range(n), 2) if random.random() < random.choice([0.1, 0.5, 0.9])]
-    groups = letter_display(n, pairs)
+    groups = compact_letter_display(n, pairs)
     for a, b in itertools.combinations(range(n), 2):
         assert bool(set(groups[a]) & set(groups[b])) == ((a, b) not in pairs)
 

@@ -65,7 +65,7 @@ def compute_rates_by_group(
 
 
 @dataclass(frozen=True)
-class RateSlopes:
+class CovariateRateSlopes:
     """The slopes of one rate over a number x: of E evaluators in G groups.
 
     n, n_unscored: int64 (E, G), scored and unscored claims of the rate's class; figures: ``slope`` with ``_min``,
@@ -86,7 +86,7 @@ def compute_rate_slopes(
     n_groups: int,
     label: int,
     intervals: ClusterBootstrap | None,
-) -> RateSlopes:
+) -> CovariateRateSlopes:
     """How much TPR (label 1) or TNR (label 0) changes with x: ordinary least squares of "the prediction is right".
 
     x: float (n,); codes: int (n,), the group of each claim of the class, -1 for none (and for a claim without x).
@@ -114,7 +114,7 @@ def compute_rate_slopes(
         ends = np.array([jackknife_slope_interval(one, intervals.confidence) for one in moments])
         figures |= dict(zip(("slope_low", "slope_high"), ends.reshape(-1, 2, n_groups).swapaxes(0, 1), strict=True))
         n_clusters = np.array([_count_clusters_of_rarer_kind(one) for one in moments]).reshape(-1, n_groups)
-    return RateSlopes(sums[..., 0].astype(np.int64), n_unscored, figures, n_clusters)
+    return CovariateRateSlopes(sums[..., 0].astype(np.int64), n_unscored, figures, n_clusters)
 
 
 def _count_clusters_of_rarer_kind(moments: ClusterCounts) -> np.ndarray:

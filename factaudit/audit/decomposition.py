@@ -131,10 +131,10 @@ def compute_decomposition_scores(
             row["n_unscored"] = int(scores.n_unscored[some].sum())
             kept = {name: ~found.faults[fault] for name, fault in LEFT_FACTS.items()}
             every = np.ones(len(supported), dtype=bool)
-            whole = _share_by_response(found, supported, every)
+            whole = _average_fact_shares_over_responses(found, supported, every)
             row |= _build_score_figures("init_score", found, (supported, least, most), every, some, intervals)
             for name, left in kept.items():
-                mine = _share_by_response(found, supported, left)
+                mine = _average_fact_shares_over_responses(found, supported, left)
                 both = some & ~np.isnan(mine)
                 row[f"n_{name}"] = int(both.sum())
                 row |= _build_score_figures(f"{name}_score", found, (supported, least, most), left, both, intervals)
@@ -175,7 +175,9 @@ def _bound_fact_support(
     return supported, any_of(stated == 1), any_of((stated == 1) | (stated == MISSING))
 
 
-def _share_by_response(found: DecompositionFaults, supported: np.ndarray, left: np.ndarray) -> np.ndarray:
+def _average_fact_shares_over_responses(
+    found: DecompositionFaults, supported: np.ndarray, left: np.ndarray
+) -> np.ndarray:
     """float64 (R,): of the facts that are left the share that is supported; NaN without any."""
     size, owner = len(found.facts.responses), found.facts.response
     counts = [np.bincount(owner[which], minlength=size) for which in (supported & left, left)]
@@ -190,7 +192,7 @@ def _build_score_figures(
     in_system: np.ndarray,
     intervals: ClusterBootstrap | None,
 ) -> Row:
-    point, least, most = (_share_by_response(found, one, left)[in_system] for one in support)
+    point, least, most = (_average_fact_shares_over_responses(found, one, left)[in_system] for one in support)
     bounds = {f"{key}_min": mean_of_defined(least), f"{key}_max": mean_of_defined(most)}
     return response_mean_with_interval(key, point.tolist(), intervals) | bounds
 

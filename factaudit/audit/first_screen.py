@@ -33,7 +33,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidence
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.audit.decomposition import list_decomposition_advice
-from factaudit.audit.first_screen_estimates import list_first_screen_estimate_advice, list_quoted_estimates
+from factaudit.audit.first_screen_estimates import list_first_screen_estimate_advice, list_first_screen_estimates
 from factaudit.audit.first_screen_table import (
     build_first_screen_estimate_table,
     build_first_screen_evaluator_table,
@@ -311,7 +311,7 @@ def _list_first_screen_error_rate_advice(run: AuditedRun, best: Row) -> Iterator
     if quoted:
         text = "estimates: {first.n_labels:number label}" + " a data set" * (len(quoted) > 1)
         text += " give intervals {quoted.width:points} points wide on average"
-        known = [row for row in list_quoted_estimates(run) if row.get("labelled_error_rate") is not None]
+        known = [row for row in list_first_screen_estimates(run) if row.get("labelled_error_rate") is not None]
         held = [row for row in known if row["rate_low"] <= row["labelled_error_rate"] <= row["rate_high"]]
         text += "; {held:count} of {known:count} hold the true rate." if held else "."
         if len({row["n_labels"] for row in quoted}) == 1 and read_confidence(run) == DEFAULT_CONFIDENCE:

@@ -24,7 +24,7 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
         yield ("Use", make_statement(text, method=methods.pop(), summary=summary))
     key = ("dataset", "level", "system")
     raw = {tuple(row[one] for one in key): row["rate"] for row in run.rows("estimates") if row["method"] == "raw"}
-    quoted = [row for row in list_quoted_estimates(run) if raw.get(tuple(row[one] for one in key)) is not None]
+    quoted = [row for row in list_first_screen_estimates(run) if raw.get(tuple(row[one] for one in key)) is not None]
     beside = []
     for row in quoted:
         predicted = raw[tuple(row[one] for one in key)]
@@ -47,7 +47,7 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
             yield ("Beware", make_statement(text, apart=apart, compared=compared, row=row))
 
 
-def list_quoted_estimates(run: AuditedRun) -> list[Row]:
+def list_first_screen_estimates(run: AuditedRun) -> list[Row]:
     """The estimates to report that have an interval, a row per system, with the rate by all labels where known."""
     quotes = {(row["dataset"], row["level"]): row["quote"] for row in run.rows("estimate_summary")}
     rows = [

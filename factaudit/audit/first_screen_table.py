@@ -14,7 +14,7 @@ from factaudit.audit.core.significance import read_confidence
 from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.audit.estimates import add_labelled_rates_to_audit_estimates
 from factaudit.audit.invariance import format_variant_failures
-from factaudit.audit.quantification import list_evaluator_bias_rows, state_mean_absolute_bias
+from factaudit.audit.quantification import list_error_rate_bias_rows, state_mean_absolute_bias
 from factaudit.audit.ranking_checks import sum_ordered_pairs
 from factaudit.text.display_text import format_count
 
@@ -99,7 +99,7 @@ def count_mistakes(run: AuditedRun, row: Row, key: str, n_key: str) -> int:
 
 
 def _format_bias_cell(run: AuditedRun, evaluator: str) -> str:
-    rows = list_evaluator_bias_rows(run.rows("quantification"), evaluator)
+    rows = list_error_rate_bias_rows(run.rows("quantification"), evaluator)
     return f"{state_mean_absolute_bias(run, rows)} points" if rows else UNDEFINED_MARK
 
 

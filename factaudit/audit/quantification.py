@@ -136,7 +136,7 @@ def _explain_missing_quantification(counts: np.ndarray, row: Row) -> str:
 _MEAN_BIAS_COLUMN = Column("mean system |bias|", "points", signed=False)
 
 
-def list_evaluator_bias_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
+def list_error_rate_bias_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
     """The rows of single systems at claim level, and of the data sets that name none; none where no row names any."""
     mine = [row for row in rows if row["evaluator"] == evaluator and row.get("bias") is not None]
     found = select_single_system_bias_rows([row for row in mine if not is_total_key(row.get("dataset"))])
@@ -144,7 +144,7 @@ def list_evaluator_bias_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
 
 
 def compute_mean_absolute_bias(rows: Sequence[Row], evaluator: str) -> Row | None:
-    biases = [abs(row["bias"]) for row in list_evaluator_bias_rows(rows, evaluator)]
+    biases = [abs(row["bias"]) for row in list_error_rate_bias_rows(rows, evaluator)]
     return {"mean_abs_bias": sum(biases) / len(biases)} if biases else None
 
 
@@ -165,7 +165,7 @@ def _format_quantification_opening(audited_run: AuditedRun, evaluator: str | Non
     if evaluator is None:
         return make_statement("")
     rows = audited_run.rows("quantification")
-    biases, mean = list_evaluator_bias_rows(rows, evaluator), compute_mean_absolute_bias(rows, evaluator)
+    biases, mean = list_error_rate_bias_rows(rows, evaluator), compute_mean_absolute_bias(rows, evaluator)
     if mean is None:
         return make_statement("")
     worst = max(biases, key=lambda row: abs(row["bias"]))

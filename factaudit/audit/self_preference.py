@@ -102,7 +102,7 @@ def compute_self_preference(
 
 
 @dataclass(frozen=True)
-class _KnownFamilies:
+class _KnownModelFamilies:
     """names: the families; of_claims: int64 (n,), the family of each claim's system, -1 for none known; of_evaluators:
     the family of each evaluator."""
 
@@ -113,7 +113,7 @@ class _KnownFamilies:
 
 def _find_families(
     judgements: Judgements, families: Mapping[str, str] | None = None, column: str | None = None
-) -> _KnownFamilies:
+) -> _KnownModelFamilies:
     codes, values = encode_claim_group_column(judgements.claims, "system" if column is None else column)
     if column is None:
         found = [None if name is None else find_model_family(str(name), families) for name in values]
@@ -126,12 +126,12 @@ def _find_families(
         if unknown:
             raise UsageError(f"self_preference: no evaluator or system {', '.join(sorted(map(repr, unknown)))}")
     places = np.array([-1 if family is None else names.index(family) for family in found], dtype=np.int64)
-    return _KnownFamilies(names, places[codes] if len(places) else codes, of_evaluators)
+    return _KnownModelFamilies(names, places[codes] if len(places) else codes, of_evaluators)
 
 
 def _compare_families(
     judgements: Judgements,
-    kin: _KnownFamilies,
+    kin: _KnownModelFamilies,
     rows: np.ndarray,
     evaluator: int,
     family: str,

@@ -96,7 +96,7 @@ def _build_sensitivity_row(
     return row | {"reason": join_reasons(why)}
 
 
-def compute_order_sensitivity(
+def compute_system_order_sensitivity(
     judgements: Judgements,
     *,
     base: str = BASE_VARIANT,
@@ -311,7 +311,7 @@ AUDITS = (
             **pick_shared_columns("reason"),
         },
         options=_OPTIONS,
-        compute=compute_order_sensitivity,
+        compute=compute_system_order_sensitivity,
         applies=lambda judged: (
             "variant" in judged.claims and has_response_facts(judged) and judged.claims["system"].nunique() > 1
         ),

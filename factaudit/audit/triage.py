@@ -97,7 +97,7 @@ def _list_review_rows(
         yield row
 
 
-def _list_review_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
+def _list_triage_review_remarks(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
     overall = list(find_overall_evaluator_rows(rows).values())
     able = [row for row in overall if row["review_share"] < 1]
     if not able:
@@ -144,5 +144,5 @@ AUDIT = Audit(
         "confidence": "how often the promises of all evaluators hold together",
     },
     compute=compute_review_shares,
-    remarks=_list_review_remarks,
+    remarks=_list_triage_review_remarks,
 )

@@ -24,7 +24,7 @@ from factaudit.engines.responses import Response, read_response_files, remove_re
 from factaudit.llm.chat_types import ChatRequest
 from factaudit.llm.cost import LLMCostBudget, estimate_llm_judging_cost, read_llm_price_table
 from factaudit.llm.settings import LLMSettings
-from factaudit.llm.transport_choice import find_llm_cache_server
+from factaudit.llm.transport_choice import find_server_of_cached_llm_replies
 from factaudit.run_folder import RunSettings
 
 _UNKNOWN_COST = "cost: what a fact's prompt holds is known only when facts are made and passages found; use max_cost"
@@ -41,7 +41,7 @@ class _DecompositionCalls:
         return getattr(self.settings, name)
 
     def cache_server(self) -> str:
-        return find_llm_cache_server(self.settings)
+        return find_server_of_cached_llm_replies(self.settings)
 
     def requests(self, texts: Iterable[str]) -> Iterator[ChatRequest]:
         for text in texts:

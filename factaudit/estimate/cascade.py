@@ -101,7 +101,7 @@ def certify_cascade(
     ways = []
     for way, of_way in (("first", first_risk), ("cascade", risk), ("second", 1 - second)):
         is_complete = bool(is_asked.all()) or way == "first"
-        certified = _certify_risk_of_way(judgements, of_way, rows, weight, promise, is_complete)
+        certified = _certify_risk_of_cascade_option(judgements, of_way, rows, weight, promise, is_complete)
         limit = certified.limits[ALL_TOGETHER]
         asked = {"first": np.zeros(len(risk), bool), "second": np.ones(len(risk), bool)}.get(way)
         if asked is None:
@@ -111,7 +111,7 @@ def certify_cascade(
         share = float(certified.passes.mean()) if is_complete else _share_of_labels(certified.passes, rows, weight)
         ways.append({"way": way, "n_asked": int(asked.sum()), "n_passing": round(share * len(risk)), "limit": limit})
         ways[-1]["is_estimated"] = not is_complete
-    _add_costs_of_ways(ways, len(risk), call_cost, _average_label_seconds(annotations))
+    _add_costs_of_cascade_options(ways, len(risk), call_cost, _average_label_seconds(annotations))
     queue = order_review_queue(judgements, risk, mine.passes)
     waits = judgements.claims["claim_id"][~mine.passes & ~is_asked & (cascade.limit is not None)]
     queue["decision"] = queue["decision"].mask(queue["claim_id"].isin(waits) & (queue["decision"] == "review"), "ask")
@@ -119,7 +119,7 @@ def certify_cascade(
     return CascadeResults(cascade, ways, [row], mine.curve, queue)
 
 
-def _certify_risk_of_way(
+def _certify_risk_of_cascade_option(
     judgements: Judgements,
     risk: np.ndarray,
     rows: np.ndarray,
@@ -156,7 +156,9 @@ def _average_label_seconds(annotations: pd.DataFrame | None) -> float | None:
     return float(once.mean()) if len(once) else None
 
 
-def _add_costs_of_ways(ways: list[Row], n_claims: int, call_cost: float | None, seconds: float | None) -> None:
+def _add_costs_of_cascade_options(
+    ways: list[Row], n_claims: int, call_cost: float | None, seconds: float | None
+) -> None:
     for row in ways:
         row["n_review"] = n_claims - row["n_passing"]
         row["cost"] = 0.0 if not row["n_asked"] else None if call_cost is None else call_cost * row["n_asked"]

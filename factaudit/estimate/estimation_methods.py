@@ -95,7 +95,7 @@ def estimate_by_regression_ppi(estimation: EstimationCase) -> list[RateEstimate]
                 estimation.options.confidence,
                 float(estimation.population_variance[at]),
             )
-            found[at] = _design_based_estimate(rate, low, high, n_labels)
+            found[at] = _make_design_based_estimate(rate, low, high, n_labels)
     return found
 
 
@@ -117,7 +117,7 @@ def estimate_by_labels_alone(estimation: EstimationCase) -> list[RateEstimate]:
             spread,
             estimation.population_variance[at],
         )
-        found[at] = _design_based_estimate(rate, low, high, int(known.sum()))
+        found[at] = _make_design_based_estimate(rate, low, high, int(known.sum()))
     return found
 
 
@@ -179,7 +179,7 @@ def _estimate_by_either_ppi(estimation: EstimationCase, power_tuning: bool) -> l
             corpus.error[known], filled[known], filled[rest], weight[known], power_tuning, estimation.options.confidence
         )
         rate, low, high = np.clip([rate, low, high], 0, 1)
-        found[at] = _design_based_estimate(rate, low, high, int(known.sum()))
+        found[at] = _make_design_based_estimate(rate, low, high, int(known.sum()))
     return found
 
 
@@ -210,7 +210,7 @@ def estimate_by_stratified_ppi(estimation: EstimationCase) -> list[RateEstimate]
             estimation.options.confidence,
         )
         rate, low, high = np.clip(interval, 0, 1)
-        found[at] = _design_based_estimate(rate, low, high, len(known))
+        found[at] = _make_design_based_estimate(rate, low, high, len(known))
     return found
 
 
@@ -228,7 +228,7 @@ def estimate_by_active_inference(estimation: EstimationCase) -> list[RateEstimat
             estimation.options.confidence,
         )
         rate, low, high = np.clip(interval, 0, 1)
-        found[at] = _design_based_estimate(rate, low, high, int(mine.sum()))
+        found[at] = _make_design_based_estimate(rate, low, high, int(mine.sum()))
     return found
 
 
@@ -313,7 +313,7 @@ def _flag_few_labels(n_labels: int) -> str:
     return few if n_labels < MIN_LABELS else ""
 
 
-def _design_based_estimate(rate: float, low: float, high: float, n_labels: int) -> RateEstimate:
+def _make_design_based_estimate(rate: float, low: float, high: float, n_labels: int) -> RateEstimate:
     if n_labels < MIN_INTERVAL_LABELS:
         return RateEstimate(
             float(rate), reason=f"no interval: {format_count(n_labels, 'label')}, fewer than {MIN_INTERVAL_LABELS}"

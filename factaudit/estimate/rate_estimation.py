@@ -144,7 +144,7 @@ def estimate_rates(
     evaluators = choose_estimation_covariates(judgements, verdicts, main, covariates)
     present = [column for column in strata if column in judgements.claims]
     options = EstimationOptions(target, confidence, seed, transfer, undecided)
-    corpora = _iterate_estimation_corpora(
+    corpora = _make_corpora_of_estimate_levels(
         levels, lambda level: build_scored_corpora(judgements, level, evaluators, present, people)
     )
     return _estimate_corpora(corpora, options, methods, judgements, sample, people)
@@ -191,13 +191,13 @@ def estimate_rates_past_memory(
             )
         stored_claims.relabel({str(name): None if pd.isna(one) else int(one) for name, one in labels.items()})
     options = EstimationOptions(target=target, confidence=confidence, seed=seed, transfer=transfer)
-    corpora = _iterate_estimation_corpora(
+    corpora = _make_corpora_of_estimate_levels(
         levels, lambda level: build_scored_corpora_past_memory(stored_claims, level, names, strata)
     )
     return _estimate_corpora(corpora, options, methods)
 
 
-def _iterate_estimation_corpora(
+def _make_corpora_of_estimate_levels(
     levels: Sequence[str], make_corpora: Callable[[str], Iterable[ScoredCorpus]]
 ) -> Iterator[ScoredCorpus]:
     """The corpora of each level, once, of datasets that have any claims or responses.

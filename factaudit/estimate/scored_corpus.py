@@ -74,7 +74,7 @@ class ScoredCorpus:
             prediction=prediction,
             error=np.where(units.label >= 0, 1.0 - units.label, np.nan),
             document=pd.factorize(units.cluster)[0],
-            response=_number_corpus_responses(units.response, units.system),
+            response=_assign_corpus_response_numbers(units.response, units.system),
             unit_of_claim=np.empty(0, dtype=np.int64) if unit_of_claim is None else unit_of_claim,
             stratum=None if units.stratum is None else pd.factorize(units.stratum, sort=True)[0],
             n_left_out=units.n_left_out,
@@ -208,7 +208,7 @@ def build_scored_corpora_past_memory(
         yield ScoredCorpus.from_units(stored_claims.units(dataset, level, chosen, strata), dataset, level, evaluators)
 
 
-def _number_corpus_responses(response: np.ndarray, system: np.ndarray) -> np.ndarray:
+def _assign_corpus_response_numbers(response: np.ndarray, system: np.ndarray) -> np.ndarray:
     """A claim without a response is a response of its own."""
     response = response.copy()
     lone = response < 0

@@ -11,7 +11,7 @@ import numpy as np
 from factaudit.audit.core.result_rows import Row
 from factaudit.estimate.estimation_case import EstimationCase
 from factaudit.stats.posterior_comparison import (
-    letter_display,
+    compact_letter_display,
     lowest_rate_interval,
     posterior_interval,
     rank_posterior_draws,
@@ -65,7 +65,7 @@ def posterior_system_ranks(estimation: EstimationCase, pairs: Sequence[Row]) -> 
     found = rank_posterior_draws(draws, estimation.options.confidence)
     place = {estimation.corpus.systems[members[at]]: i for i, at in enumerate(draws.mean(0).argsort(kind="stable"))}
     apart = [(place[row["system_a"]], place[row["system_b"]]) for row in pairs if row["order"] != "?"]
-    groups = letter_display(len(members), apart)
+    groups = compact_letter_display(len(members), apart)
     return [
         {
             "system": estimation.corpus.systems[at],

@@ -21,7 +21,7 @@ from factaudit.llm.client import LLMClient
 from factaudit.llm.cost import LLMCallUsage, LLMCostBudget, find_reply_token_limit
 from factaudit.llm.event_loop_thread import stream_from_event_loop
 from factaudit.llm.settings import LLMSettings
-from factaudit.llm.transport_choice import find_llm_cache_server
+from factaudit.llm.transport_choice import find_server_of_cached_llm_replies
 from factaudit.signature import make_signature
 from factaudit.yaml_paths import NameOrPath
 
@@ -96,7 +96,7 @@ class _BaseLLMJudge(LLMSettings):
 
     def cache_server(self) -> str:
         """The server as the cache's keys have it."""
-        return find_llm_cache_server(self)
+        return find_server_of_cached_llm_replies(self)
 
     def again(self, repeat: int) -> _BaseLLMJudge:
         """The same judge asked once more: by the next of ``prompts``, else in the same words past the cache."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from factaudit.files import JsonLinesJournal
 from factaudit.llm.settings import LLMSettings
-from factaudit.llm.transport_choice import find_llm_cache_server
+from factaudit.llm.transport_choice import find_server_of_cached_llm_replies
 from factaudit.signature import hash_texts
 
 _log = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 def _list_journal_servers_of_evaluators(askers: Iterable[Any]) -> list[str]:
     servers = {
-        find_llm_cache_server(one) if isinstance(one, LLMSettings) else getattr(one, "cache_server", "")
+        find_server_of_cached_llm_replies(one) if isinstance(one, LLMSettings) else getattr(one, "cache_server", "")
         for one in askers
     }
     return sorted(servers - {""})

@@ -94,7 +94,7 @@ def ask_which_answer(profiles: Sequence[ColumnProfile], roles: Mapping[str, Colu
     ]
 
 
-def drop_repeated_ids(rows: pd.DataFrame, roles: dict[str, ColumnProfile]) -> None:
+def demote_repeated_claim_ids_to_doc_ids(rows: pd.DataFrame, roles: dict[str, ColumnProfile]) -> None:
     """Take ids that repeat in a table of a row per claim for the ids of documents: each system has a claim on each."""
     column = roles.get("claim_id")
     if column is not None and rows[column.name].duplicated().any():

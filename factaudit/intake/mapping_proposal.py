@@ -95,7 +95,7 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
     questions = [_add_certain_evaluators_to_readings(question, certain) for question in questions]
     named = {*chosen.annotators.values()}
     people = {name: name for one in readings for name in one.people if name not in named}
-    scales = _find_scales(readings, chosen, questions)
+    scales = _find_evaluator_score_scales(readings, chosen, questions)
     evaluators = _name_evaluators(readings, chosen, scales)
     labelled = [one.roles["label"] for one in readings if "label" in one.roles]
     labelled += [one.profiles[name] for one in readings for name in one.people]
@@ -138,13 +138,13 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
         for column in one.profiles.values()
         if column.name not in read
     ]
-    notes = _list_missing_roles(columns, bool(people or named or left_out))
+    notes = _describe_missing_column_roles(columns, bool(people or named or left_out))
     if listed := [text for text in unread if text]:
         notes.append(f"unread  {', '.join(listed)}")
     return MappingProposal(ColumnMapping.from_source(data), questions, notes)
 
 
-def _list_missing_roles(columns: Mapping[str, Sequence[str]], has_people: bool) -> list[str]:
+def _describe_missing_column_roles(columns: Mapping[str, Sequence[str]], has_people: bool) -> list[str]:
     notes = []
     if not has_people and not {"annotator", "label"} & set(columns) and "claim" in columns:
         notes.append("labels  none: no column was taken for people's labels (--map label=COLUMN)")
@@ -173,7 +173,7 @@ def _add_certain_evaluators_to_readings(question: OpenQuestion, certain: Sequenc
     return OpenQuestion(question.text, readings)
 
 
-def _find_scales(
+def _find_evaluator_score_scales(
     readings: Sequence[TableReading], chosen: ColumnMapping, questions: list[OpenQuestion]
 ) -> dict[str, Scale]:
     """The scale of each evaluator, in the long form too; a question where it is open."""
@@ -182,7 +182,7 @@ def _find_scales(
         profiles = {name: one.profiles[pair["score"]] for name, pair in one.evaluators.items() if "score" in pair}
         score = one.roles.get("score")
         if score is not None and score.kind != "binary":
-            profiles |= _profile_scores_by_evaluator(one, score)
+            profiles |= _profile_mapped_scores_by_evaluator(one, score)
         for name, nested in chosen.evaluators.items():  # of lists, of which nobody said a scale
             if nested.scale is None and "[]." in (nested.score or "") and nested.score in one.profiles:
                 profiles[name] = one.profiles[nested.score]
@@ -196,7 +196,7 @@ def _find_scales(
     return found
 
 
-def _profile_scores_by_evaluator(reading: TableReading, score: ColumnProfile) -> dict[str, ColumnProfile]:
+def _profile_mapped_scores_by_evaluator(reading: TableReading, score: ColumnProfile) -> dict[str, ColumnProfile]:
     """The scores of each evaluator of a long table, as a column of its name."""
     evaluator = reading.roles.get("evaluator")
     if evaluator is None:

@@ -11,7 +11,7 @@ from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_m
 from factaudit.intake.column_roles import (
     LONG_FORM_ROLES,
     ask_which_answer,
-    drop_repeated_ids,
+    demote_repeated_claim_ids_to_doc_ids,
     find_column_naming_the_evaluator,
     find_column_roles,
     find_repeated_id,
@@ -111,7 +111,7 @@ def read_foreign_table(
     if not is_long:
         reading.roles = {ours: one for ours, one in reading.roles.items() if ours not in LONG_FORM_ROLES}
         if "annotator" not in reading.roles and (reading.evaluators or not has_others):
-            drop_repeated_ids(rows, reading.roles)
+            demote_repeated_claim_ids_to_doc_ids(rows, reading.roles)
     return reading
 
 

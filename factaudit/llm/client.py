@@ -35,7 +35,7 @@ from factaudit.llm.server_errors import (
 from factaudit.llm.settings import LLMSettings
 from factaudit.llm.sqlite_transactions import SqliteTransactionQueue
 from factaudit.llm.stop_signals import grace_seconds_left, is_stopping, sleep_until_signal
-from factaudit.llm.transport_choice import find_llm_cache_server, make_transport
+from factaudit.llm.transport_choice import find_server_of_cached_llm_replies, make_transport
 from factaudit.llm.user_client import BlockingClientError
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ class LLMClient:
     @cached_property
     def cache_server(self) -> str:
         """The server as cache keys have it."""
-        return find_llm_cache_server(self.settings, self._transport)
+        return find_server_of_cached_llm_replies(self.settings, self._transport)
 
     def request_key(self, request: ChatRequest) -> bytes:
         """The cache's key of a request."""

@@ -10,14 +10,16 @@ from factaudit.llm.settings import LLMSettings
 from factaudit.llm.user_client import UserClientTransport
 
 
-def find_llm_cache_server(settings: LLMSettings, transport: HTTPTransport | UserClientTransport | None = None) -> str:
+def find_server_of_cached_llm_replies(
+    settings: LLMSettings, transport: HTTPTransport | UserClientTransport | None = None
+) -> str:
     """The server as cache keys have it: its name, else its address; "" of one that runs here, whose weights they have.
 
     A client that a function makes is made, to know its address, unless the settings give the server a name.
     """
     if settings.server_name or settings.base_url == LOCAL_BASE_URL:
         return settings.server_name
-    return _format_llm_server_address((transport or make_transport(settings)).server_address())
+    return _normalise_llm_server_address((transport or make_transport(settings)).server_address())
 
 
 def make_transport(settings: LLMSettings, api_key: str | None = None) -> HTTPTransport | UserClientTransport:
@@ -25,10 +27,10 @@ def make_transport(settings: LLMSettings, api_key: str | None = None) -> HTTPTra
     return HTTPTransport(settings, api_key) if settings.client is None else UserClientTransport(settings)
 
 
-def _format_llm_server_address(address: str) -> str:
+def _normalise_llm_server_address(address: str) -> str:
     """A server's address in one form, however it was written.
 
-    >>> _format_llm_server_address("HTTP://Localhost:80/v1/"), _format_llm_server_address("client mine:make")
+    >>> _normalise_llm_server_address("HTTP://Localhost:80/v1/"), _normalise_llm_server_address("client mine:make")
     ('http://localhost/v1', 'client mine:make')
     """
     parts = urlsplit(address)

@@ -101,7 +101,7 @@ def read_number(text: str) -> float:
     return float(_WORD_VALUES.get(text.lower()) or text.replace(",", ""))
 
 
-def _list_forms(value: float) -> list[str]:
+def _list_number_spellings(value: float) -> list[str]:
     """The ways in which a document may write a number."""
     if value != int(value):
         return [f"{value:g}"]
@@ -112,7 +112,7 @@ def _list_forms(value: float) -> list[str]:
 
 def is_number_in(document: str, value: float) -> bool:
     """Whether a document has a number, in digits or as a word."""
-    return any(has_phrase(document, form) for form in _list_forms(value))
+    return any(has_phrase(document, form) for form in _list_number_spellings(value))
 
 
 def _list_other_forms(claim: str, doc: str, random: Random) -> Iterator[str]:
@@ -196,7 +196,7 @@ def _list_greater_units(claim: str, doc: str, random: Random) -> Iterator[str]:
         if _RIGHT_OF_RANGE.match(claim[unit.end() :]) or value == 0 or not is_number_in(doc, value):
             continue
         new = _GREATER_UNITS.get(word) or _make_plural(_GREATER_UNITS.get(word.removesuffix("s"), ""))
-        if new and not any(has_phrase(doc, f"{form} {new}") for form in _list_forms(value)):
+        if new and not any(has_phrase(doc, f"{form} {new}") for form in _list_number_spellings(value)):
             yield replace_span(claim, unit.span(), new)
 
 

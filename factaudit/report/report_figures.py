@@ -40,8 +40,8 @@ from factaudit.report.figure_selection import (
 from factaudit.report.plots.plot_groups import (
     MAX_POINTS_PER_PLACE,
     MAX_POINTS_WITH_INTERVALS,
-    count_fullest_plot_place,
     count_largest_scatter_panel,
+    count_rows_at_fullest_plot_place,
     drop_floor_plot_rows,
     drop_pooled_plot_rows,
     drop_total_rows,
@@ -302,7 +302,7 @@ def _compose_report_figure_caption(
     if isinstance(plot, ScatterPlotSpec):
         rows = drop_total_rows(plot, rows)
     text = [f"{figure_title}.", plot.reading]
-    fullest = count_fullest_plot_place(plot, rows, group_columns)
+    fullest = count_rows_at_fullest_plot_place(plot, rows, group_columns)
     if fullest > MAX_POINTS_PER_PLACE:
         text.append(
             f"Markers: medians of up to {fullest:,} rows of the table; thin lines: their middle half; pale bars: all."

@@ -101,12 +101,12 @@ def select_directed_pairs(p_wrong: np.ndarray, max_wrong_share: float, max_p_wro
     return called & (p_wrong <= max_p_wrong)
 
 
-def letter_display(n_systems: int, pairs_apart: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
+def compact_letter_display(n_systems: int, pairs_apart: Iterable[tuple[int, int]]) -> list[tuple[int, ...]]:
     """The groups of each system, numbers from 0: two systems share one where they are not told apart (Piepho 2004).
 
     Systems are numbers from 0, and groups are in the order of their first systems.
 
-    >>> letter_display(3, [(0, 2)])
+    >>> compact_letter_display(3, [(0, 2)])
     [(0,), (0, 1), (1,)]
     """
     groups = [frozenset(range(n_systems))]

@@ -25,7 +25,7 @@ from factaudit.engines.verify_with_caution.claim_count_recovery import (
 from factaudit.engines.verify_with_caution.printed_tables import (
     PRINTED_PAIR_TEST,
     PrintedTables,
-    drop_rates_over_printed_systems,
+    drop_rates_pooled_over_printed_systems,
 )
 from factaudit.engines.verify_with_caution.reproduction_rows import (
     build_reproduction_rows,
@@ -107,7 +107,7 @@ def run_verify_with_caution_experiment(
         for name in results.audits:
             of = as_printed if name in ("quantification", "headroom") else results
             results.audits[name] = remove_counts_derived_from_printed_rates(of.audits[name])
-        results.audits["quantification"] = drop_rates_over_printed_systems(results.rows("quantification"))
+        results.audits["quantification"] = drop_rates_pooled_over_printed_systems(results.rows("quantification"))
         rates = compare_counts(recover_smallest_counts_from_printed_rates(printed), audits=["rates"], **settings_of_all)
         results.about["claims"] = []
         results.about["counts"] = NO_COUNTS_PRINTED

@@ -90,7 +90,7 @@ class PrintedTables:
         return list(found.values())
 
 
-def drop_rates_over_printed_systems(rows: Sequence[Row]) -> list[Row]:
+def drop_rates_pooled_over_printed_systems(rows: Sequence[Row]) -> list[Row]:
     """Rows of error rates without those of all systems together where single systems have some.
 
     How many claims each system has is not printed, so that no rate over all claims follows from theirs.

@@ -36,7 +36,7 @@ def format_group_label(row: Row, group_columns: Sequence[str], columns: Mapping[
 MAX_POINTS_PER_PLACE, MAX_POINTS_WITH_INTERVALS = 12, 60
 
 
-def count_fullest_plot_place(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> int:
+def count_rows_at_fullest_plot_place(plot: PlotSpec, rows: Sequence[Row], group_columns: Sequence[str]) -> int:
     """How many rows of a dot plot share a panel, group and series at the most: from two on their points stand in one
     line, without intervals."""
     if not isinstance(plot, DotPlotSpec):
