@@ -19,10 +19,19 @@ from factaudit.text.chunks import count_words, split_into_chunks
 from factaudit.text.display_text import mask_secrets_in_text
 from factaudit.text.rouge_overlap import rouge2_chunk_differences, rouge2_precision
 from factaudit.text.rouge_tokens import normalise_rouge_text
+from factaudit.text.scripts import find_claims_in_other_script, has_rouge_words, list_script_words
 from factaudit.text.sentences import find_sentence_spans, split_sentences
 
 SCORER = RougeScorer(["rouge2"], use_stemmer=False)
 TOKENIZER = DefaultTokenizer(use_stemmer=False)
+
+
+class ScriptTokenizer:
+    tokenize = staticmethod(list_script_words)
+
+
+# rouge-score on the words of other languages.
+SCRIPT_SCORER = RougeScorer(["rouge2"], tokenizer=ScriptTokenizer())
 
 # Any Unicode, and text that looks like prose: few words, so that bigrams repeat, and all that ends a sentence or not.
 ANY = st.text(max_size=200)
@@ -36,16 +45,20 @@ SIZE = st.integers(1, 20)
 
 
 def expected_precision(claim: str, doc: str | None) -> float:
-    if doc is None or len(TOKENIZER.tokenize(claim)) < 2:
+    if doc is None or find_claims_in_other_script([claim], doc)[0]:
         return float("nan")
-    return SCORER.score(doc, claim)["rouge2"].precision
+    tokenizer, scorer = (TOKENIZER, SCORER) if has_rouge_words(doc) else (ScriptTokenizer, SCRIPT_SCORER)
+    return scorer.score(doc, claim)["rouge2"].precision if len(tokenizer.tokenize(claim)) > 1 else float("nan")
 
 
 def expected_diff(claim: str, doc: str | None, size: int) -> float:
     whole = expected_precision(claim, doc)
     if doc is None or whole != whole:
         return float("nan")
-    return whole - max((expected_precision(claim, part) for part in split_into_chunks(doc, size)), default=0.0)
+    scorer = SCORER if has_rouge_words(doc) else SCRIPT_SCORER
+    return whole - max(
+        (scorer.score(part, claim)["rouge2"].precision for part in split_into_chunks(doc, size)), default=0
+    )
 
 
 # ------------------------------------------------------------------------------------------------------ sentences

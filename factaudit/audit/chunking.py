@@ -24,6 +24,7 @@ from factaudit.audit.core.plot_specs import DotPlotSpec, FlipPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_above_other_figure, read_confidence
 from factaudit.audit.core.statements import make_statement
+from factaudit.audit.other_script import OTHER_SCRIPT_COLUMN, explain_other_script, list_other_script_remarks
 from factaudit.audit.rates import RATES_COLUMNS as RATES_COLUMNS
 from factaudit.audit.rates import compute_evaluator_rates
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -32,7 +33,7 @@ from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefi
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.chunks import count_words
 from factaudit.text.display_text import format_count, join_reasons
-from factaudit.text.rouge_overlap import rouge2_chunk_differences
+from factaudit.text.rouge_overlap import find_overlaps_lost_to_script, rouge2_chunk_differences
 
 #: Whether one chunk has all of the claim's bigrams that the document has.
 _R2_DIFF_KINDS = ("zero", "positive")
@@ -59,9 +60,9 @@ def compute_chunking_flips(
     Labels aren't read. A row per group of ``by``, pair and kind of claim: the keys of ``by``, evaluator,
     chunked_evaluator, r2_diff (``zero`` or ``positive``), chunk_size, n (claims scored by both), n_unscored (by one or
     both), n_one_chunk (the group's claims whose documents are left out), n_no_r2 (its other claims without R2-diff: no
-    document, or fewer than two tokens), flip_1_to_0 and flip_0_to_1, the shares of n that
-    only the evaluator, and only its chunked counterpart, finds attributable; each with ``_min`` and ``_max`` and, with
-    intervals, ``_low`` and ``_high``.
+    document, fewer than two tokens, or, n_other_script, in another script than the document), flip_1_to_0 and
+    flip_0_to_1, the shares of n that only the evaluator, and only its chunked counterpart, finds attributable; each
+    with ``_min`` and ``_max`` and, with intervals, ``_low`` and ``_high``.
     """
     chosen = _pair_evaluators_for_chunking(judgements, pairs, size, sizes)
     if not chosen:
@@ -69,10 +70,13 @@ def compute_chunking_flips(
     groups = group_claims_by_columns(judgements.claims, by)
     every = sorted({at for *_, at in chosen})
     lengths = np.zeros(len(judgements.claims), dtype=np.int64)
+    other_script = np.zeros(len(lengths), dtype=bool)
     found = np.full((len(every), len(judgements.claims)), np.nan)
     for within, docs in iterate_document_blocks(judgements.claims["doc"]):
         lengths[within] = _count_document_words(docs)
-        found[:, within] = rouge2_chunk_differences(judgements.claims["claim"].iloc[within].tolist(), docs, every)
+        claims = judgements.claims["claim"].iloc[within].tolist()
+        found[:, within] = rouge2_chunk_differences(claims, docs, every)
+        other_script[within] = find_overlaps_lost_to_script(claims, docs, found[0, within])
     differences = dict(zip(every, found, strict=True))
     n_codes = len(groups.keys) * len(_R2_DIFF_KINDS)
     rows: list[tuple[int, Row]] = []
@@ -81,6 +85,7 @@ def compute_chunking_flips(
         short = (lengths <= at) & (lengths > 0)
         undefined = np.isnan(difference)
         lost = np.bincount(groups.codes[undefined & ~short], minlength=len(groups.keys))
+        other = np.bincount(groups.codes[other_script & ~short], minlength=len(groups.keys))
         one_chunk = np.bincount(groups.codes[short], minlength=len(groups.keys))
         codes = np.where(undefined | short, -1, groups.codes * len(_R2_DIFF_KINDS) + (difference > 0))
         # The same nine cells as for a label and a prediction, with the evaluator in the label's place.
@@ -124,6 +129,7 @@ def compute_chunking_flips(
                 "n_unscored": int(counts[place].sum()) - n,
                 "n_one_chunk": int(one_chunk[group]),
                 "n_no_r2": int(lost[group]),
+                "n_other_script": int(other[group]),
             }
             row |= {name: none_if_undefined(values[place]) for name, values in figures.items()}
             rows.append((group, row | {"reason": _explain_chunking_row(row, at)}))
@@ -227,6 +233,8 @@ def _explain_chunking_row(row: Row, chunk_size: int) -> str | None:
         return None
     if row["n_unscored"]:
         return "no claim is scored by both"
+    if row["n_other_script"]:
+        return explain_other_script(row)
     if row["n_one_chunk"]:
         left_out = f"{format_count(row['n_one_chunk'], 'claim')} about documents of at most {chunk_size} words left out"
         return f"no other claim with R2-diff {'over ' if row['r2_diff'] == 'positive' else ''}0; {left_out}"
@@ -332,11 +340,13 @@ AUDITS = (
                 "one chunk", "count", "claims that are left out: their document is no longer than a chunk"
             ),
             "n_no_r2": Column("no R2", "count", "other claims of the group without R2-diff"),
+            "n_other_script": OTHER_SCRIPT_COLUMN,
             "flip_1_to_0": Column("flips 1 → 0", "percent", _FLIPS_DESCRIPTION, bounds=True, interval=WILSON),
             "flip_0_to_1": Column("flips 0 → 1", "percent", _FLIPS_DESCRIPTION, bounds=True, interval=WILSON),
         },
         options=_CHUNKING_OPTIONS,
         compute=compute_chunking_flips,
+        remarks=lambda rows, findings: list_other_script_remarks(rows, "dataset"),
         complete=_add_chunking_sizes_from_signatures,
         plots=(
             FlipPlotSpec(

@@ -49,7 +49,8 @@ def list_test_look_advice(run: AuditedRun) -> Iterator[tuple[str, Statement]]:
 def _describe_input_claims(judgements: Judgements) -> list[Row]:
     rows = []
     clusters = pd.Series(judgements.cluster_codes)
-    read = judgements.claims[["dataset", "task", "system", "response_id", "label"]].reset_index(drop=True)
+    told = ["language"] if "language" in judgements.claims else []
+    read = judgements.claims[["dataset", "task", "system", "response_id", "label", *told]].reset_index(drop=True)
     for dataset, part in read.groupby("dataset", sort=True):
         tasks = part["task"].dropna().unique()
         responses = part.loc[part["response_id"].notna(), ["system", "response_id"]].drop_duplicates()
@@ -65,6 +66,7 @@ def _describe_input_claims(judgements: Judgements) -> list[Row]:
                 # What the bootstrap resamples: documents, else responses, else claims.
                 "n_clusters": int(clusters.loc[part.index].nunique()),
             }
+            | ({"languages": ", ".join(sorted(map(str, part["language"].dropna().unique())))} if told else {})
         )
     return rows
 

@@ -26,13 +26,14 @@ from factaudit.audit.core.plot_specs import ForestPlotSpec, LinePlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import p_above_limit, p_below_limit, select_significant_rows
 from factaudit.audit.core.statements import join_statements, make_statement
+from factaudit.audit.other_script import OTHER_SCRIPT_COLUMN, explain_other_script, list_other_script_remarks
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
 from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.tables.documents import iterate_document_blocks
 from factaudit.text.display_text import join_reasons
-from factaudit.text.rouge_overlap import rouge2_precision
+from factaudit.text.rouge_overlap import find_overlaps_lost_to_script, rouge2_precision
 
 
 @dataclass(frozen=True)
@@ -41,19 +42,23 @@ class _SurfaceBiasOverlap:
 
     tasks: the sorted task groups; a claim without a task has its dataset as group.
     task_codes: int64 (n,), each claim's group.
-    rouge2: float64 (n,), ROUGE-2 precision; NaN where the claim isn't labelled, has fewer than two tokens or no
-    document.
+    rouge2: float64 (n,), ROUGE-2 precision; NaN where the claim isn't labelled, has fewer than two tokens, no
+    document or one in another script.
+    other_script: bool (n,), the labelled claims of the last kind.
     """
 
     tasks: list[str]
     task_codes: np.ndarray
     rouge2: np.ndarray
+    other_script: np.ndarray
 
-    def group_by_task(self, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Each member's group (-1: not one of ``members``, or without overlap); how many of each have no overlap."""
+    def group_by_task(self, members: np.ndarray) -> tuple[np.ndarray, list[Row]]:
+        """Each member's group (-1: not one of ``members``, or without overlap); how many of each have none."""
         defined = ~np.isnan(self.rouge2)
-        lost = np.bincount(self.task_codes[members & ~defined], minlength=len(self.tasks))
-        return np.where(members & defined, self.task_codes, -1), lost
+        masks = {"n_no_r2": members & ~defined, "n_other_script": members & self.other_script}
+        lost = {key: np.bincount(self.task_codes[mask], minlength=len(self.tasks)) for key, mask in masks.items()}
+        counts: list[Row] = [{key: int(lost[key][at]) for key in lost} for at in range(len(self.tasks))]
+        return np.where(members & defined, self.task_codes, -1), counts
 
 
 def compute_surface_bias(
@@ -67,8 +72,9 @@ def compute_surface_bias(
 
     A row per task group, evaluator and bin: task (the dataset's name where the claims have no task), evaluator, bin
     (1..bins), r2_low, r2_high (the edges), n (scored claims), n_unscored, n_no_r2 (the group's labelled claims that
-    have no ROUGE-2 precision, so no bin), n_pos, n_neg, tpr, tnr, each rate with ``_min`` and ``_max`` and, with
-    intervals, ``_low`` and ``_high`` (bin edges are held fixed).
+    have no ROUGE-2 precision, so no bin), n_other_script (those of them in another script than their document), n_pos,
+    n_neg, tpr, tnr, each rate with ``_min`` and ``_max`` and, with intervals, ``_low`` and ``_high``
+    (bin edges are held fixed).
     """
     if bins < 1:
         raise UsageError(f"surface_bias: expected at least 1 bin, found {bins}")
@@ -93,7 +99,7 @@ def compute_surface_bias(
                 "r2_high": none_if_undefined(edges[task][position + 1]),
                 "n": int(scored_of.sum()),
                 "n_unscored": int(counts[place, :2, -1].sum()),
-                "n_no_r2": int(lost[task]),
+                **lost[task],
                 "n_pos": int(scored_of[1]),
                 "n_neg": int(scored_of[0]),
             }
@@ -111,7 +117,8 @@ def compute_surface_trend(judgements: Judgements, *, intervals: ClusterBootstrap
 
     A row per task group, evaluator and rate: task (the dataset's name where the claims have no task), evaluator, rate
     (``tpr`` or ``tnr``), n (scored claims of the class), n_unscored, n_no_r2 (the class's labelled claims without
-    ROUGE-2 precision), slope with ``_min`` and ``_max`` and, with intervals, ``_low`` and ``_high``.
+    ROUGE-2 precision), n_other_script (those of them in another script than their document), slope with ``_min`` and
+    ``_max`` and, with intervals, ``_low`` and ``_high``.
     """
     overlap = _get_surface_bias_overlap(judgements)
     rows: list[tuple[int, Row]] = []
@@ -126,7 +133,7 @@ def compute_surface_trend(judgements: Judgements, *, intervals: ClusterBootstrap
                     "rate": rate,
                     "n": int(slopes.n[at, place]),
                     "n_unscored": int(slopes.n_unscored[at, place]),
-                    "n_no_r2": int(lost[place]),
+                    **lost[place],
                 }
                 row |= {key: none_if_undefined(values[at, place]) for key, values in slopes.figures.items()}
                 rows.append((place, row | {"reason": _explain_surface_bias_trend(row)}))
@@ -150,9 +157,12 @@ def _compute_surface_bias_overlap(judgements: Judgements) -> _SurfaceBiasOverlap
     labelled = np.flatnonzero(judgements.label >= 0)
     r2 = np.full(len(judgements.claims), np.nan)
     some = judgements.claims.iloc[labelled]
+    other_script = np.zeros(len(r2), dtype=bool)
     for rows, docs in iterate_document_blocks(some["doc"]):
-        r2[labelled[rows]] = rouge2_precision(some["claim"].iloc[rows].tolist(), docs)
-    return _SurfaceBiasOverlap(tasks, codes, r2)
+        claims = some["claim"].iloc[rows].tolist()
+        r2[labelled[rows]] = found = rouge2_precision(claims, docs)
+        other_script[labelled[rows]] = find_overlaps_lost_to_script(claims, docs, found)
+    return _SurfaceBiasOverlap(tasks, codes, r2, other_script)
 
 
 def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
@@ -169,7 +179,8 @@ def _compute_surface_bin_edges(values: np.ndarray, bins: int) -> np.ndarray:
 
 def _explain_surface_bias_bin(row: Row, counts: np.ndarray) -> str | None:
     if row["r2_low"] is None:
-        return "no labelled claim of this task has a document and at least two tokens"
+        why = "no labelled claim of this task has a document and at least two tokens"
+        return explain_other_script(row) or why
     if not counts.any():
         return f"no claim: both edges are {row['r2_high']:.4g}, so an earlier bin has all claims up to there"
     return join_reasons(
@@ -187,7 +198,8 @@ def _explain_surface_bias_trend(row: Row) -> str | None:
         few = f"fewer than {MIN_JACKKNIFE_CLUSTERS} clusters"
         return f"no interval for slope: {few}, or all predictions right or all wrong"
     if row["n"] == 0:
-        return f"no {RATE_CLASS_NAMES[row['rate']]} claim with a ROUGE-2 precision is scored"
+        why = f"no {RATE_CLASS_NAMES[row['rate']]} claim with a ROUGE-2 precision is scored"
+        return join_reasons([why, explain_other_script(row)])
     return "all claims have the same ROUGE-2 precision" if row["n"] > 1 else "a single claim has no slope"
 
 
@@ -269,8 +281,8 @@ AUDITS = (
         title="Leaning on word overlap",
         question="How often is an evaluator right where claims repeat few, or many, words of the document?",
         source="VC §4.1, Fig. 5",
-        formula="ROUGE-2 precision = clipped share of the claim's bigrams found in the document; five bins by "
-        "percentile within a task group; TPR and TNR within a bin.",
+        formula="ROUGE-2 precision = clipped share of the claim's bigrams found in the document (of characters where "
+        "words have no spaces between them); five bins by percentile within a task group; TPR and TNR within a bin.",
         text="An evaluator that leans on shared words accepts more, right or wrong, as a claim repeats more of the "
         "document: TPR rises and TNR falls (VC §4.1).",
         remedy="Do not compare systems whose texts overlap with their documents to a different extent.",
@@ -282,6 +294,7 @@ AUDITS = (
             "n_no_r2": Column(
                 "no R2", "count", "labelled claims of the task group without ROUGE-2 precision, so without a bin"
             ),
+            "n_other_script": OTHER_SCRIPT_COLUMN,
             "n_pos": Column("label 1", "count", _CLASS_SIZES_DESCRIPTION),
             "n_neg": Column("label 0", "count", _CLASS_SIZES_DESCRIPTION),
             "r2_low": Column("ROUGE-2 from", "number", "the ROUGE-2 precisions between which the bin lies", digits=3),
@@ -291,6 +304,7 @@ AUDITS = (
         },
         options={"bins": "how many"},
         compute=compute_surface_bias,
+        remarks=lambda rows, findings: list_other_script_remarks(rows, "task"),
         plots=(
             LinePlotSpec(
                 what="TPR and TNR over bins of ROUGE-2 precision, by task group",
@@ -318,6 +332,7 @@ AUDITS = (
             "rate": Column("rate", "text", "`tpr` or `tnr`", key=True, values={"tpr": "TPR", "tnr": "TNR"}),
             **pick_shared_columns("evaluator", "n", "n_unscored", "reason"),
             "n_no_r2": Column("no R2", "count", "labelled claims of the rate's class without ROUGE-2 precision"),
+            "n_other_script": OTHER_SCRIPT_COLUMN,
             "slope": _SLOPE_COLUMN,
         },
         compute=compute_surface_trend,

@@ -15,6 +15,7 @@ from factaudit.evaluators.transformers_models import import_transformers
 from factaudit.signature import make_signature
 from factaudit.tables import DEFAULT_THRESHOLD
 from factaudit.text.chunks import count_words, split_into_chunks
+from factaudit.text.scripts import OTHER_SCRIPT_REASON
 from factaudit.yaml_paths import NameOrPath, YamlPathKind
 
 #: So many claims of one document are held at once, to ask about its first chunk, then its second: a server's prefix
@@ -97,11 +98,16 @@ class ChunkedEvaluator:
 def _choose_best_chunk_verdict(claim_id: str, verdicts: Sequence[Verdict]) -> Verdict:
     # An evaluator that gives labels alone is scored by them.
     scores = [v.score if v.score is not None or v.prediction is None else float(v.prediction) for v in verdicts]
-    failed = next((v for v, score in zip(verdicts, scores, strict=True) if score is None), None)
+    # What a document quotes in another script than the claim's is no chunk to look in, unless nothing else is there.
+    foreign = [v.raw == OTHER_SCRIPT_REASON and v.score is None for v in verdicts]
+    foreign = [each and not all(foreign) for each in foreign]
+    failed = next(
+        (v for v, score, out in zip(verdicts, scores, foreign, strict=True) if score is None and not out), None
+    )
     if failed is not None:
         status = failed.status if failed.status != "ok" else "error"
         return Verdict(claim_id, status=status, raw=failed.raw, chunk_scores=scores)
-    best = max(range(len(verdicts)), key=lambda position: scores[position] or 0.0)
+    best = max((at for at, out in enumerate(foreign) if not out), key=lambda position: scores[position] or 0.0)
     chosen = verdicts[best]
-    unparsed = next((v.status for v in verdicts if v.status != "ok"), "ok")
+    unparsed = next((v.status for v, out in zip(verdicts, foreign, strict=True) if v.status != "ok" and not out), "ok")
     return Verdict(claim_id, scores[best], chosen.prediction, unparsed, chosen.raw, scores)

@@ -11,6 +11,7 @@ from factaudit.evaluators.base import Claim, Verdict
 from factaudit.signature import hash_texts, make_signature
 from factaudit.text.content_words import STOP_WORDS
 from factaudit.text.rouge_overlap import rouge2_precision
+from factaudit.text.scripts import OTHER_SCRIPT_REASON, find_claims_in_other_script, is_latin_text, list_script_words
 from factaudit.text.sentences import split_sentences
 
 #: So many claims are looked at together: those that share a document are scored in one go.
@@ -28,7 +29,7 @@ class Rouge2Evaluator:
 
     @property
     def signature(self) -> str:
-        return make_signature("rouge2", {"stemmer": False, "tokens": "rouge-score"})
+        return make_signature("rouge2", {"stemmer": False, "tokens": "rouge-score+scripts"})
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         return _judge_by_lexical_score(
@@ -40,12 +41,13 @@ class Rouge2Evaluator:
 class UnigramEvaluator:
     """The share of the claim's content words (all but `STOP_WORDS`; repeated ones count each time) in the document.
 
-    Words are compared in lower case, without stemming. A claim without a content word is skipped.
+    Words are compared in lower case, without stemming; where words are not spaced (Chinese), each character is one. A
+    claim without a content word is skipped.
     """
 
     @property
     def signature(self) -> str:
-        return make_signature("unigram", {"stop_words": hash_texts(*sorted(STOP_WORDS), length=8)})
+        return make_signature("unigram", {"words": "scripts", "stop_words": hash_texts(*sorted(STOP_WORDS), length=8)})
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         return _judge_by_lexical_score(claims, _score_unigram_share, "the claim has no content word")
@@ -62,7 +64,7 @@ class TfidfEvaluator:
 
     @property
     def signature(self) -> str:
-        return make_signature("tfidf", {"sentences": "punkt", "idf": "smooth"})
+        return make_signature("tfidf", {"words": "scripts", "sentences": "punkt+marks", "idf": "smooth"})
 
     def judge(self, claims: Iterable[Claim]) -> Iterator[Verdict]:
         return _judge_by_lexical_score(claims, _score_tfidf_cosine, "the claim has no word")
@@ -133,8 +135,12 @@ def _judge_by_lexical_score(
             if doc is None:
                 yield from (Verdict(claim.claim_id, status="skipped", raw="no document") for claim in group)
                 continue
-            for claim, value in zip(group, score(doc, [claim.claim for claim in group]), strict=True):
-                if value is None:
+            texts = [claim.claim for claim in group]
+            is_other = find_claims_in_other_script(texts, doc)
+            for claim, value, other in zip(group, score(doc, texts), is_other, strict=True):
+                if other:
+                    yield Verdict(claim.claim_id, status="skipped", raw=OTHER_SCRIPT_REASON)
+                elif value is None:
                     yield Verdict(claim.claim_id, status="skipped", raw=unscorable_reason)
                 else:
                     yield Verdict(claim.claim_id, score=value)
@@ -145,20 +151,31 @@ def _score_rouge2_precision(doc: str, claims: list[str]) -> list[float | None]:
     return [value if value == value else None for value in rouge2_precision(claims, [doc] * len(claims)).tolist()]
 
 
+def _choose_word_list(doc: str) -> Callable[[str], list[str]]:
+    """How words are found in a document and the claims on it: in Latin script they are what is spaced."""
+    return _list_latin_words if is_latin_text(doc) else list_script_words
+
+
+def _list_latin_words(text: str) -> list[str]:
+    return _WORD_PATTERN.findall(text.lower())
+
+
 def _score_unigram_share(doc: str, claims: list[str]) -> list[float | None]:
-    there = set(_WORD_PATTERN.findall(doc.lower()))
-    content = [[word for word in _WORD_PATTERN.findall(claim.lower()) if word not in STOP_WORDS] for claim in claims]
+    list_words = _choose_word_list(doc)
+    there = set(list_words(doc))
+    content = [[word for word in list_words(claim) if word not in STOP_WORDS] for claim in claims]
     return [sum(map(there.__contains__, found)) / len(found) if found else None for found in content]
 
 
 def _score_tfidf_cosine(doc: str, claims: list[str]) -> list[float | None]:
     from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer
 
-    wordless = [_WORD_PATTERN.search(claim) is None for claim in claims]
+    list_words = _choose_word_list(doc)
+    wordless = [not list_words(claim) for claim in claims]
     sentences = split_sentences(doc)
-    if all(wordless) or not _WORD_PATTERN.search(doc):
+    if all(wordless) or not list_words(doc):
         return [None if without else 0.0 for without in wordless]
-    counter = CountVectorizer(token_pattern=_WORD_PATTERN.pattern).fit(sentences + claims)
+    counter = CountVectorizer(analyzer=list_words).fit(sentences + claims)
     found = counter.transform(sentences)
     # A word that only claims have is in no sentence, and has the greatest weight that smoothing allows.
     weigh = TfidfTransformer().fit(found)

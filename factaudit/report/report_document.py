@@ -307,6 +307,8 @@ def _build_report_provenance_section(results: Mapping[str, Any]) -> ReportSectio
     if about.get("claims"):
         columns = ["dataset", "task", "claims", "labelled", "attributable", "systems", "responses"]
         keys = ["dataset", "task", *(f"n_{key}" for key in columns[2:])]
+        if any(row.get("languages") for row in about["claims"]):
+            columns, keys = [*columns, "languages"], [*keys, "languages"]
         tables.append(
             build_plain_report_table(columns, [[row.get(key) for key in keys] for row in about["claims"]], "Claims.")
         )

@@ -7,23 +7,30 @@ from bisect import bisect_right
 from collections.abc import Callable
 from itertools import islice
 from string import whitespace
+from typing import Any
+
+import regex
 
 from factaudit.errors import UsageError
-from factaudit.text.sentences import find_sentence_spans
+from factaudit.text.scripts import UNSPACED, is_mostly_ascii, is_unspaced_text
+from factaudit.text.sentences import SENTENCE_MARKS, find_sentence_spans
 
 _WORD = re.compile(r"\S+")
+# Where words are not spaced: a character, with what is no letter behind it, or what is spaced.
+_CHARACTER_WORD = regex.compile(rf"{UNSPACED}\p{{M}}*[^\w\s]*|[[^\s]--{UNSPACED}]+", regex.V1)
 # What a word that is longer than a chunk may be cut into. Letters and digits stay together, so that no ROUGE token is
 # cut; the last two are the only others whose lower case holds an ASCII letter.
 _PIECE = re.compile(r"[A-Za-z0-9\u0130\u212a]+|.", re.DOTALL)
-# All that ends a sentence of Punkt's; and the rest of a word, with the word after it, as NLTK sees words: it knows no
-# white space but ASCII's.
-_SENTENCE_MARKS = ".?!"
+# All that ends a sentence; and the rest of a word, with the word after it, as NLTK sees words: it knows no white space
+# but ASCII's.
+_ASCII_SENTENCE_MARKS = ".?!"
 _FOLLOWING_WORD = re.compile(rf"[^{whitespace}]*(?:\s*\S+[^{whitespace}]*)?")
+_FOLLOWING_CHARACTERS = re.compile(".{0,64}", re.DOTALL)
 
 
 def count_words(text: str) -> int:
-    """The number of words between white space."""
-    return len(text.split())
+    """The number of words between white space; of characters where no space is between words (`is_unspaced_text`)."""
+    return len(_CHARACTER_WORD.findall(text)) if is_unspaced_text(text) else len(text.split())
 
 
 def split_into_chunks(text: str, size: int = 500, count_tokens: Callable[[str], int] = count_words) -> list[str]:
@@ -48,15 +55,16 @@ def find_chunk_spans(
     if size < 1:
         raise UsageError(f"a chunk holds at least 1 token, found size {size}")
     chunks = []
+    word, following = (_CHARACTER_WORD, _FOLLOWING_CHARACTERS) if is_unspaced_text(text) else (_WORD, _FOLLOWING_WORD)
     start = _find_next_word(text, 0)
     if count_tokens is not count_words and count_tokens(text) <= size:
         return [(start, len(text.rstrip()))] if start < len(text) else []
     while start < len(text):
-        end = _find_chunk_word_end(text, start, size, count_tokens)
+        end = _find_chunk_word_end(text, start, size, count_tokens, word)
         if end == start:
             end = _find_chunk_cut_within_word(text, start, size, count_tokens)
         elif _find_next_word(text, end) < len(text):
-            end = _find_chunk_sentence_end(text, start, end)
+            end = _find_chunk_sentence_end(text, start, end, following)
         chunks.append((start, end))
         # Sentences and pieces may end within a word: the next chunk then begins there.
         start = _find_next_word(text, end)
@@ -68,11 +76,13 @@ def _find_next_word(text: str, position: int) -> int:
     return word.start() if word else len(text)
 
 
-def _find_chunk_word_end(text: str, start: int, size: int, count_tokens: Callable[[str], int]) -> int:
+def _find_chunk_word_end(text: str, start: int, size: int, count_tokens: Callable[[str], int], word: Any) -> int:
     """The end of the last word that a chunk from ``start`` may reach; ``start`` where not even one fits."""
     if count_tokens is not count_words:
-        ends = _list_match_ends(_WORD, text, start, len(text), size)
+        ends = _list_match_ends(word, text, start, len(text), size)
         return [start, *ends][_count_fitting_ends(text, start, ends, size, count_tokens)]
+    if word is _CHARACTER_WORD:
+        return _list_match_ends(word, text, start, len(text), size)[-1]
     # `str.split` is the quickest to count words; it is shown no more of a long text than it may need.
     window = 8 * size
     while len(found := (part := text[start : start + window]).split(None, size)) <= size:
@@ -89,7 +99,7 @@ def _find_chunk_cut_within_word(text: str, start: int, size: int, count_tokens: 
     return pieces[max(1, _count_fitting_ends(text, start, pieces, size, count_tokens)) - 1]
 
 
-def _list_match_ends(pattern: re.Pattern[str], text: str, start: int, stop: int, max_matches: int) -> list[int]:
+def _list_match_ends(pattern: Any, text: str, start: int, stop: int, max_matches: int) -> list[int]:
     """Where the first matches between ``start`` and ``stop`` end."""
     return [found.end() for found in islice(pattern.finditer(text, start, stop), max_matches)]
 
@@ -99,12 +109,13 @@ def _count_fitting_ends(text: str, start: int, ends: list[int], size: int, count
     return bisect_right(ends, size, key=lambda end: count_tokens(text[start:end]))
 
 
-def _find_chunk_sentence_end(text: str, start: int, limit: int) -> int:
+def _find_chunk_sentence_end(text: str, start: int, limit: int, following: re.Pattern[str]) -> int:
     """Where a chunk from ``start`` that may reach ``limit``, the end of a word, should end."""
     # Punkt decides on each full stop by the words around it alone, so it need not read more than the words before the
     # last one, and one after the limit to see what follows, unless no sentence ends among them.
-    mark = max(text.rfind(mark, start, limit) for mark in _SENTENCE_MARKS)
-    (stop,) = _list_match_ends(_FOLLOWING_WORD, text, limit, len(text), 1)
+    marks = _ASCII_SENTENCE_MARKS if is_mostly_ascii(text) else _ASCII_SENTENCE_MARKS + SENTENCE_MARKS
+    mark = max(text.rfind(mark, start, limit) for mark in marks)
+    (stop,) = _list_match_ends(following, text, limit, len(text), 1)
     reach = 2
     while mark >= 0:
         before = text[start:mark].rsplit(None, reach)

@@ -13,7 +13,14 @@ from itertools import count as count_up
 import numpy as np
 
 from factaudit.text.chunks import count_words, find_chunk_spans
-from factaudit.text.rouge_tokens import RougeTokens, find_rouge_text_positions, normalise_rouge_text
+from factaudit.text.rouge_tokens import (
+    RougeTokens,
+    encode_script_words,
+    find_rouge_text_positions,
+    find_script_word_positions,
+    normalise_rouge_text,
+)
+from factaudit.text.scripts import find_claims_in_other_script, has_rouge_words
 
 #: So many characters of documents and claims are read together, or one document with its claims.
 BLOCK_CHARACTERS = 1 << 20
@@ -24,16 +31,26 @@ _PREFIX_BITS, _SUFFIX_BITS = 20, np.uint64(44)
 def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.ndarray:
     """The clipped share of each claim's bigrams that its document has.
 
-    Equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``, but each distinct document is read once.
+    On English, equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``, but each distinct document is
+    read once. The tokens of documents in other languages, and of claims on them, are `list_script_words`.
 
     claims, docs: n texts each, row by row. Returns float64 (n,), in [0, 1]; NaN where the claim has fewer than two
-    tokens or the document is None.
+    tokens or is in another script than its document (`find_claims_in_other_script`), or the document is None.
     """
     result = np.full(len(claims), np.nan)
     for block in _group_rouge_claims_by_document(claims, docs):
         found = _RougeBigramMatches(block, block.docs, claims)
         result[block.rows] = found.compute_shares(found.count_hits(found.bigram))
     return result
+
+
+def find_overlaps_lost_to_script(claims: Sequence[str], docs: Sequence[str | None], overlaps: np.ndarray) -> np.ndarray:
+    """bool (n,): which overlaps are undefined (NaN) because the claim is in another script than its document."""
+    lost = np.zeros(len(overlaps), dtype=bool)
+    for at in np.flatnonzero(np.isnan(overlaps)).tolist():
+        doc = docs[at]
+        lost[at] = isinstance(doc, str) and find_claims_in_other_script([claims[at]], doc)[0]
+    return lost
 
 
 def rouge2_chunk_differences(
@@ -102,15 +119,17 @@ def locate_best_rouge_chunks(
 
 @dataclass
 class _RougeDocumentBlock:
-    """Some documents and the rows of the claims on them, with which document (its number here) each is on."""
+    """Some documents (in words of English, or of other languages) and the rows of the claims on them, with which
+    document (its number here) each is on."""
 
     docs: list[str] = field(default_factory=list)
+    is_english: list[bool] = field(default_factory=list)
     rows: list[int] = field(default_factory=list)
     doc_numbers: list[int] = field(default_factory=list)
 
 
 def _group_rouge_claims_by_document(claims: Sequence[str], docs: Sequence[str | None]) -> Iterator[_RougeDocumentBlock]:
-    """Each distinct document once, with all its claims."""
+    """Each distinct document once, with all its claims but those in another script."""
     if len(claims) != len(docs):
         raise ValueError(f"expected one document per claim, found {len(claims)} claims and {len(docs)} documents")
     rows_of: dict[str, list[int]] = {}
@@ -119,8 +138,11 @@ def _group_rouge_claims_by_document(claims: Sequence[str], docs: Sequence[str | 
             rows_of.setdefault(doc, []).append(row)
     block, size = _RougeDocumentBlock(), 0
     for doc, rows in rows_of.items():
+        other = find_claims_in_other_script([claims[row] for row in rows], doc)
+        rows = [row for row, is_other in zip(rows, other, strict=True) if not is_other]
         block.doc_numbers.extend([len(block.docs)] * len(rows))
         block.docs.append(doc)
+        block.is_english.append(has_rouge_words(doc))
         block.rows.extend(rows)
         size += len(doc) + sum(len(claims[row]) for row in rows)
         if size >= BLOCK_CHARACTERS:
@@ -139,7 +161,10 @@ class _RougeBigramMatches:
 
     def __init__(self, block: _RougeDocumentBlock, docs: Sequence[str], claims: Sequence[str]) -> None:
         """docs: what is read of the block's documents."""
-        texts = [*map(normalise_rouge_text, docs), *(normalise_rouge_text(claims[row]) for row in block.rows)]
+        self._is_english = block.is_english
+        encode = [normalise_rouge_text if english else encode_script_words for english in self._is_english]
+        texts = [encode[at](doc) for at, doc in enumerate(docs)]
+        texts += [encode[at](claims[row]) for at, row in zip(block.doc_numbers, block.rows, strict=True)]
         self._docs, self._tokens = docs, RougeTokens(texts)
         ends = self._tokens.texts
         self._n = np.maximum(np.diff(ends[len(docs) :]) - 1, 0)
@@ -193,9 +218,10 @@ class _RougeBigramMatches:
 
         starts: where each document's chunks begin. A bigram across two chunks is in none.
         """
+        find_english, find_other = find_rouge_text_positions, find_script_word_positions
         chunks = [
-            self._tokens.find_first_tokens(text, find_rouge_text_positions(doc, starts[text]))
-            for text, doc in enumerate(self._docs)
+            self._tokens.find_first_tokens(text, (find_english if english else find_other)(doc, starts[text]))
+            for text, (doc, english) in enumerate(zip(self._docs, self._is_english, strict=True))
             if doc
         ]
         if not chunks:

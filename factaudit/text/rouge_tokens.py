@@ -7,13 +7,16 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
+from factaudit.text.scripts import find_script_word_starts, list_script_words
+
 # What each byte of an ASCII text becomes: letters and digits their lower case, anything else a space.
 _BYTE_TABLE = bytes(ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256))
 # The two characters outside ASCII whose lower case holds an ASCII letter: I with a dot, and the kelvin sign.
 _DOTTED_I, _KELVIN_SIGN = "\u0130", "\u212a"
 # The eight bytes of a word that a token of so many has.
 _BYTE_MASKS = np.array([(1 << 8 * length) - 1 for length in range(9)], dtype=np.uint64)
-# Bytes of ASCII leave the last bit free: it marks the numbers of tokens that sixteen bytes do not hold.
+# Marks the numbers of tokens that sixteen bytes do not hold. Bytes of ASCII leave this bit free; those of other letters
+# do not, but no byte of a token is 0, as some of a number are.
 _LONG_TOKEN_FLAG = np.uint64(1 << 63)
 
 
@@ -38,6 +41,18 @@ def find_rouge_text_positions(text: str, starts: Sequence[int]) -> np.ndarray:
     return np.array(starts, dtype=np.int64) + np.fromiter(longer, np.int64)
 
 
+def encode_script_words(text: str) -> bytes:
+    """A text in any script as `normalise_rouge_text` gives an English one: its `list_script_words` between spaces."""
+    return " ".join(list_script_words(text)).encode()
+
+
+def find_script_word_positions(text: str, starts: Sequence[int]) -> np.ndarray:
+    """int64 (n,): where the first words at or after characters of a text are in its `encode_script_words`."""
+    lengths = (len(word.encode()) + 1 for word in list_script_words(text))
+    positions = np.array([*accumulate(lengths, initial=0)])
+    return positions[np.searchsorted(find_script_word_starts(text), starts)]
+
+
 class RougeTokens:
     """The tokens of some texts, text after text, told apart by integers.
 
@@ -47,7 +62,7 @@ class RougeTokens:
     """
 
     def __init__(self, texts: Sequence[bytes]) -> None:
-        """texts: as `normalise_rouge_text` makes them."""
+        """texts: as `normalise_rouge_text` or `encode_script_words` makes them."""
         # Spaces before and after each text are the edges of its tokens; behind the last are a token's sixteen bytes.
         joined = b" ".join((b"", *texts, b" " * 16))
         edges = np.flatnonzero(np.diff(np.frombuffer(joined, np.uint8) != 32)) + 1
