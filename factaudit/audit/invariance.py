@@ -10,7 +10,7 @@ import numpy as np
 from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import has_interval, read_decision_limits
+from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, has_interval, read_decision_limits
 from factaudit.audit.core.finding_parts import (
     MIN_SHARE_COUNT,
     group_finding_rows_by_evaluator,
@@ -21,7 +21,6 @@ from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
 from factaudit.audit.core.significance import p_above_limit, select_significant_rows
 from factaudit.audit.core.statements import Statement, make_statement
-from factaudit.audit.stability import MAX_FLIP_RATE
 from factaudit.errors import UsageError
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_means import clustered_mean

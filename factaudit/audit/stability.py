@@ -21,7 +21,7 @@ from factaudit.audit.core.audit_declaration import (
     TaskDecisionColumn,
     pick_shared_columns,
 )
-from factaudit.audit.core.decision_limits import has_interval
+from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, has_interval
 from factaudit.audit.core.finding_parts import group_finding_rows_by_evaluator, pick_finding_evidence
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
@@ -33,7 +33,6 @@ from factaudit.stats.clustered_proportions import count_codes_by_cluster, estima
 from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 from factaudit.text.display_text import join_reasons
 
-MAX_FLIP_RATE = 0.05  # an evaluator is unstable where more than this share of its verdicts changes
 SPREAD_RATES = {"tpr": "TPR", "tnr": "TNR", "bacc": "BAcc", "ppr": "PPR"}
 
 

@@ -79,12 +79,14 @@ def write_sealed_split(
     header: Row = {"schema": SEAL_SCHEMA, "at": _format_time_now(), "seed": seed, "shares": list(shares)}
     header |= {"n_claims": split.value_counts().to_dict(), "labels": _checksum_sealed_labels(labels)}
     with hold_folder_lock(folder, str(folder)):
-        if (folder / "ledger.jsonl").exists():
+        ledger = folder / "ledger.jsonl"
+        if ledger.exists() and b"\n" in ledger.read_bytes():
             raise UsageError(f"{folder}: {path} has a sealed test already; give another name, or delete both")
         write_table(labels, folder / "labels.parquet")
-        with JsonLinesJournal(folder / "ledger.jsonl", lambda row: None, header):
-            pass
         write_table(sealed, path)
+        # Last, since a ledger seals: until it is there the same command goes on.
+        with JsonLinesJournal(ledger, lambda row: None, header):
+            pass
     return sealed
 
 

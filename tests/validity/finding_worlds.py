@@ -17,10 +17,9 @@ import factaudit as fa
 from factaudit.arrays.biography_scores import score_biography, summarise_biography_scores
 from factaudit.arrays.fact_entity_matrix import FactEntityMatrix
 from factaudit.arrays.grouped_responses import GroupedResponse
-from factaudit.audit.core.decision_limits import DecisionLimits
+from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, DecisionLimits
 from factaudit.audit.pairs import MIN_TOLD_APART
 from factaudit.audit.sensitivity import MAX_CHANGE
-from factaudit.audit.stability import MAX_FLIP_RATE
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.tables.annotations import validate_annotations
 

@@ -10,6 +10,9 @@ from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.result_rows import Row
 from factaudit.errors import UsageError, suggest_known_name
 
+#: An evaluator whose verdicts change more often than this share, where nothing that matters did, is not stable.
+MAX_FLIP_RATE = 0.05
+
 
 @dataclass(frozen=True)
 class DecisionLimits:
