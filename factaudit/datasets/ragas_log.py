@@ -16,6 +16,7 @@ from factaudit.datasets.framework_logs import (
     make_framework_log_converter,
     parse_framework_log_python_cell,
 )
+from factaudit.intake.class_labels import list_class_names_of_parquet, replace_class_codes_by_names
 from factaudit.tables import list_plain_rows, read_table
 
 #: Columns of ragas' samples, which are no metrics.
@@ -44,7 +45,7 @@ def convert_ragas_log(path: Path, *, label: str | None = None, system: str | Non
 
     Columns that count, time or price a row, and what people said of it, are none.
     """
-    table = read_table(path)
+    table = replace_class_codes_by_names(read_table(path), list_class_names_of_parquet(path))
     rows = [
         {name: parse_framework_log_python_cell(value) for name, value in row.items()} for row in list_plain_rows(table)
     ]

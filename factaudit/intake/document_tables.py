@@ -11,15 +11,25 @@ from factaudit.intake.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
 from factaudit.tables.plain_values import is_missing_value
 
 NamedTable = tuple[str, pd.DataFrame]
+#: Columns that no table of documents has.
+_CLAIM_COLUMNS = {"claim", "claim id", "claim text"}
 
 
-def join_document_tables(tables: Sequence[NamedTable]) -> tuple[list[NamedTable], list[str]]:
+def join_document_tables(
+    tables: Sequence[NamedTable], own_kinds: Sequence[str | None] = ()
+) -> tuple[list[NamedTable], list[str]]:
     """Tables in which each claim has its document, and a line for each table of documents that was put beside them.
 
+    own_kinds: of each table what `classify_standard_tables` says; one of our kinds is no table of documents.
     A table of documents has an id of documents (`doc_id`), each once, and one column of texts that is called a document
     or is the only text; another table has that id and no document. Raises `InputError` where an id has no document.
     """
-    documents = [(name, rows, found) for name, rows in tables if (found := _find_id_and_text(rows)) is not None]
+    own = {name for (name, _), kind in zip(tables, own_kinds, strict=False) if kind is not None}
+    documents = [
+        (name, rows, found)
+        for name, rows in tables
+        if name not in own and (found := _find_id_and_text(rows)) is not None
+    ]
     others = [(name, rows) for name, rows in tables if all(name != one for one, _, _ in documents)]
     lines: list[str] = []
     for name, rows, (id_column, text_column) in documents:
@@ -52,6 +62,8 @@ def _find_id_and_text(rows: pd.DataFrame) -> tuple[str, str] | None:
     others = [str(name) for name in rows.columns if name != ids[0]]
     texts = [name for name in others if rows[name].map(lambda cell: isinstance(cell, str) and len(cell) > 20).all()]
     called = [names[one] for one in COLUMN_NAMES["doc"] if one in names and names[one] in texts]
+    if _CLAIM_COLUMNS & names.keys():
+        return None  # claims, each of a document of its own
     judged = {one for role in ("label", "score", "prediction", "evaluator") for one in COLUMN_NAMES[role]}
     if judged & names.keys() or len(texts) != 1:
         return (ids[0], called[0]) if called and len(others) == 1 else None

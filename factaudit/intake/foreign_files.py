@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import re
+import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,11 @@ import pandas as pd
 
 from factaudit.errors import InputError, Problem, UsageError
 from factaudit.files import check_is_table_file, open_input_file
+from factaudit.intake.class_labels import (
+    list_class_names_of_parquet,
+    read_rows_with_features,
+    replace_class_codes_by_names,
+)
 from factaudit.intake.header_rows import READING_NOTE as READING_NOTE
 from factaudit.intake.header_rows import build_table_from_cell_grid, read_excel_grid
 from factaudit.tables import read_table
@@ -58,6 +64,8 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
         raise InputError(str(path), [Problem(message)])
     if name.endswith((".xlsx", ".xls")):
         return build_table_from_cell_grid(str(path), *read_excel_grid(path, sheet), header)
+    if start.startswith(b"PK\x03\x04") and (files := _list_files_of_archive(path)):
+        raise InputError(str(path), [Problem(f"an archive that holds {', '.join(files)}: unpack it and name the file")])
     if start.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
         message = f"an Excel file, whatever its name says: rename it to {path.stem}.xlsx"
         raise InputError(str(path), [Problem(message)])
@@ -65,17 +73,19 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
         raise UsageError(f"--sheet {sheet}: {path} is no workbook")
     is_text = name.endswith((".csv", ".tsv", ".txt"))
     if name.endswith(".json") or (is_text and re.match(rb'\s*(\{\s*"|\[\s*\{)', start.removeprefix(codecs.BOM_UTF8))):
-        return _flatten_foreign_columns(_read_foreign_json_document(path))
+        return flatten_foreign_columns(_read_foreign_json_document(path))
     if is_text:
         table = _read_foreign_separated_values(path, header)
-        flat = _flatten_foreign_columns(_parse_cells_of_objects(table))
+        flat = flatten_foreign_columns(_parse_cells_of_objects(table))
         flat.attrs |= table.attrs
         return flat
     if name.endswith(".ndjson"):
-        return _flatten_foreign_columns(_read_foreign_json_lines(path))
+        return flatten_foreign_columns(_read_foreign_json_lines(path))
     if name.endswith((".jsonl", ".parquet")):
         table = convert_arrays_in_cells(read_table(path))
-        return _flatten_foreign_columns(table.set_axis([_join_column_levels(name) for name in table.columns], axis=1))
+        if name.endswith(".parquet"):
+            table = replace_class_codes_by_names(table, list_class_names_of_parquet(path))
+        return flatten_foreign_columns(table.set_axis([_join_column_levels(name) for name in table.columns], axis=1))
     raise InputError(str(path), [Problem(f"expected a name that ends in {', '.join(FILE_SUFFIXES)}")])
 
 
@@ -85,6 +95,16 @@ def _read_file_start(path: Path) -> bytes:
             return file.read(512)
     except (EOFError, zlib.error, OSError):
         return b""  # whoever reads the file says what is wrong with it
+
+
+def _list_files_of_archive(path: Path) -> list[str]:
+    """The first files of a zip archive; none where it is a workbook, or cannot be read."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not name.startswith("__MACOSX/") and not name.endswith("/")]
+    except (OSError, zipfile.BadZipFile):
+        return []
+    return [] if "[Content_Types].xml" in names else names[:5]
 
 
 def _read_foreign_text(path: Path) -> str:
@@ -186,6 +206,8 @@ def _read_foreign_json_document(path: Path) -> pd.DataFrame:
         if "\n" in _read_foreign_text(path).strip() and error.msg == "Extra data":
             return _read_foreign_json_lines(path)  # a line of JSON each, under another name
         raise InputError(str(path), [Problem(f"not JSON: {error.msg}", error.lineno, unit="line")]) from None
+    if (page := read_rows_with_features(data)) is not None:
+        return page
     rows = _find_foreign_json_rows(data, _MAX_DEPTH)
     if rows is None:
         raise InputError(str(path), [Problem("expected a list of objects, or an object that holds one")])
@@ -248,7 +270,7 @@ def _are_rows_of(rows: list[Any], length: int) -> bool:
     return all(isinstance(row, list) and len(row) == length for row in rows)
 
 
-def _flatten_foreign_columns(table: pd.DataFrame) -> pd.DataFrame:
+def flatten_foreign_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Objects within rows as columns of their own (``output.score``), one level after the other, lists as they are."""
     for _ in range(_MAX_DEPTH):
         table = table.assign(
@@ -277,15 +299,26 @@ def _flatten_foreign_columns(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def convert_arrays_in_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with lists where Arrow's and Parquet's lists have become arrays, inside objects too."""
+    """The table with lists and objects where Arrow's and Parquet's have become arrays and pairs, at any depth."""
     objects = table.columns[
         table.dtypes.map(pd.api.types.is_object_dtype).to_numpy(dtype=bool) & ~table.columns.duplicated(keep=False)
     ]
-    found = [name for name in objects if any(isinstance(value, np.ndarray | dict) for value in table[name])]
+    found = [
+        name
+        for name in objects
+        if any(isinstance(value, np.ndarray | dict) or _is_arrow_map(value) for value in table[name])
+    ]
     return table.assign(**{name: table[name].map(_convert_arrays) for name in found}) if found else table
 
 
+def _is_arrow_map(value: Any) -> bool:
+    """Whether a cell is a map of Arrow as PyArrow hands it over: a list of pairs of a key and a value."""
+    return isinstance(value, list) and any(isinstance(one, tuple) for one in value)
+
+
 def _convert_arrays(value: Any) -> Any:
+    if _is_arrow_map(value) and all(isinstance(one, tuple) and len(one) == 2 for one in value):
+        return {str(key): _convert_arrays(one) for key, one in value}
     if isinstance(value, np.ndarray | list):
         return [_convert_arrays(one) for one in value]
     return {key: _convert_arrays(one) for key, one in value.items()} if isinstance(value, dict) else value

@@ -15,10 +15,20 @@ import pyarrow.parquet as pq
 
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import open_input_file
+from factaudit.intake.class_labels import (
+    list_class_names_of_features,
+    list_class_names_of_schema,
+    replace_class_codes_by_names,
+)
 from factaudit.intake.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.intake.direction_checks import ask_about_directions
 from factaudit.intake.document_tables import join_document_tables
-from factaudit.intake.foreign_files import READING_NOTE, convert_arrays_in_cells, read_foreign_file
+from factaudit.intake.foreign_files import (
+    READING_NOTE,
+    convert_arrays_in_cells,
+    flatten_foreign_columns,
+    read_foreign_file,
+)
 from factaudit.intake.mapped_tables import apply_mapping
 from factaudit.intake.mapping_description import describe_mapping
 from factaudit.intake.mapping_proposal import propose_mapping
@@ -84,9 +94,10 @@ def load_tables(
             if proposal.is_standard:
                 raise error from None
     tables, own = _list_tables_to_load(inputs, kinds)
-    if len(tables) > 1 and not any(own) and "doc" not in given.columns:
-        tables, lines = join_document_tables(tables)
-        own = [None] * len(tables)
+    if len(tables) > 1 and not all(own) and "doc" not in given.columns:
+        kinds_by_name = {name: kind for (name, _), kind in zip(tables, own, strict=True)}
+        tables, lines = join_document_tables(tables, own)
+        own = [kinds_by_name[name] for name, _ in tables]
         _report_reading(lines, report_line)
     own = [None if _names_judgement_columns(given, rows) else kind for (_, rows), kind in zip(tables, own, strict=True)]
     _check_mapped_columns(given, tables)
@@ -268,17 +279,20 @@ def load_pandas_frame(data_frame: Any) -> pd.DataFrame:
     if isinstance(data_frame, pd.DataFrame):
         table = data_frame
     elif hasattr(data_frame, "__arrow_c_stream__"):
-        table = pa.table(data_frame).to_pandas()
+        arrow = pa.table(data_frame)
+        table = replace_class_codes_by_names(arrow.to_pandas(), list_class_names_of_schema(arrow.schema))
     elif hasattr(data_frame, "to_pandas"):  # a `datasets.Dataset`
         table = cast("pd.DataFrame", data_frame.to_pandas())
     else:
         kind = type(data_frame).__name__
         raise UsageError(f"expected a path or a data frame (pandas, polars, PyArrow, datasets), found {kind}")
+    table = replace_class_codes_by_names(table, list_class_names_of_features(getattr(data_frame, "features", None)))
     named = [name for name in table.index.names if name is not None and name not in table.columns]
     table = table.reset_index(named) if named else table
     if table.columns.nlevels > 1:
         table = table.set_axis([".".join(filter(None, map(str, name))) for name in table.columns], axis=1)
-    return convert_arrays_in_cells(table)
+    table = convert_arrays_in_cells(table)
+    return table if classify_standard_tables([[*map(str, table.columns)]]) != [None] else flatten_foreign_columns(table)
 
 
 def list_column_names(path: str | Path, mapping: Any = None) -> list[str]:
@@ -295,7 +309,8 @@ def _load_column_names_from_first_line(path: str | Path) -> list[str] | None:
     text = name.removesuffix(".gz")
     try:
         if name.endswith(".parquet"):
-            return list(pq.read_schema(path).names)
+            schema = pq.read_schema(path)
+            return None if list_class_names_of_schema(schema) else list(schema.names)
         if not text.endswith((".csv", ".jsonl")):
             return None
         with open_input_file(path) as file:

@@ -77,8 +77,12 @@ ANNOTATOR_COLUMN_PATTERN = re.compile(
     r"( (label|rating|grade|score|judge?ment))?"
     r"|(label|rating|grade|judge?ment|verdict) ?(ann|annotator|rater|coder|worker|person|human) ?(\d+|[a-z])"
 )
-#: What a name says of the values in brackets: ``(Y/N)``, ``(0-1)``, ``(1 to 5)``.
-_VALUES_HINT_PATTERN = re.compile(r"\(\s*\w{1,5}(?:\s*[/,–-]\s*|\s+(?:to|or)\s+)\w{1,5}\s*\)")
+#: What a name says of the values: ``(Y/N)``, ``(0-1)``, ``(1 to 5)``, ``Y/N/NA`` at its end.
+_VALUES_HINT_PATTERN = re.compile(
+    r"\(\s*\w{1,5}(?:\s*[/,–-]\s*|\s+(?:to|or)\s+)\w{1,5}(?:\s*[/,]\s*[\w?]{1,5})*\s*\)"
+    r"|(?<=[\s?:])(?:y|yes)\s*/\s*(?:n|no)(?:\s*/\s*[\w?]{1,5})*\s*$",
+    re.IGNORECASE,
+)
 
 
 def normalise_vocabulary_words(text: object) -> str:

@@ -9,11 +9,14 @@ import csv
 import gzip
 import io
 import json
+import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 Columns = Mapping[str, Sequence[Any]]
 N = 10
@@ -70,6 +73,22 @@ def make_json_lines(columns: Columns) -> bytes:
 def make_parquet(columns: Mapping[Any, Sequence[Any]]) -> bytes:
     content = io.BytesIO()
     pd.DataFrame(columns).to_parquet(content)
+    return content.getvalue()
+
+
+def make_zip(name: str, content: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(name, content)
+    return packed.getvalue()
+
+
+def make_arrow_parquet(columns: Columns, class_names: Mapping[str, Sequence[str]] | None = None) -> bytes:
+    """A file as `datasets` writes it, with the names of classes in its metadata."""
+    features = {name: {"names": names, "_type": "ClassLabel"} for name, names in (class_names or {}).items()}
+    metadata = {"huggingface": json.dumps({"info": {"features": features}})}
+    content = io.BytesIO()
+    pq.write_table(pa.table(dict(columns)).replace_schema_metadata(metadata), content)
     return content.getvalue()
 
 
@@ -336,3 +355,34 @@ meta = [{"tags": ["a", "b"], "model": "llama"}] * N
 add("meta.parquet", make_parquet({**judged, "human_label": ones, "meta": meta}))
 ballots = [[{"worker": k, "label": x} for k in (1, 0)] for x in ones]
 add("ballots.parquet", make_parquet({**texts, "votes": ballots}), judges={}, ends="asked", people=2)
+
+# Names of classes in the metadata of Hugging Face's datasets, which say what 0 and 1 are
+errors = [1 - x for x in ones]
+faithful_first = {"label": ["faithful", "hallucinated"]}
+add("class_names.parquet", make_arrow_parquet({**judged, "label": errors}, faithful_first))
+own_columns = {"dataset": ["towns"] * N, "claim": CLAIMS, "doc": DOCS, "label": errors}
+add("class_names_own.parquet", make_arrow_parquet(own_columns, faithful_first), judges={})
+unlabelled = [-1 if k == 4 else x for k, x in enumerate(errors)]
+add("class_names_and_none.parquet", make_arrow_parquet({**judged, "label": unlabelled}, faithful_first), "1101-11001")
+sampled = {"user_input": ["When?"] * N, "retrieved_contexts": [[doc] for doc in DOCS], "response": CLAIMS}
+add(
+    "class_names_ragas.parquet",
+    make_arrow_parquet({**sampled, "faithfulness": FIRST_SCORES, "label": errors}, faithful_first),
+    judges={"faithfulness": A},
+)
+page = {
+    "features": [{"feature_idx": 0, "name": "label", "type": {"names": ["entailment", "not_entailment"]}}],
+    "rows": [{"row_idx": k, "row": row} for k, row in enumerate(list_records({**judged, "label": errors}))],
+}
+add("class_names_page.json", json.dumps(page).encode())
+
+# Names that say three values that a cell may have; Arrow's maps; an archive
+add_words("three_values.csv", "faithful (Y/N/?)", spell("1101-11001", "Y", "N", "?"), "1101-11001")
+add_words("three_values_two_used.csv", "faithful (Y/N/?)", spell(L, "Y", "N"))
+add_words("three_values_bare.csv", "Supported? Y/N/NA", spell(L, "Y", "N"))
+add_words("three_values_reversed.csv", "Hallucination? (Y/N/?)", spell(L, "N", "Y"))
+scores_by_name = [{"gpt4": a, "claude": b} for a, b in zip(FIRST_SCORES, SECOND_SCORES, strict=True)]
+maps = pa.array([[*scores.items()] for scores in scores_by_name], pa.map_(pa.string(), pa.float64()))
+by_name = {"scores.gpt4": A, "scores.claude": B}
+add("map.parquet", make_arrow_parquet({**labelled, "scores": maps}), judges=by_name)
+add("packed.csv", make_zip("claims.csv", make_csv(table)), ends=r"an archive that holds claims\.csv: unpack it")

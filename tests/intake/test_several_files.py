@@ -17,6 +17,7 @@ from factaudit.intake.open_questions import AmbiguousReadingError
 IDS = [f"q{i}" for i in range(N)]
 TEXTS: dict[str, Any] = {"id": IDS, "claim": CLAIMS, "context": DOCS}
 CLAIMS_TABLE: dict[str, Any] = {**TEXTS, "human_label": [int(digit) for digit in L]}
+LABELLED_CLAIMS: dict[str, Any] = {"claim_id": IDS, "claim": CLAIMS, "label": [int(digit) for digit in L]}
 SECOND = "".join(str(int(score > 0.5)) for score in SECOND_SCORES)
 OTHER = "1001011001"
 #: Files, what the evaluators predict, and how many people there are.
@@ -79,6 +80,33 @@ CASES: dict[str, tuple[Mapping[str, Mapping[str, Sequence[Any]]], Mapping[str, s
         },
         {"gpt4": A},
         0,
+    ),
+    "our verdicts, and documents by their id": (
+        {
+            "documents.csv": {"doc_id": [f"d{k}" for k in range(N)], "text": DOCS},
+            "claims.csv": {**LABELLED_CLAIMS, "doc_id": [f"d{k}" for k in range(N)]},
+            "scores.csv": {"claim_id": IDS, "evaluator": ["gpt4"] * N, "score": FIRST_SCORES},
+        },
+        {"gpt4": A},
+        0,
+    ),
+    "our claims and verdicts, and documents of several claims": (
+        {
+            "claims.csv": {**LABELLED_CLAIMS, "dataset": ["towns"] * N, "doc_id": ["d0", "d1"] * (N // 2)},
+            "scores.csv": {"claim_id": IDS, "evaluator": ["gpt4"] * N, "score": FIRST_SCORES},
+            "documents.csv": {"doc_id": ["d0", "d1"], "document": DOCS[:2]},
+        },
+        {"gpt4": A},
+        0,
+    ),
+    "our annotations, and documents by their id": (
+        {
+            "claims.csv": {"claim_id": IDS, "claim": CLAIMS, "doc_id": [f"d{k}" for k in range(N)]},
+            "documents.csv": {"doc_id": [f"d{k}" for k in range(N)], "text": DOCS},
+            "said.csv": {"claim_id": IDS * 2, "annotator": ["ann"] * N + ["bob"] * N, "label": [*map(int, L + L)]},
+        },
+        {},
+        2,
     ),
     "a file per annotator": (
         {

@@ -93,6 +93,7 @@ VERBS = {
     "labels": ["labels", "FILE", "--out", "labels.parquet"],
     "estimate": ["estimate", "FILE", "--method", "raw", "--out", "rates"],
     "triage": ["triage", "FILE", "--out", "triage"],
+    "perturb": ["perturb", "FILE", "--out", "variants.parquet"],
 }
 
 

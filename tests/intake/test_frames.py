@@ -1,0 +1,40 @@
+"""Data frames are read as files of the same rows are: objects in cells, maps, names of classes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from generated_shapes import FIRST_SCORES, SHAPES, A, B, L, by_name, labelled, maps, scores_by_name
+from table_readings import describe_tables
+
+from factaudit.input_tables import load_input_tables
+
+replies = [{"score": score, "reason": "as it says"} for score in FIRST_SCORES]
+
+
+@pytest.mark.parametrize("make_frame", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize(
+    ("column", "cells", "judges"), [("judge", replies, {"judge": A}), ("scores", scores_by_name, by_name)]
+)
+def test_objects_in_the_cells_of_a_frame_are_columns(
+    make_frame: Callable[[Any], Any], column: str, cells: list[Any], judges: dict[str, str]
+) -> None:
+    found = describe_tables(load_input_tables([make_frame({**labelled, column: cells})]))
+    assert (found["labels"], found["evaluators"]) == (L, judges)
+
+
+def test_a_map_of_arrow_is_a_column_for_each_key() -> None:
+    found = describe_tables(load_input_tables([pa.table({**labelled, "scores": maps})]))
+    assert found["evaluators"] == {"scores.gpt4": A, "scores.claude": B}
+
+
+@pytest.mark.parametrize("name", ["class_names.parquet", "class_names_own.parquet"])
+def test_classes_of_an_arrow_table_have_their_names(name: str) -> None:
+    content = next(shape.content for shape in SHAPES if shape.name == name)
+    assert describe_tables(load_input_tables([pq.read_table(pa.BufferReader(content))]))["labels"] == L
