@@ -233,6 +233,33 @@ def test_columns_beside_ragas_metrics_that_judge_nothing_are_no_evaluators(tmp_p
     assert named.claims["label"].tolist() == [1, 1, 1]
 
 
+def test_judgements_beside_ragas_metrics_are_read_or_named(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in (LOGS / "ragas.jsonl").read_text().splitlines()]
+
+    def convert_with(**columns: list[Any]) -> Any:
+        path = tmp_path / "ragas.jsonl"
+        cells = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+        path.write_text("".join(json.dumps(row | more) + "\n" for row, more in zip(rows, cells, strict=True)))
+        return convert("ragas", [path])
+
+    assert convert_with(human_label=[1, 0, 1]).claims["label"].tolist() == [1, 0, 1]
+    assert convert_with(reviewer_verdict=["pass", "fail", "pass"]).claims["label"].tolist() == [1, 0, 1]
+    said = convert_with(gpt4_verdict=["yes", "no", "yes"]).verdicts
+    assert said[said["evaluator"] == "gpt4_verdict"]["prediction"].tolist() == [1, 0, 1]
+    for unread in (
+        {"human_is_hallucinated": [1, 0, 1]},  # 1 is an error: no label as it is
+        {"human_reviewed": [True, False, True]},  # whether somebody looked, perhaps
+        {"human_rating": [5, 2, 4]},
+        {"annotator_1": [1, 0, 1], "annotator_2": [1, 1, 1], "annotator_3": [0, 0, 1]},
+        {"gpt4_hallucinated": ["yes", "no", "yes"]},
+    ):
+        found = convert_with(**unread)
+        assert found.claims["label"].isna().all()
+        varying = [name for name, values in unread.items() if len({*values}) > 1]
+        assert any(note.startswith(f"unread  {', '.join(varying)}: ") for note in found.notes), found.notes
+    assert not any("unread" in note for note in convert_with(annotator=[1, 2, 1], latency=[0.1, 0.4, 0.2]).notes)
+
+
 def test_openai_evals_a_grader_is_the_evaluator_of_what_a_model_wrote() -> None:
     samples = LOGS / "openai_evals_graded_samples.jsonl"
     rows = verdicts_of("openai-evals", "openai_evals_graded.jsonl", "grounded", samples=samples)

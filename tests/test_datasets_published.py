@@ -170,6 +170,16 @@ def test_halueval(tmp_path):
         convert("halueval", [tmp_path / "qa_data.json"])
 
 
+def test_scores_that_a_published_format_has_no_place_for_are_named(tmp_path):
+    row = {"knowledge": "A town.", "question": "Where?", "right_answer": "There.", "hallucinated_answer": "Here."}
+    path = tmp_path / "qa_data.json"
+    beside = [{"gpt4_score": 0.91, "latency": 0.3}, {"gpt4_score": 0.12, "latency": 0.4}]
+    path.write_text("".join(json.dumps(row | more) + "\n" for more in beside))
+    notes = convert("halueval", [path]).notes
+    assert [note for note in notes if note.startswith("qa_data.json: unread gpt4_score: ")]
+    assert not any("latency" in note for note in notes)
+
+
 def test_felm(tmp_path):
     row = {"index": "0", "source": "quora", "prompt": "Why?", "response": "So. Not.", "ref": ["https://a.org"]}
     row |= {"segmented_response": ["So.", "Not."], "labels": [False, True], "type": ["knowledge_error", None]}

@@ -67,9 +67,8 @@ def convert(
         with collect_unreadable_rows() as left_out:
             converted = function(paths, **options)
         found = left_out.list_problem_rows()
-        return (
-            replace(converted, notes=[*converted.notes, *left_out.list_notes()], left_out=found) if found else converted
-        )
+        notes = left_out.list_notes()
+        return replace(converted, notes=[*converted.notes, *notes], left_out=found) if notes else converted
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = first["loc"][0]

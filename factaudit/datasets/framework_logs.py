@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
+from factaudit.datasets.unread_judgements import find_columns_of_judgements, is_certainly_peoples_label
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import parse_json_file_text
 from factaudit.intake.vocabulary import has_vocabulary_word_in_column_name, normalise_vocabulary_words, parse_label_word
@@ -161,6 +162,16 @@ def _convert_framework_log_samples(
         if name not in known:
             raise UsageError(f"option metrics: the log has no metric {name!r}{suggest_known_name(name, known)}")
     fields = _choose_framework_log_fields(samples, usual_fields, options, source)
+    judged = find_columns_of_judgements(
+        {
+            name: [sample.fields.get(name) for sample in samples]
+            for name in dict.fromkeys(name for sample in samples for name in sample.fields)
+            if name not in {*fields.values(), *known} and not name.startswith(_JUDGEMENT_FIELDS)
+        }
+    )
+    if "label" not in fields and [*map(is_certainly_peoples_label, judged.values())] == [True]:
+        fields["label"] = next(iter(judged))
+    unread = [name for name in judged if name not in fields.values()]
     # What people said is the label, and no evaluator's besides (`scores.human`).
     wanted = [name for name in wanted if fields.get("label") not in (f"scores.{name}", f"feedback.{name}")]
     by_people = [name for name in wanted if metrics is None and _is_said_by_people(name)]
@@ -203,6 +214,14 @@ def _convert_framework_log_samples(
     if by_people:
         notes.append(
             f"{', '.join(by_people)}: what people said, and no evaluator's: name the labels' field (option label)"
+        )
+    metrics_like_labels = [name for name in wanted if name.lower().startswith("is_")]
+    if metrics_like_labels and "label" not in fields:
+        notes.append(f"{', '.join(metrics_like_labels)}: an evaluator here; if people said it, --map label=NAME")
+    if unread:
+        notes.append(
+            f"unread  {', '.join(unread)}: by the name people or an evaluator judged there (--map label=NAME takes one"
+            " for people's labels; with --labels 1=0,0=1 where 1 is an error)"
         )
     if "doc" not in fields:
         notes.append("no field was taken for the documents: audits that read text are left out (option doc)")

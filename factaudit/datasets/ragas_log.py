@@ -16,6 +16,7 @@ from factaudit.datasets.framework_logs import (
     make_framework_log_converter,
     parse_framework_log_python_cell,
 )
+from factaudit.datasets.unread_judgements import find_columns_of_judgements, is_certainly_evaluators_verdict
 from factaudit.intake.class_labels import list_class_names_of_parquet, replace_class_codes_by_names
 from factaudit.tables import list_plain_rows, read_table
 
@@ -57,6 +58,10 @@ def convert_ragas_log(path: Path, *, label: str | None = None, system: str | Non
     }
     # A metric that failed has no number; a column without any number is no metric.
     scores = {name: values.tolist() for name, values in numbers.items() if values.notna().any()}
+    worded = find_columns_of_judgements({str(name): table[name].tolist() for name in numbers.keys() - scores.keys()})
+    scores |= {
+        name: [math.nan] * len(table) for name, column in worded.items() if is_certainly_evaluators_verdict(column)
+    }
     samples = [
         FrameworkLogSample(
             str(at), row, {name: _make_metric_output(row[name], values[at]) for name, values in scores.items()}

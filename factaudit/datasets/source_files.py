@@ -10,13 +10,23 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import pandas as pd
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    TypeAdapter,
+    ValidationError,
+)
 
+from factaudit.datasets.unread_judgements import find_columns_of_judgements
 from factaudit.errors import InputError, Problem
 from factaudit.files import check_is_table_file, list_folder_files, parse_json_file_text
 from factaudit.tables import list_plain_rows, read_table, validate_claims, validate_verdicts
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
-from factaudit.tables.unreadable_rows import leave_out_unreadable_rows
+from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements, leave_out_unreadable_rows
 from factaudit.yaml_paths import YamlPathKind
 
 
@@ -129,7 +139,20 @@ def parse_numbered_dataset_source_rows(
             [row for row in numbered_rows if row[0] not in bad], path, model, unit
         )
     leave_out_unreadable_rows(path, [], len(numbered_rows))
+    leave_out_columns_of_judgements(path, _list_columns_of_judgements_beside(values, model))
     return rows
+
+
+def _list_columns_of_judgements_beside(rows: Sequence[Any], model: type[DatasetSourceRow]) -> list[str]:
+    """The columns of judgements that rows have and their model has not."""
+    if model.model_config.get("extra") == "allow" or not all(isinstance(row, Mapping) for row in rows):
+        return []
+    known = {*model.model_fields}
+    for one in model.model_fields.values():
+        known |= {*one.validation_alias.choices} if isinstance(one.validation_alias, AliasChoices) else set()
+        known |= {name for name in (one.alias, one.validation_alias) if isinstance(name, str)}
+    names = dict.fromkeys(str(name) for row in rows for name in row if name not in known)
+    return [*find_columns_of_judgements({name: [row.get(name) for row in rows] for name in names})]
 
 
 def read_dataset_source_items(path: Path, model: type[R], key: str | None = None) -> dict[str, R]:

@@ -21,11 +21,13 @@ MAX_SHOWN_REASONS = 5
 
 @dataclass
 class UnreadableRows:
-    """What a conversion left out: rows with their file and reason, and whole files; ``n_rows``: all rows by file."""
+    """What a conversion left out: rows with their file and reason, and whole files; ``n_rows``: all rows by file;
+    ``columns``: by file those of judgements that the format has no place for."""
 
     rows: list[tuple[Path, Problem]] = field(default_factory=list)
     files: list[tuple[Path, InputError]] = field(default_factory=list)
     n_rows: Counter[Path] = field(default_factory=Counter)
+    columns: dict[Path, list[str]] = field(default_factory=dict)
 
     def check_shares(self) -> None:
         """Raise `InputError` for a file of which more than a fifth cannot be read."""
@@ -45,6 +47,11 @@ class UnreadableRows:
         notes += [f"  {path.name}, {problem}" for path, problem in self.rows[:MAX_SHOWN_REASONS]]
         if len(self.rows) > MAX_SHOWN_REASONS:
             notes.append(f"  ... and {len(self.rows) - MAX_SHOWN_REASONS:,} more")
+        notes += [
+            f"{path.name}: unread {', '.join(names)}: by the name people or an evaluator judged there, and the format"
+            " has no place for it (give verdicts as a table of claim_id, evaluator, score or prediction)"
+            for path, names in self.columns.items()
+        ]
         return notes + [
             f"{path.name}: the file is left out: {'; '.join(map(str, error.problems))}" for path, error in self.files
         ]
@@ -76,6 +83,13 @@ def collect_unreadable_rows() -> Iterator[UnreadableRows]:
         collected.check_shares()
     finally:
         _COLLECTED.reset(token)
+
+
+def leave_out_columns_of_judgements(path: Path, column_names: list[str]) -> None:
+    """Note columns of judgements that the format of a file has no place for, where somebody collects them."""
+    collected = _COLLECTED.get()
+    if collected is not None and column_names:
+        collected.columns[path] = column_names
 
 
 def leave_out_unreadable_row(path: Path, problem: Problem) -> None:

@@ -1,0 +1,45 @@
+"""Columns that a known format does not read, though by their names and values people or evaluators judged in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_mapping
+from factaudit.intake.judgement_columns import classify_judgement_column_by_name, extract_evaluator_name
+from factaudit.intake.vocabulary import (
+    COLUMN_NAMES,
+    has_vocabulary_word_in_column_name,
+    is_reversed_name,
+    normalise_vocabulary_words,
+)
+
+
+def find_columns_of_judgements(columns: Mapping[str, Sequence[Any]]) -> dict[str, ColumnProfile]:
+    """The columns, by name, of what people or evaluators said: words for a label, or numbers, that vary."""
+    found = {}
+    for name, values in columns.items():
+        if normalise_vocabulary_words(name) in (*COLUMN_NAMES["annotator"], *COLUMN_NAMES["evaluator"]):
+            continue  # who judged, as a number
+        profile = profile_column_for_mapping(name, pd.Series([*values], dtype="object"))
+        is_judgement = profile.is_judgement and profile.n_different > 1
+        if is_judgement and classify_judgement_column_by_name(profile) in ("people", "judge", "both"):
+            found[name] = profile
+    return found
+
+
+def is_certainly_peoples_label(column: ColumnProfile) -> bool:
+    """Whether a column of judgements is people's label, 1 or a word such as "supported" for what is supported."""
+    is_named_label = has_vocabulary_word_in_column_name("labels", column.name)
+    is_named_label = is_named_label or extract_evaluator_name(column.name) != column.name
+    said_by = classify_judgement_column_by_name(column)
+    return said_by == "people" and column.kind == "binary" and is_named_label and not is_reversed_name(column.name)
+
+
+def is_certainly_evaluators_verdict(column: ColumnProfile) -> bool:
+    """Whether a column holds an evaluator's words for what is supported and what is not."""
+    said_by = classify_judgement_column_by_name(column)
+    is_worded = column.kind == "binary" and not {*column.words} <= {"0", "1", "0.0", "1.0"}
+    return said_by == "judge" and is_worded and not is_reversed_name(column.name)
