@@ -147,10 +147,10 @@ def _list_columns_of_judgements_beside(rows: Sequence[Any], model: type[DatasetS
     """The columns of judgements that rows have and their model has not."""
     if model.model_config.get("extra") == "allow" or not all(isinstance(row, Mapping) for row in rows):
         return []
-    known = {*model.model_fields}
+    known: set[Any] = {*model.model_fields}
     for one in model.model_fields.values():
-        known |= {*one.validation_alias.choices} if isinstance(one.validation_alias, AliasChoices) else set()
-        known |= {name for name in (one.alias, one.validation_alias) if isinstance(name, str)}
+        aliases = one.validation_alias
+        known |= {one.alias, *(aliases.choices if isinstance(aliases, AliasChoices) else [aliases])}
     names = dict.fromkeys(str(name) for row in rows for name in row if name not in known)
     return [*find_columns_of_judgements({name: [row.get(name) for row in rows] for name in names})]
 
