@@ -85,7 +85,6 @@ CASES = {
 VERBS = {
     "init": ["init", "FILE", "--out", "new.yaml"],
     "inspect": ["inspect", "FILE"],
-    "perturb": ["perturb", "FILE", "--out", "pairs.parquet"],
     "judge": ["judge", "FILE", "--evaluator", "random:seed=1", "--out", "judged.parquet"],
     "audit": ["audit", "FILE", "--out", "run", "--replicates", "0"],
     "diff": ["diff", "FILE", "FILE", "--replicates", "0"],
