@@ -254,6 +254,10 @@ def test_a_lean_is_told_per_tenth_of_overlap_for_a_line_may_lead_beyond_100_perc
     statement = find(collect_findings({"surface_trend": rows}), id="overlap")["statement"]
     assert "(TPR +12.9 points for every tenth of overlap)" in statement
     assert "(TNR −10.2)" in statement
+    assert "By construction" not in statement
+    own = [row | {"evaluator": "rouge2"} for row in rows]
+    (finding,) = [each for each in collect_findings({"surface_trend": own}) if each["id"] == "overlap"]
+    assert finding["statement"].endswith("near copies. By construction: its score is this overlap.")
 
 
 def flips(kind: str, lost: float, gained: float, low: float | None = None, high: float | None = None) -> Row:
@@ -399,14 +403,17 @@ def test_what_a_calibration_does_to_the_others():
     found = find(of_corrections(before + helped + harmed))
     assert (found["severity"], found["evaluator"]) == ("ok", "e")
     assert (
+        "The least is left by a zero-bias threshold. This is no “ok” for a best-BAcc threshold." in found["statement"]
+    )
+    assert (
         "With a zero-bias threshold the mean |bias| is 2.0 points (12.0 before), at worst 2.0; none of 3 corrected "
         "rates are significantly off."
     ) in found["statement"]
     open_question = " Whether all are then within 5 points is not known."
-    assert found["statement"].endswith(". A zero-bias threshold leaves the least." + open_question)
+    assert found["statement"].endswith(" This is no “ok” for a best-BAcc threshold." + open_question)
     near = [of("zero_bias_threshold", system, 0.01, 0.02) for system in "abc"]
     found = find(of_corrections(before + near))
-    assert found["statement"].endswith(". A zero-bias threshold leaves the least."), "all are within 5 points"
+    assert found["statement"].endswith(". The least is left by a zero-bias threshold."), "all are within 5 points"
     partly = [*helped[:2], of("zero_bias_threshold", "c", 0.1, 0.04)]
     assert find(of_corrections(before + partly))["severity"] == "warn"
     found = find(of_corrections(before + harmed))

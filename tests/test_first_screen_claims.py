@@ -11,9 +11,10 @@ import pytest
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.adjustment import compute_adjustment_effect
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.findings import collect_findings
+from factaudit.audit.findings import collect_findings, list_audit_check_outcomes, run_audit_checks
 from factaudit.audit.first_screen import compose_first_screen
 from factaudit.audit.quantification import AUDIT as QUANTIFICATION
+from factaudit.audit.quantification import compute_mean_absolute_bias
 from factaudit.results import compare
 from factaudit.tables import validate_claims, validate_verdicts
 
@@ -41,10 +42,13 @@ def test_rates_of_data_sets_without_systems_are_counted_not_called_the_predicted
     told = list_advice(*make_tables(3, {"alone": 0.5}))
     (line,) = [one for one in told if "error rates" in one and one.startswith("Not for")]
     assert line.startswith(
-        "Not for reporting error rates: 3 of 3 rates that alone predicts are significantly off, the worst"
+        "Not for reporting error rates: 3 of 3 rates that alone predicts differ significantly from the labelled ones, "
+        "the worst"
     )
     (line,) = [one for one in list_advice(*make_tables(1, {"alone": 0.5})) if "error rates: " in one]
-    assert line.startswith("Not for reporting error rates: the one that alone predicts is significantly off, by ")
+    assert line.startswith(
+        "Not for reporting error rates: the one that alone predicts differs significantly from the labelled one, by "
+    )
 
 
 @pytest.mark.parametrize(("names", "who"), [("a", "it misses"), ("ab", "both under Use miss at least"), ("abc", "all")])
@@ -58,10 +62,10 @@ def test_what_the_evaluators_of_use_miss_is_said_of_them(names: str, who: str) -
     assert f"flagging single errors: {who}" in line
 
 
-def make_bias_row(system: str, bias: float, half: float, p: float) -> Row:
+def make_bias_row(system: str, bias: float, half: float, p: float, n: int = 10) -> Row:
     row = {"dataset": "d", "level": "claim", "evaluator": "e", "system": system, "n": 40, "n_unscored": 0}
     row |= {"labelled_error_rate": 0.1, "predicted_error_rate": 0.1 + bias, "bias": bias, "bias_min": bias}
-    return row | {"bias_max": bias, "bias_low": bias - half, "bias_high": bias + half, "p_bias": p, "n_clusters": 8}
+    return row | {"bias_max": bias, "bias_low": bias - half, "bias_high": bias + half, "p_bias": p, "n_clusters": n}
 
 
 def decide(rows: list[Row]) -> str:
@@ -72,7 +76,7 @@ def decide(rows: list[Row]) -> str:
 
 
 def test_few_documents_are_no_sign_of_small_biases() -> None:
-    """Eight clusters can show nothing after Holm over twelve rates: 50 points off is not "not farther off"."""
+    """Ten clusters can show something after Holm over twelve rates, 2/2^10 x 12; and 50 points off is not "not off"."""
     rows = [make_bias_row(f"s{at}", 0.5, 0.2, 2**-7) for at in range(12)]
     assert "by the intervals of single rates 12 of 12 are farther off, but none is after the correction" in decide(rows)
     rows = [make_bias_row("s0", 0.5, 0.2, 2**-7), *(make_bias_row(f"s{at}", 0.04, 0.1, 0.4) for at in range(1, 12))]
@@ -81,13 +85,66 @@ def test_few_documents_are_no_sign_of_small_biases() -> None:
     assert "no rate is significantly farther off, and not every one is significantly within" in decide(rows)
 
 
-@pytest.mark.parametrize(("missable", "told"), [(0.3, "30.0 points off"), (0.9, "off by however much")])
+@pytest.mark.parametrize(("n", "is_checked"), [(2, False), (8, False), (9, True), (20, True)])
+def test_a_test_that_could_not_have_rejected_is_not_checked(n: int, is_checked: bool) -> None:
+    """The least p-value of a sign test of n documents is 2/2^n: times twelve it is below 5 % from nine on."""
+    rows = [make_bias_row(f"s{at}", 0.5, 0.2, 2.0 ** (1 - n), n) for at in range(12)]
+    run = {"quantification": rows}
+    (outcome,) = [one for one in list_audit_check_outcomes(run) if one.check.id == "bias"]
+    findings, n_tests = run_audit_checks(run)
+    assert any(one["id"] == "bias" for one in findings) == is_checked
+    assert ("bias" in n_tests) == is_checked
+    if is_checked:
+        assert outcome.not_run == ""
+    else:
+        assert outcome.not_run == "too few documents: after the correction for 12 tests none could reject"
+        assert decide(rows) == (
+            "Whether all are within 5 points is not checked: too few documents for tests of these rates to reject "
+            "after the correction for 12 tests."
+        )
+
+
+def test_tests_of_a_check_that_has_nothing_to_look_at_are_not_counted() -> None:
+    """One data set: that no other is off to the other side was not checked, and its rate is no test."""
+    claims, verdicts = make_tables(1, {"alone": 0.5})
+    assert "direction" not in compare(claims, verdicts, audits=["quantification"], replicates=20).about["n_tests"]
+    claims, verdicts = make_tables(2, {"alone": 0.5})
+    assert compare(claims, verdicts, audits=["quantification"], replicates=20).about["n_tests"]["direction"] == 2
+
+
+def test_error_rates_of_systems_are_averaged_without_whole_data_sets() -> None:
+    """A data set that names no system has a rate, of no system."""
+    of_systems = [make_bias_row(name, bias, 0.01, 1e-4, 40) for name, bias in (("a", 0.1), ("b", -0.2))]
+    whole = [make_bias_row("__all__", 0.6, 0.01, 1e-4, 40) | {"dataset": "unnamed"}]
+    rows = of_systems + whole
+    assert compute_mean_absolute_bias(rows, "e") == {"mean_abs_bias": pytest.approx(0.15)}
+    assert QUANTIFICATION.opening is not None
+    told = str(QUANTIFICATION.opening(AuditedRun({"quantification": rows}), "e"))
+    assert "off by 15.0 points on average over 2 error rates. 2 of the rates are significantly off" in told
+    assert compute_mean_absolute_bias(whole, "e") is None
+
+
+@pytest.mark.parametrize(
+    ("missable", "told"),
+    [
+        (0.3, "a TNR of one system that is 30.0 points off"),
+        (0.9, "any difference of one system's TNR more than once in five times"),
+    ],
+)
 def test_a_test_cannot_miss_more_than_rates_can_differ(missable: float, told: str) -> None:
     """Rates of 60 to 80 % can be 80 points apart from another at most."""
     row = {"dataset": "d", "level": "claim", "evaluator": "e", "rate": "tnr", "n": 45, "n_unscored": 0, "n_systems": 3}
     row |= {"lowest": 0.6, "highest": 0.8, "p": 0.4, "power_10": 0.06, "missable": missable, "transfers": "cannot tell"}
     (finding,) = collect_findings({"transfer": [row | {"reason": None}]}, {})
-    assert f"the test would miss a TNR of one system that is {told}" in finding["statement"]
+    assert f"the test would miss {told}" in finding["statement"]
+
+
+def test_it_is_adjusted_counts_that_unlike_systems_forbid() -> None:
+    """A zero-bias threshold of one system may correct the others even so."""
+    row = {"dataset": "d", "level": "claim", "evaluator": "e", "rate": "tnr", "n": 45, "n_unscored": 0, "n_systems": 3}
+    row |= {"lowest": 0.2, "highest": 0.8, "p": 1e-6, "power_10": 0.9, "missable": 0.08, "transfers": "no"}
+    (finding,) = collect_findings({"transfer": [row | {"reason": None}]}, {})
+    assert finding["statement"].endswith("Adjusted counts by one system's labels do not correct the others.")
 
 
 def make_estimates(off: float, n: int) -> dict[str, list[Row]]:

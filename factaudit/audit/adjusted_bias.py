@@ -220,12 +220,6 @@ _METHOD_PHRASES = {
     "zero_bias_threshold": "a zero-bias threshold",
     "bacc_threshold": "a best-BAcc threshold",
 }
-#: What is said of the method that leaves the least.
-_BEST_METHOD_ADVICE = {
-    "adjusted_counts": "Adjusted counts leave the least.",
-    "zero_bias_threshold": "A zero-bias threshold leaves the least.",
-    "bacc_threshold": "A best-BAcc threshold leaves the least.",
-}
 
 
 def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
@@ -234,8 +228,7 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
     Averages are of |bias| after one calibration: biases by several calibrations would cancel in their mean.
     """
     every = audited_run.rows("adjusted_bias")
-    if isinstance(every, RowTable):
-        every = every.drop({"calibration_system": [MEAN_OVER_CALIBRATIONS]})
+    every = every.drop({"calibration_system": [MEAN_OVER_CALIBRATIONS]}) if isinstance(every, RowTable) else every
     rows = [
         row
         for row in every
@@ -244,21 +237,21 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
         and row["bias"] is not None
         and has_interval(row, "bias")
     ]
-    biased = {id(row) for row in select_rows_beyond_limit(audited_run, rows, "bias", 0)}
+    # A rate that is not corrected is the same beside each calibration: it is tested once.
+    once = list({_get_tested_rate_key(row): row for row in rows}.values())
+    biased = {_get_tested_rate_key(row) for row in select_rows_beyond_limit(audited_run, once, "bias", 0)}
     # Whether there is anything to help is tested once, where error rates are audited.
-    asking = replace(audited_run, test_counts=[])
-    off_before = {row["evaluator"] for rows_off in select_significant_biases(asking) for row in rows_off}
+    off_before = {
+        row["evaluator"] for of in select_significant_biases(replace(audited_run, test_counts=[])) for row in of
+    }
     max_bias = read_decision_limits(audited_run).max_bias
     for (evaluator,), mine in group_finding_rows_by_keys(rows, "evaluator"):
         by_method: dict[str, dict[tuple[str, str, str], Row]] = {}
         for row in mine:
-            place = (row["dataset"], row["calibration_system"], row["system"])
-            by_method.setdefault(row["method"], {})[place] = row
-        before = by_method.get("none", {})
-        said: list[Statement] = []
-        left: dict[str, tuple[float, int]] = {}
+            by_method.setdefault(row["method"], {})[row["dataset"], row["calibration_system"], row["system"]] = row
+        before, said = by_method.get("none", {}), list[Statement]()
         helping: list[str] = []
-        near: dict[str, bool] = {}
+        left: dict[str, tuple[float, int, bool]] = {}  # mean |bias|, how many are off, whether all are near
         evidence: Row = {}
         for method, words in _METHOD_PHRASES.items():
             # Compared on the systems that the method could correct, by the calibrations that could be made.
@@ -266,11 +259,11 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
             if not pairs:
                 continue
             sides = list(zip(*pairs, strict=True))
-            off_rows = [[row for row in side if id(row) in biased] for side in sides]
+            off_rows = [[row for row in side if _get_tested_rate_key(row) in biased] for side in sides]
             off = [len(rows) for rows in off_rows]
-            means = [float(np.mean([abs(row["bias"]) for row in side])) for side in zip(*pairs, strict=True)]
+            means = [float(np.mean([abs(row["bias"]) for row in side])) for side in sides]
             worst = max(sides[1], key=lambda row: abs(row["bias"]))
-            left[method] = means[1], off[1]
+            left[method] = means[1], off[1], all(is_surely_within(row, "bias", max_bias) for row in sides[1])
             if means[1] < means[0] and off[1] <= off[0]:
                 helping.append(method)
             lacking = [row for key, row in before.items() if key not in by_method.get(method, {})]
@@ -289,14 +282,17 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
                     lacking=lacking,
                 )
             )
-            near[method] = all(is_surely_within(row, "bias", max_bias) for row in sides[1])
             evidence |= {f"{method}_off": off[1], f"{method}_systems": len(pairs)}
-        if not said or evaluator not in off_before:
-            continue  # nothing was shown to be off: there is nothing to help
+        if not said or evaluator not in off_before:  # nothing was shown to be off: there is nothing to help
+            continue
         best = min(helping, key=lambda method: left[method][0], default=None)
-        advice = _BEST_METHOD_ADVICE[best] if best else "Do not count on a correction from one system."
-        if best and not near[best] and not left[best][1]:
-            advice += " Whether all are then within {most:limit} points is not known."
+        advice = "Do not count on a correction from one system."
+        if best:
+            advice = f"The least is left by {_METHOD_PHRASES[best]}."
+        if best and not left[best][1]:
+            failing = [_METHOD_PHRASES[method] for method, (_, n_off, _) in left.items() if n_off]
+            advice += f" This is no “ok” for {' or '.join(failing)}." if failing else ""
+            advice += "" if left[best][2] else " Whether all are then within {most:limit} points is not known."
         yield Finding(
             "fail" if best is None else "warn" if left[best][1] else "ok",
             evaluator,
@@ -309,6 +305,11 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
             ),
             evidence,
         )
+
+
+def _get_tested_rate_key(row: Row) -> tuple[str, ...]:
+    by = "" if row["method"] == "none" else row["calibration_system"]
+    return row["dataset"], row["evaluator"], row["system"], row["method"], by
 
 
 # --------------------------------------------------------------------------------------------------------- declaration
@@ -392,7 +393,7 @@ AUDIT = Audit(
             },
             null="no error rate of a system is off, or all are off alike, so that a calibration on one corrects the "
             "others",
-            controls="as of `bias`: Holm over all error rates of systems and of whole datasets of all evaluators",
+            controls="Holm over all evaluators' rates of systems: each uncorrected once, and each corrected one",
             figure="bias",
         ),
     ),

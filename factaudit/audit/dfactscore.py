@@ -170,6 +170,7 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
         of_others = f"{merged} responses say of one person what is true of another of the name"
         large = row["gap"] >= LARGE_GAP and row["gap_min"] > 0
         severity: Severity = "fail" if large else "warn"
+        alone = ""
         if row["merged_floor"] is None:
             said = f"{scores}. The verifier finds that {of_others}; how often it errs is not measured. "
             said, severity = f"{said}Judge cells that are known to be false (decoys) before you rely on it.", "warn"
@@ -177,11 +178,14 @@ def _find_dfactscores_of_merged_people(audited_run: AuditedRun) -> Iterator[Find
             noise = (
                 " ({row.merged_floor:percent} would seem to by the verifier's errors alone)"
                 if row["merged_floor"]
-                else " (of {row.n_false:number fact} known to be false the verifier supports none)"
-                if row["n_false"]
                 else ""
             )
-            said = f"{scores}. {of_others[0].upper()}{of_others[1:]}{noise}. Do not quote its FActScore alone."
+            if row["n_false"] and not row["merged_floor"]:
+                alone = (
+                    "Of {row.n_false:number fact} known to be false of a person, the verifier supports none on that "
+                )
+                alone += "person's page. "
+            said = f"{scores}. {of_others[0].upper()}{of_others[1:]}{noise}. {alone}Do not quote its FActScore alone."
         else:
             noise = "its errors alone would make {row.merged_floor:percent} seem to"
             said = f"{scores}. By the verifier, {of_others}, but {noise}: that it merges people is not shown."

@@ -74,7 +74,7 @@ AUDIT = Audit(
     question="Which facts are true of somebody else of the name?",
     source="MF Fig. 1",
     text="What a reader of the merged paragraphs is misled about, the most merged responses first.",
-    formula="Linked: the person whom most facts of the group are true of. About: whom the fact is true of.",
+    formula="Linked to: the person whom most facts of the group are true of. True of: whom the fact is true of.",
     remedy="These are the facts that mislead a reader: read them first.",
     columns=DFACTSCORE_KEY_COLUMNS
     | {

@@ -286,10 +286,11 @@ def _list_first_screen_error_rate_advice(run: AuditedRun, best: Row) -> Iterator
     off = [row for row in biased if row in rows]
     if off:
         text = "reporting error rates: {n_off} of {rows:count rate} that {best.evaluator} predicts "
-        text += "is" if len(off) == 1 else "are"
+        text += "differs" if len(off) == 1 else "differ"
         if len(rows) == 1:
-            text = "reporting error rates: the one that {best.evaluator} predicts is"
-        text += " significantly off, {worst}{worst_row.bias:points} points."
+            text = "reporting error rates: the one that {best.evaluator} predicts differs"
+        text += f" significantly from the labelled one{'s' * (len(rows) > 1)}, "
+        text += "{worst}{worst_row.bias:points} points."
         worst_row = max(off, key=lambda row: abs(row["bias"]))
         yield ScreenAdviceLine(
             "Not for",

@@ -42,8 +42,10 @@ from factaudit.audit.core.statements import Statement, join_statements, make_sta
 from factaudit.audit.quantification_checks import (
     QUANTIFICATION_CHECKS,
     list_quantification_bias_rows,
+    select_rejectable_biases,
     select_significant_biases,
     select_single_system_bias_rows,
+    select_tested_biases,
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import none_if_undefined
@@ -137,10 +139,10 @@ _MEAN_BIAS_COLUMN = Column("mean system |bias|", "points", signed=False)
 
 
 def list_error_rate_bias_rows(rows: Sequence[Row], evaluator: str) -> list[Row]:
-    """The rows of single systems at claim level, and of the data sets that name none; none where no row names any."""
+    """The rows of single systems at claim level, without data sets that name none: the whole is no system."""
     mine = [row for row in rows if row["evaluator"] == evaluator and row.get("bias") is not None]
     found = select_single_system_bias_rows([row for row in mine if not is_total_key(row.get("dataset"))])
-    return found if any(not is_total_key(row["system"]) for row in found) else []
+    return [row for row in found if not is_total_key(row["system"])]
 
 
 def compute_mean_absolute_bias(rows: Sequence[Row], evaluator: str) -> Row | None:
@@ -172,7 +174,7 @@ def _format_quantification_opening(audited_run: AuditedRun, evaluator: str | Non
     if not worst["bias"] and len(biases) > 1 and all(row["bias_min"] == row["bias_max"] for row in biases):
         text = "As a measure of systems, {worst.evaluator} predicts {biases:count error rate} as labelled."
         return make_statement(text, worst=worst, biases=biases)
-    off = [row for row in select_significant_biases(audited_run)[0] if row["evaluator"] == evaluator]
+    off = [row for row in select_significant_biases(audited_run)[0] if row in biases]
     told = [
         make_statement(
             "As a measure of systems, the claim error rates that {worst.evaluator} predicts are off by "
@@ -206,7 +208,8 @@ def _decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDe
         for rows_off in select_significant_biases(audited_run, most)
     )
     text = "mean |bias| {mean} points over {rows:count rate}"
-    figure = make_statement(text, mean=state_mean_absolute_bias(audited_run, rows), rows=rows)
+    averaged = list_error_rate_bias_rows(rows, evaluator) or rows  # of systems, where any is named
+    figure = make_statement(text, mean=state_mean_absolute_bias(audited_run, averaged), rows=averaged)
     if all(is_surely_within(row, "bias", most) for row in rows):
         text = "Every rate is significantly within {most:limit} points of the labelled one."
         return TaskDecisionAnswer("yes", figure, make_statement(text, most=most))
@@ -238,9 +241,9 @@ def _decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDe
         "cannot tell",
         figure,
         make_statement(
-            "Whether all are within {most:limit} points is open: {why}.",
+            "Whether all are within {most:limit} points is {why}.",
             most=most,
-            why=_explain_open_quantification(rows, most),
+            why=_explain_open_quantification(audited_run, rows, most),
         ),
     )
 
@@ -256,21 +259,26 @@ def _state_far_error_rates(far: Sequence[Row], rows: Sequence[Row], max_bias: fl
     return make_statement(text, far=far, most=max_bias, worst=worst)
 
 
-def _explain_open_quantification(rows: Sequence[Row], max_bias: float) -> Statement:
+def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], max_bias: float) -> Statement:
     """Why it is not known that each rate is near the labelled one, though none is shown to be far from it."""
     unsettled = [row for row in rows if not is_surely_within(row, "bias", max_bias)]
     if not all(has_interval(row, "bias") for row in unsettled):
-        return make_statement(explain_undecided_decision_limit({}, "bias"))
+        return make_statement(f"open: {explain_undecided_decision_limit({}, 'bias')}")
+    tested = [row for row in select_tested_biases(audited_run) if has_interval(row, "bias")]
+    rejectable = select_rejectable_biases(audited_run)
+    if not any(row in rejectable for row in unsettled):
+        text = "not checked: too few documents for tests of these rates to reject after the correction for "
+        return make_statement(text + "{tested:count test}", tested=tested)
     more = ", or the unscored claims leave it open" * any(row["bias_min"] != row["bias_max"] for row in unsettled)
     beyond = [row for row in unsettled if row["bias_low"] > max_bias or row["bias_high"] < -max_bias]
     if beyond:  # few clusters, or many tests: no interval of a single rate is proof
         alone = make_statement("{beyond:count} of {rows:count}", beyond=beyond, rows=rows)
-        text = (
-            f"by the intervals of single rates {{alone}} {'is' if len(beyond) == 1 else 'are'} farther off, but none "
-        )
-        text += "is after the correction for all tests{more}"
+        text = f"open: by the intervals of single rates {{alone}} {'is' if len(beyond) == 1 else 'are'} farther off, "
+        text += "but none is after the correction for all tests{more}"
         return make_statement(text, alone=alone, more=more)
-    return make_statement(f"no rate is significantly farther off, and not every one is significantly within{more}")
+    return make_statement(
+        f"open: no rate is significantly farther off, and not every one is significantly within{more}"
+    )
 
 
 def _find_sufficient_quantification_correction(audited_run: AuditedRun, evaluator: str, max_bias: float) -> str | None:

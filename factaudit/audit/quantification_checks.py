@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.confusion_counts import FEWEST_CLUSTERS_FOR_T_TEST
 from factaudit.audit.core.audit_declaration import AuditedRun, Check, Column, Finding
-from factaudit.audit.core.decision_limits import interval_for_decision_limits, is_surely_within, read_decision_limits
+from factaudit.audit.core.decision_limits import (
+    has_interval,
+    interval_for_decision_limits,
+    is_surely_within,
+    read_decision_limits,
+)
 from factaudit.audit.core.finding_parts import (
     format_how_many_datasets,
     group_finding_rows_by_evaluator,
@@ -23,7 +30,8 @@ from factaudit.audit.core.significance import (
     significance_degrees_of_freedom,
 )
 from factaudit.audit.core.statements import make_statement
-from factaudit.stats.multiplicity import p_value_of_interval
+from factaudit.stats.multiplicity import p_value_of_interval, sign_test_p
+from factaudit.text.display_text import format_count
 
 
 def list_quantification_bias_rows(audited_run: AuditedRun) -> list[Row]:
@@ -47,16 +55,44 @@ def has_system_names(audited_run: AuditedRun, row: Row) -> bool:
 def select_significant_biases(audited_run: AuditedRun, limit: float = 0.0) -> tuple[list[Row], list[Row]]:
     """Those of `list_quantification_bias_rows` that are off by more than a limit; and the rates of whole data sets.
 
-    Holm over both in all of the run but floors': many rates that are each a little off show in the whole first. The
-    whole of one system is that system.
+    Holm over both (`select_tested_biases`): many rates that are each a little off show in the whole first.
+    """
+    biased = select_rows_beyond_limit(audited_run, select_tested_biases(audited_run), "bias", limit)
+    single = {id(row) for row in list_quantification_bias_rows(audited_run)}
+    return [row for row in biased if id(row) in single], [row for row in biased if row["system"] == ALL_TOGETHER]
+
+
+def select_tested_biases(audited_run: AuditedRun) -> list[Row]:
+    """The rates of systems and of whole data sets in all of the run but floors'. The whole of one system is that
+    system.
     """
     rows = [row for row in audited_run.per_dataset("quantification", "bias") if row["level"] == "claim"]
     rows = [row for row in rows if row["evaluator"] not in audited_run.floors]
     systems = Counter((row["dataset"], row["evaluator"]) for row in rows if row["system"] != ALL_TOGETHER)
-    rows = [row for row in rows if row["system"] != ALL_TOGETHER or systems[row["dataset"], row["evaluator"]] != 1]
-    biased = select_rows_beyond_limit(audited_run, rows, "bias", limit)
-    single = {id(row) for row in list_quantification_bias_rows(audited_run)}
-    return [row for row in biased if id(row) in single], [row for row in biased if row["system"] == ALL_TOGETHER]
+    return [row for row in rows if row["system"] != ALL_TOGETHER or systems[row["dataset"], row["evaluator"]] != 1]
+
+
+def select_rejectable_biases(audited_run: AuditedRun) -> list[Row]:
+    """Those of `select_tested_biases` that could be significant, were each test's p-value the least that it can have.
+
+    Of few clusters a p-value is no less than the sign test's where all err alike (`confusion_error_bias_p_values`).
+    """
+    rows = select_tested_biases(audited_run)
+    least = [_least_bias_p_value(row) if has_interval(row, "bias") else float("nan") for row in rows]
+    return select_significant_rows(replace(audited_run, test_counts=[]), rows, least)
+
+
+def _least_bias_p_value(row: Row) -> float:
+    if (row.get("n_clusters") or FEWEST_CLUSTERS_FOR_T_TEST) >= FEWEST_CLUSTERS_FOR_T_TEST:
+        return 0.0
+    return float(sign_test_p(np.array(row["n_clusters"]), np.array(0)))
+
+
+def _explain_too_few_documents(audited_run: AuditedRun) -> str:
+    tested = [row for row in select_tested_biases(audited_run) if has_interval(row, "bias")]
+    if not tested or select_rejectable_biases(audited_run):
+        return ""
+    return f"too few documents: after the correction for {format_count(len(tested), 'test')} none could reject"
 
 
 def _find_biased_error_rates(audited_run: AuditedRun) -> Iterator[Finding]:
@@ -245,6 +281,7 @@ QUANTIFICATION_CHECKS = (
         null="every predicted error rate is, over many claims, the labelled one",
         controls=_OVER_ALL_RATES,
         figure="bias",
+        lacks=_explain_too_few_documents,
     ),
     Check(
         "direction",

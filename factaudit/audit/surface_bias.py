@@ -6,6 +6,7 @@ ones that copy the document's wording (TNR falls with overlap).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -238,7 +239,9 @@ def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
             task,
             make_statement(
                 "{evaluator} significantly leans on word overlap{where}. On {task} it {said}. Distrust it on "
-                "paraphrases and near copies.",
+                "paraphrases and near copies."
+                + " By construction: its score is this overlap."
+                * bool(re.match(r"rouge2\b", evaluator)),
                 evaluator=evaluator,
                 where=where,
                 task=task,

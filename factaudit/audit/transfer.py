@@ -111,8 +111,8 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 worst["dataset"],
                 make_statement(
                     f"{{worst.evaluator}} does not judge all systems alike{{where}}: its {worst['rate'].upper()} on "
-                    "{worst.dataset} goes from {worst.lowest:percent} to {worst.highest:percent} over systems. One "
-                    "system's labels do not correct the others.",
+                    "{worst.dataset} goes from {worst.lowest:percent} to {worst.highest:percent} over systems. "
+                    "Adjusted counts by one system's labels do not correct the others.",
                     worst=worst,
                     where=where,
                 ),
@@ -126,8 +126,7 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 worst["dataset"],
                 make_statement(
                     "Whether {worst.evaluator} judges all systems alike is not known: on {worst.dataset} the test "
-                    f"would miss a {worst['rate'].upper()} of one system that is {_state_missable_difference(worst)}. "
-                    "A correction by one system rests on it.",
+                    f"would miss {_state_missable_difference(worst)}. Adjusted counts by one system rest on it.",
                     worst=worst,
                 ),
                 pick_finding_evidence(worst, "rate", "p", f"power_{POWER_POINTS}", "missable", "n"),
@@ -136,8 +135,10 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
 
 def _state_missable_difference(row: Row) -> str:
     """No rate can be farther from the others than the nearer end of [0, 1] lets it."""
-    possible = max(row["highest"], 1 - row["lowest"])
-    return "off by however much" if row["missable"] >= possible else "{worst.missable:points} points off"
+    possible, rate = max(row["highest"], 1 - row["lowest"]), row["rate"].upper()
+    if row["missable"] >= possible:
+        return f"any difference of one system's {rate} more than once in five times"
+    return f"a {rate} of one system that is {{worst.missable:points}} points off"
 
 
 # --------------------------------------------------------------------------------------------------------- declaration

@@ -240,10 +240,8 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
     claims = about.get("claims") or []
     if not claims:
         return []
-    text = (
-        "A claim is a row of the claims table. Label and prediction 1: attributable, its document supports it; 0: an "
-    )
-    text += "error."
+    text = f"A claim is {_describe_report_claim(results)}. Label and prediction 1: attributable, its document supports "
+    text += "it; 0: an error."
     single = [row["dataset"] for row in claims if row.get("n_responses") and row["n_responses"] == row["n_claims"]]
     if single:
         text += f" A claim is a whole response in {', '.join(single)}."
@@ -284,6 +282,13 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
     if empty:
         told.append(f"Not computed, as the claims have not what is needed: {'; '.join(empty)}.")
     return told
+
+
+def _describe_report_claim(results: Mapping[str, Any]) -> str:
+    """What is counted as a claim. With D-FActScore a fact has a row for each candidate person."""
+    if results["audits"].get("dfactscore"):
+        return "a fact of a response: the claims table has a row for it and each person of the name"
+    return "a row of the claims table"
 
 
 def _explain_report_estimates_labels(origin: Mapping[str, Any], has_labels: bool) -> str:

@@ -188,9 +188,10 @@ def _list_report_plot_figures(
             what = plot.what + (f", {level} level" if level else "") + (f" ({page} of {pages})" if pages > 1 else "")
             caption = _compose_report_figure_caption(what, audit, level_plot, part, by, about)
             caption = " ".join(filter(None, [caption, note, chosen, left]))
-            among = (
-                f"; {format_count(len(_collect_evaluators(part)), 'evaluator')}" if _collect_evaluators(part) else ""
-            )
+            n_evaluators = len(_collect_evaluators(part))
+            among = f"; {format_count(n_evaluators, 'evaluator')}" if n_evaluators else ""
+            if isinstance(plot, GridPlotSpec):  # a printed table's columns, of which one may be the labels
+                among = ""
             alt = f"{_PLOT_KIND_NAMES[type(plot)]}: {what}{among}. The table of this section has the figures."
             of = json.dumps(
                 [repr(level_plot), repr(audit.columns), list(evaluators), sorted(floors), caption.split(".")[0], part]

@@ -79,9 +79,9 @@ def build_dfactscore_paragraphs_section(responses: Sequence[Row]) -> Row | None:
         return None
     n_facts = sum(row["n_elsewhere"] for row in merged)
     text = (
-        f"{len(merged):,} paragraphs say {n_facts:,} things of one person that are true of another of the name (in "
-        "bold among the facts). On the page a sentence has the colour of the person whom most of its facts are of. "
-        "Shown: the "
+        f"{len(merged):,} paragraphs say {n_facts:,} things of one person that are true of another of the name, by the "
+        "verifier and by how facts are grouped (in bold among the facts). On the page a sentence has the colour of the "
+        "person whom most of its facts are of. Shown: the "
         f"{min(MAX_SHOWN_PARAGRAPHS, len(merged))} with most of them; tables/dfactscore_elsewhere.csv has all."
     )
     items = [_make_dfactscore_paragraph(row) for row in merged[:MAX_SHOWN_PARAGRAPHS]]
