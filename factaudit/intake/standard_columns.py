@@ -7,7 +7,8 @@ from difflib import get_close_matches
 
 import pandas as pd
 
-from factaudit.intake.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
+from factaudit.intake.column_profiles import profile_column_for_mapping
+from factaudit.intake.vocabulary import COLUMN_NAMES, has_vocabulary_word_in_column_name, normalise_vocabulary_words
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.annotations import ANNOTATION_COLUMNS
 
@@ -81,10 +82,14 @@ def find_misspelt_standard_columns(columns: Collection[str]) -> dict[str, str]:
 
 
 def list_further_columns_of_scores(claims: pd.DataFrame) -> list[str]:
-    """Columns of claims that are not ours and hold different numbers in [0, 1]: what an evaluator said, perhaps."""
+    """Columns of claims that are not ours and hold different numbers in [0, 1], or words of a judge by their name: what
+    an evaluator said, perhaps."""
     found = []
     for name in claims.columns.difference([*CLAIM_COLUMNS], sort=False):
         numbers = pd.to_numeric(claims[name], errors="coerce")
         if numbers.between(0, 1).all() and numbers.nunique() > 1:
             found.append(str(name))
+        elif has_vocabulary_word_in_column_name("judges", str(name)):
+            profile = profile_column_for_mapping(str(name), claims[name])
+            found += [str(name)] if profile.kind == "binary" and profile.n_different > 1 else []
     return found

@@ -94,6 +94,8 @@ def load_tables(
             if proposal.is_standard:
                 raise error from None
     tables, own = _list_tables_to_load(inputs, kinds)
+    if len(tables) > 1:
+        _check_no_batch_replies(tables)
     if len(tables) > 1 and not all(own) and "doc" not in given.columns:
         kinds_by_name = {name: kind for (name, _), kind in zip(tables, own, strict=True)}
         tables, lines = join_document_tables(tables, own)
@@ -191,6 +193,14 @@ def _list_tables_to_load(
         for one, kind, (_, table) in zip(inputs, kinds, tables, strict=True)
     ]
     return tables, own
+
+
+def _check_no_batch_replies(tables: Sequence[tuple[str, pd.DataFrame]]) -> None:
+    """Raise `InputError` where a table beside others holds replies of OpenAI's batch API: they would become claims."""
+    for name, rows in tables:
+        if "custom_id" in rows and any(str(column).startswith("response.body.") for column in rows.columns):
+            message = "replies of OpenAI's batch API, no claims: write what each says of its claim as claim_id (the"
+            raise InputError(name, [Problem(f"{message} custom_id), evaluator, and prediction (1 or 0) or score")])
 
 
 def _names_judgement_columns(mapping: ColumnMapping, table: pd.DataFrame) -> bool:

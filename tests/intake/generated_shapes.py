@@ -386,3 +386,9 @@ maps = pa.array([[*scores.items()] for scores in scores_by_name], pa.map_(pa.str
 by_name = {"scores.gpt4": A, "scores.claude": B}
 add("map.parquet", make_arrow_parquet({**labelled, "scores": maps}), judges=by_name)
 add("packed.csv", make_zip("claims.csv", make_csv(table)), ends=r"an archive that holds claims\.csv: unpack it")
+add(
+    "jury_tie.csv",
+    {**labelled, "jury": [*spell(A[:9], "supported", "unsupported"), "tie"]},
+    judges={"jury": A},
+    ends="asked",
+)

@@ -221,6 +221,7 @@ def test_a_further_column_that_the_user_names_is_an_evaluator(tmp_path, call):
     table = table.assign(
         label=LABELS, summac_conv=[0.9 if one else 0.1 for one in PREDICTIONS], batch=[0, 1] * (N // 2)
     )
+    table["claude-3.5"] = ["Yes" if one else "No" for one in PREDICTIONS]
     path = tmp_path / "claims.csv"
     table.to_csv(path, index=False)
     verdicts = load_tables([path], parse_column_mapping_options(wide=("summac_conv",))).verdicts
@@ -231,7 +232,7 @@ def test_a_further_column_that_the_user_names_is_an_evaluator(tmp_path, call):
     assert [*rates["evaluator"].unique()] == ["summac_conv"]
     code, _, err = call("audit", path, "--out", tmp_path / "run")
     assert code == 2
-    assert "--wide NAME takes a column of scores for an evaluator: summac_conv, batch" in err
+    assert "--wide NAME takes a column of scores for an evaluator: summac_conv, batch, claude-3.5" in err
 
 
 def test_an_annotator_may_be_called_0():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,15 @@ def test_whether_a_models_answer_is_correct_is_asked(tmp_path: Path) -> None:
     by_people, by_judge = (describe_tables(load_input_tables(paths, one.mapping)) for one in asked.value.readings)
     assert (by_people["labels"], by_people["evaluators"]) == (L, {})
     assert (by_judge["labels"], by_judge["evaluators"]) == ("-" * N, {"gpt4_correct": L})
+
+
+def test_replies_of_a_batch_are_no_claims(tmp_path: Path) -> None:
+    bodies = [{"model": "gpt-4o", "choices": [{"message": {"role": "assistant", "content": "Yes"}}]} for _ in IDS]
+    replies = [{"custom_id": key, "response": {"body": body}} for key, body in zip(IDS, bodies, strict=True)]
+    (tmp_path / "output.jsonl").write_text("".join(json.dumps(row) + "\n" for row in replies))
+    paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE})
+    with pytest.raises(InputError, match=r"output\.jsonl: replies of OpenAI's batch API, no claims"):
+        load_input_tables([*paths, tmp_path / "output.jsonl"])
 
 
 def test_a_document_that_is_missing_is_named(tmp_path: Path) -> None:
