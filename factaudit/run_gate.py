@@ -120,8 +120,11 @@ def judge_run_gate_changes(
     moved = [row for row in rows if _is_significant_run_gate_change(row, "bacc")]
     told = [format_run_gate_change(row, "bacc") for row in moved]
     told += [format_run_gate_change(row, figure) for row in rows for figure in _list_run_gate_other_figures(row)]
-    told += [_format_run_gate_change_without_significance(row) for row in rows if row not in moved]
-    return RunGateVerdict(_name_run_gate_change_without_conditions(rows), [], [], [], told)
+    word = _name_run_gate_change_without_conditions(rows)
+    # Below "worse" an evaluator that is as good as before would be read as a worse one.
+    aside = "besides, " if told else ""
+    told += [aside + _format_run_gate_change_without_significance(row) for row in rows if row not in moved]
+    return RunGateVerdict(word, [], [], [], told)
 
 
 def _is_significant_run_gate_change(row: Row, key: str) -> bool:

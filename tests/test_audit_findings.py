@@ -253,7 +253,10 @@ def test_a_lean_is_told_per_tenth_of_overlap_for_a_line_may_lead_beyond_100_perc
     rows = [trend("tpr", 1.29, 0.9, 1.6), trend("tnr", -1.02, -1.5, -0.5)]
     statement = find(collect_findings({"surface_trend": rows}), id="overlap")["statement"]
     assert "(TPR +12.9 points for every tenth of overlap)" in statement
-    assert "(TNR −10.2)" in statement
+    assert "(TNR −10.2 points for every tenth of overlap)" in statement
+    assert statement.endswith("Distrust it on paraphrases and near copies.")
+    alone = find(collect_findings({"surface_trend": rows[:1]}), id="overlap")["statement"]
+    assert alone.endswith("Distrust it on paraphrases.")
     assert "By construction" not in statement
     own = [row | {"evaluator": "rouge2"} for row in rows]
     (finding,) = [each for each in collect_findings({"surface_trend": own}) if each["id"] == "overlap"]

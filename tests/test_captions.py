@@ -50,8 +50,17 @@ def test_a_caption_says_where_dashed_lines_stand_and_names_what_is_undefined() -
 def test_a_table_shows_bounds_only_where_they_leave_something_open(greatest: float, is_shown: bool) -> None:
     row = {"task": "t", "rate": "tpr", "evaluator": "e", "n": 9, "slope": 0.2, "slope_min": 0.2 - 1e-16}
     table = build_report_table([row | {"slope_max": greatest}], load_all_audits()["surface_trend"].columns, "")
-    assert any("In brackets" in note for note in table.notes) == is_shown
+    assert any("that the unscored claims leave possible" in note for note in table.notes) == is_shown
     assert any(cell.notes for line in table.rows for cell in line) == is_shown
+
+
+def test_bounds_of_an_estimate_are_of_claims_that_people_could_not_decide() -> None:
+    row = {"dataset": "d", "level": "claim", "system": "s", "method": "labels", "n": 9, "n_labels": 8, "n_undecided": 1}
+    row |= {"rate": 0.2, "rate_min": 0.1, "rate_max": 0.3}
+    notes = build_report_table([row], load_all_audits()["estimates"].columns, "").notes
+    assert notes == [
+        "In brackets: the least and the greatest value that the claims that people could not decide leave possible."
+    ]
 
 
 def test_the_formula_of_adjusted_counts_gives_the_true_rate_read_literally() -> None:
@@ -89,7 +98,10 @@ def test_a_caption_says_of_what_its_numbers_are() -> None:
         figure.caption
         for figure in list_report_figures(load_all_audits()["estimates"], methods, [], {"confidence": 0.95})
     ]
-    assert "n = 14 labels behind each point that uses labels." in " ".join(drawn)
+    assert (
+        "n = 14 labels of the system itself behind each point that uses labels; hierarchical and pooled-threshold use "
+        "all systems'." in " ".join(drawn)
+    )
     means = {"dataset": "d", "level": "claim", "evaluator": "e", "calibration_system": "__cv__", "n": 900}
     means |= {"method": "none", "n_systems": 5, "mean_abs_bias": 0.1, "worst_abs_bias": 0.2}
     assert "n = 5 calibrations behind each point" in compose_captions("adjustment", means)
@@ -99,3 +111,13 @@ def test_a_row_of_markdown_gives_its_reason_once() -> None:
     cells = [ReportTableCell("d"), *(ReportTableCell(UNDEFINED_MARK, reason="no label") for _ in range(3))]
     document = ReportTable("Rates", ["dataset", "a", "b", "c"], [False] * 4, [cells], 1, n_unfolded=1)
     assert _render_markdown_table(document).count("no label") == 1
+
+
+def test_a_report_says_what_significant_and_the_order_of_systems_rest_on() -> None:
+    audits = {"estimate_differences": [{"dataset": "d"}], "slices": [{"dataset": "d"}], "chunking": []}
+    about = {"claims": [{"dataset": "d"}], "confidence": 0.95, "replicates": 9, "n_tests": {"slice": 3}}
+    said = " ".join(_state_report_provenance({"audits": audits, "about": about}))
+    assert "leaves out 0, and the model expects at most 1 % of all such pairs in the wrong order." in said
+    assert "a bias whose interval leaves out 0 need not be significant" in said
+    assert "Another correction, of Benjamini and Hochberg, has “Claims on which an evaluator is worse”." in said
+    assert "Not computed, as claims and verdicts have not what is needed: What cutting documents into chunks" in said

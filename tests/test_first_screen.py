@@ -223,7 +223,7 @@ def test_reversed_pairs_forbid_a_ranking():
 def test_what_an_evaluator_was_trained_on_is_a_warning():
     tables = make_tables({"a": (0.9, 0.9), "b": (0.9, 0.8)}, datasets=("RAGTruth-QA", "RAGTruth-Summary"))
     screen = screen_of(compare(*tables, replicates=200, trained_on={"b": ["ragtruth"]}))
-    assert "trained on this data: b." in advice_of(screen, "Beware")
+    assert "trained on this benchmark: b." in advice_of(screen, "Beware")
     assert not any("trained" in text for text in advice_of(screen_of(compare(*tables, replicates=0)), "Beware"))
     with pytest.raises(UsageError, match="trained_on: no evaluator 'c'"):
         compare(*tables, trained_on={"c": ["x"]})
@@ -280,6 +280,12 @@ def test_the_report_opens_with_it_in_at_most_120_words(demo_results):
     words = [*screen.size.split(), *(word for one in screen.advice for word in (one.word, *str(one.sentence).split()))]
     assert len(words) <= 120
     assert json.loads(json.dumps([str(one.sentence) for one in screen.advice]))
+
+
+def test_both_evaluators_under_use_are_named_where_both_have_a_fault(demo_results):
+    """The reader may take either: what is wrong with the second is as much worth as what is wrong with the first."""
+    assert advice_of(screen_of(demo_results), "Use")[0].startswith("modernbert_b or modernbert_a: ")
+    assert advice_of(screen_of(demo_results), "Beware")[-1].endswith("; modernbert_a, too.")
 
 
 def test_without_labels_nothing_is_found_of_labels():

@@ -166,6 +166,15 @@ def test_one_of_many_predicted_rates_outside_its_interval_is_no_reason_to_avoid_
         assert any(one.word == "Avoid" for one in told) == is_avoided, (off, n)
 
 
+def test_the_width_that_is_said_is_that_of_all_intervals_to_report() -> None:
+    """The summary's width is of the systems whose labels alone give an interval, too."""
+    audits = make_estimates(0.0, 3)
+    for width in (0.3, None):
+        audits["estimate_summary"][0]["width"] = width
+        told = compose_first_screen({"audits": audits, "about": {"confidence": 0.95}}).advice
+        assert str(told[0].sentence) == "the hierarchical rates: 20 labels give intervals 20.0 points wide on average."
+
+
 def test_a_mean_of_no_calibration_gives_its_own_reason_alone() -> None:
     """ "A mean over calibrations has no threshold" explained why there is no mean |bias|."""
     draw, n = np.random.default_rng(2), 60

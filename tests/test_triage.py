@@ -239,6 +239,10 @@ def test_the_command_writes_a_queue_a_rule_and_a_page(tmp_path: Path, monkeypatc
     assert "pass without review: at most 10 % of what passes are errors" in out
     assert "combined by weights: e0 0." in out
     queue = pd.read_csv("t/queue.csv")
+    known = int(((queue["decision"] == "labelled") & (queue["passes"] == 0)).sum())
+    assert known > 0
+    assert f"({known} more that do not pass are labelled already)" in out
+    assert f"({100 * queue['passes'].mean():.1f} %) pass" in out
     (promise,) = json.loads(Path("t/promises.json").read_text())
     assert queue["passes"].sum() == promise["n_passing"] > 0
     assert share_of_errors(claims, queue.loc[queue["passes"] == 1, "claim_id"]) <= 0.1

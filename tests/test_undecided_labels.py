@@ -100,11 +100,17 @@ def test_many_undecided_claims_are_flagged_with_what_they_do() -> None:
     worst = hierarchical_rates(kept).assign(span=lambda t: t["rate_max"] - t["rate_min"])["span"].idxmax()
     row = hierarchical_rates(kept).loc[worst]
     reason = kept.summary[0]["reason"]
-    assert f"{n} of 200 labels are undecided (unclear {n})" in reason
-    assert f"of {worst}: its rate is {100 * row['rate_min']:.1f} % were none of them an error" in reason
-    assert f"{100 * row['rate_max']:.1f} % were all" in reason
+    assert f"people could not decide {n} of 200 claims that they looked at (unclear {n})" in reason
+    assert (
+        f"of {worst}: its rate is {100 * row['rate_min']:.1f} % if no claim that people cannot decide is an error"
+        in reason
+    )
+    assert f"{100 * row['rate_max']:.1f} % if each is" in reason
     assert f"{100 * hierarchical_rates(left).loc[worst, 'rate']:.1f} % of the claims that people can decide" in reason
-    assert f"{n} of 200 labels are undecided (unclear {n}) and left out" in left.summary[0]["reason"]
+    assert (
+        f"people could not decide {n} of 200 claims that they looked at (unclear {n}), left out"
+        in left.summary[0]["reason"]
+    )
 
 
 def test_few_undecided_claims_are_kept_and_not_flagged() -> None:

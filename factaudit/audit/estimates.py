@@ -91,14 +91,15 @@ def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
     ]
     if row["headroom"] is not None and row["n_systems"] > 1:
         text = "By the model, the lowest error rate, whichever system has it, is {row.headroom:interval}, the highest "
-        text += "{row.highest:interval}. {row.best_system} looks best: {row.best_rate:interval}, which allows for the "
-        told.append(make_statement(text + "choice.", row=row))
-    if row["worth"] is not None:
-        text = "Intervals are {row.width:points} points wide on average, and {row.width_labels:points} by the labels "
         text += (
-            "alone. With scores, pooling of systems and the prior {row.n_labels:number label} give intervals as narrow "
+            "{row.highest:interval}. {row.best_system} looks best: {row.best_rate:interval}; the low end allows for "
         )
-        text += "as {row.n_alone:number} labels alone would."
+        told.append(make_statement(text + "the choice.", row=row))
+    if row["worth"] is not None:
+        text = "Where the labels alone give an interval, too, intervals are {row.width:points} points wide on average, "
+        text += "and {row.width_labels:points} by the labels alone. With scores, pooling of systems and the prior "
+        text += "{row.n_labels:number label} give intervals as narrow as {row.n_alone:number} labels alone would"
+        text += " (undecided claims left out)." if row.get("n_undecided") else "."
         told.append(make_statement(text, row=row | {"n_alone": round(row["n_labels"] * row["worth"])}))
         told += _state_audit_estimates_with_shuffled_scores(row)
     if row["reason"]:
@@ -144,7 +145,8 @@ def _state_audit_estimates_of_error_rates(audited_run: AuditedRun, row: Row) -> 
         text = (
             "With the scores {row.n_labels:number label} give intervals as narrow as {row.n_worth:number} labels alone "
         )
-        text += "would; with useless (shuffled) scores, as {row.n_worth_shuffled:number} would."
+        text += "would; with useless (shuffled) scores, as {row.n_worth_shuffled:number} would"
+        text += " (undecided claims left out)." if row.get("n_undecided") else "."
         yield make_statement(text, row=row | counts)
     yield from _state_audit_estimates_distance_from_truth(audited_run, row, systems)
 

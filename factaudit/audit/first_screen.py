@@ -33,7 +33,11 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidence
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.audit.decomposition import list_decomposition_advice
-from factaudit.audit.first_screen_estimates import list_first_screen_estimate_advice, list_first_screen_estimates
+from factaudit.audit.first_screen_estimates import (
+    add_widths_to_first_screen_estimates,
+    list_first_screen_estimate_advice,
+    list_first_screen_estimates,
+)
 from factaudit.audit.first_screen_table import (
     build_first_screen_estimate_table,
     build_first_screen_evaluator_table,
@@ -311,12 +315,13 @@ def _list_first_screen_error_rate_advice(run: AuditedRun, best: Row) -> Iterator
     quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
     if quoted:
         text = "estimates: {first.n_labels:number label}" + " a data set" * (len(quoted) > 1)
-        text += " give intervals {quoted.width:points} points wide on average"
-        known = [row for row in list_first_screen_estimates(run) if row.get("labelled_error_rate") is not None]
+        estimated = add_widths_to_first_screen_estimates(list_first_screen_estimates(run))
+        text += " give intervals {estimated.width:points} points wide on average"
+        known = [row for row in estimated if row.get("labelled_error_rate") is not None]
         held = [row for row in known if row["rate_low"] <= row["labelled_error_rate"] <= row["rate_high"]]
         text += "; {held:count} of {known:count} hold the true rate." if held else "."
         if len({row["n_labels"] for row in quoted}) == 1 and read_confidence(run) == DEFAULT_CONFIDENCE:
-            told = make_statement(text, first=quoted[0], quoted=quoted, held=held, known=known)
+            told = make_statement(text, first=quoted[0], estimated=estimated, held=held, known=known)
             yield ScreenAdviceLine("Instead", told)
     elif off or whole:
         yield ScreenAdviceLine(
@@ -352,7 +357,7 @@ def _list_first_screen_caveat_advice(run: AuditedRun, alike: Sequence[Row]) -> I
         if any(_is_training_dataset(one, name) for one in each["trained_on"] for name in sets)
     ]
     if seen:
-        text = "trained on this data: {names}."
+        text = "trained on this benchmark: {names}."
         yield ScreenAdviceLine("Beware", make_statement(text, names=format_first_finding_names(seen)))
     if unscored_share_for_decision(best) > read_decision_limits(run).max_unscored:
         lacking = best | {"n_lacking": count_unscored_or_guessed(best)}
@@ -365,8 +370,15 @@ def _list_first_screen_caveat_advice(run: AuditedRun, alike: Sequence[Row]) -> I
     if apart is not None:
         worst, top = apart
         text = "{best.evaluator} is worse on {worst.dataset} (balanced accuracy {worst.bacc:percent}) than on "
-        text += "{top.dataset} ({top.bacc:percent})."
-        yield ScreenAdviceLine("Beware", make_statement(text, best=best, worst=worst, top=top))
+        text += "{top.dataset} ({top.bacc:percent}){others}."
+        also = [row["evaluator"] for row in alike[1:] if _is_worse_on_same_dataset(run, row["evaluator"], worst, top)]
+        others = f"; {format_first_finding_names(also)}, too" if also else ""
+        yield ScreenAdviceLine("Beware", make_statement(text, best=best, worst=worst, top=top, others=others))
+
+
+def _is_worse_on_same_dataset(run: AuditedRun, evaluator: str, worst: Row, top: Row) -> bool:
+    apart = find_datasets_apart_by_bacc(run.rows("rates"), evaluator)
+    return apart is not None and [row["dataset"] for row in apart] == [worst["dataset"], top["dataset"]]
 
 
 def _is_training_dataset(trained_on: str, dataset: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import has_interval, read_decision_limits
@@ -18,10 +18,11 @@ def list_first_screen_estimate_advice(run: AuditedRun) -> Iterator[tuple[str, St
     if not summary:
         return
     methods = {row["quote"] for row in summary}
-    if len(methods) == 1 and all(row.get("width") is not None for row in summary):
-        text = "the {method} rates: {summary.n_labels:number label} give intervals {summary.width:points} points wide"
-        text += " on average." if len(summary) > 1 else "."
-        yield ("Use", make_statement(text, method=methods.pop(), summary=summary))
+    if len(methods) == 1 and list_first_screen_estimates(run):
+        estimated = add_widths_to_first_screen_estimates(list_first_screen_estimates(run))
+        text = "the {method} rates: {summary.n_labels:number label} give intervals {estimated.width:points} points wide"
+        text += " on average." if len(estimated) > 1 else "."
+        yield ("Use", make_statement(text, method=methods.pop(), summary=summary, estimated=estimated))
     key = ("dataset", "level", "system")
     raw = {tuple(row[one] for one in key): row["rate"] for row in run.rows("estimates") if row["method"] == "raw"}
     quoted = [row for row in list_first_screen_estimates(run) if raw.get(tuple(row[one] for one in key)) is not None]
@@ -57,3 +58,8 @@ def list_first_screen_estimates(run: AuditedRun) -> list[Row]:
         if row["method"] == quotes.get((row["dataset"], row["level"]))
     ]
     return add_labelled_rates_to_audit_estimates(run, rows)
+
+
+def add_widths_to_first_screen_estimates(rows: Sequence[Row]) -> list[Row]:
+    """The rows with the width of their interval: also of systems whose labels alone give none."""
+    return [row | {"width": row["rate_high"] - row["rate_low"]} for row in rows]

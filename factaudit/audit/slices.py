@@ -279,6 +279,8 @@ def _select_readable_slices(rows: Sequence[Row]) -> tuple[list[Row], str]:
     shown = shown[: max(_SHOWN_ROWS, min(len(below), 3 * _SHOWN_ROWS))]
     if not shown:
         return list(rows)[:_SHOWN_ROWS], "No slice could be compared; all rows are in the CSV."
+    if len(shown) == len(tested):
+        return shown, "These are all comparisons; rows that could not be compared are in the CSV."
     return shown, f"The {len(shown)} worst of {format_count(len(tested), 'comparison')}; all rows are in the CSV."
 
 

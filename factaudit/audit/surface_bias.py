@@ -207,6 +207,10 @@ def _explain_surface_bias_trend(row: Row) -> str | None:
 # ----------------------------------------------------------------------------------------------------------- findings
 
 
+#: What an evaluator gets wrong whose TPR rises, whose TNR falls with word overlap.
+_DISTRUSTED_CLAIMS = {"tpr": "paraphrases", "tnr": "near copies"}
+
+
 def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
     """TPR that rises, TNR that falls with word overlap."""
     rows = [row for row in audited_run.rows("surface_trend") if row["slope"] is not None]
@@ -226,7 +230,8 @@ def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
         how = {
             "tpr": "misses attributable claims in other words (TPR {row.per_tenth:signed} points for every tenth of "
             "overlap)",
-            "tnr": "passes unattributable claims in the document's words (TNR {row.per_tenth:signed})",
+            "tnr": "passes unattributable claims in the document's words (TNR {row.per_tenth:signed} points for "
+            "every tenth of overlap)",
         }
         said = join_statements(
             [make_statement(how[rate], row=row | {"per_tenth": row["slope"] / 10}) for rate, row in sure[task].items()],
@@ -239,13 +244,14 @@ def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
             task,
             make_statement(
                 "{evaluator} significantly leans on word overlap{where}. On {task} it {said}. Distrust it on "
-                "paraphrases and near copies."
+                "{distrusted}."
                 + " By construction: its score is this overlap."
                 * bool(re.match(r"rouge2\b", evaluator)),
                 evaluator=evaluator,
                 where=where,
                 task=task,
                 said=said,
+                distrusted=" and ".join(_DISTRUSTED_CLAIMS[rate] for rate in sure[task]),
             ),
             {"n_tasks": len(sure)}
             | {

@@ -206,7 +206,9 @@ def _display_run_diff(run_diff: RunDiff) -> None:
     for row in run_diff.systems:
         _display_diff_reordered_systems(row)
     for row in run_diff.findings:
-        print_line(f"{row['change']:<9} [{_format_severity(row)}] {row['statement']}")
+        print_line(
+            f"{row['change']:<9} [{_format_severity(row)}] {'before: ' * (row['change'] == 'gone')}{row['statement']}"
+        )
     if run_diff.findings_not_compared:
         print_line(f"findings  {run_diff.findings_not_compared} are of an audit or evaluator that one run has not")
     if None not in run_diff.costs.values():

@@ -238,18 +238,19 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
             )
             estimates = [_format_displayed_estimate(about, key) for key in ("best_rate", "headroom", "highest")]
             print_line(
-                f"{about['best_system']} has the lowest estimate: {estimates[0]}, with an allowance for the choice; "
-                f"the lowest true rate, whichever system has it, is {estimates[1]}, the highest {estimates[2]}"
+                f"{about['best_system']} has the lowest estimate: {estimates[0]}; the low end allows for the choice; "
+                f"by the model the lowest rate, whichever system has it, is {estimates[1]}, the highest {estimates[2]}"
             )
             if n_apart:
                 groups = ", ".join(f"{row['system']} {row['letters']}" for row in best)
                 print_line(f"groups (systems with a letter in common do not differ significantly): {groups}")
         if about["worth"] is not None:
             alone = f"{about['n_labels'] * about['worth']:,.0f}"
+            left_out = " (undecided claims left out)" * bool(about["n_undecided"])
             shuffled = f"{about['n_labels'] * about['worth_shuffled']:,.0f}"
             print_line(
                 f"with the scores {about['n_labels']:,} labels give intervals as narrow as {alone} labels alone would; "
-                f"with useless (shuffled) scores, as {shuffled} would"
+                f"with useless (shuffled) scores, as {shuffled} would{left_out}"
             )
         print_line(about["why"])
         if about["reason"]:

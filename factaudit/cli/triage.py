@@ -162,7 +162,10 @@ def triage_command(
         print_line(
             f"{n_ask:,} claims wait for {then}: `factaudit judge {claims} --evaluator cascade:rule={out / 'rule.json'}`"
         )
-    print_line(f"to review {n_review:,} claims, the riskiest first: {out / 'queue.csv'}{f', {page}' if page else ''}")
+    n_known = int(((results.queue["decision"] == "labelled") & (results.queue["passes"] == 0)).sum())
+    known = f" ({n_known:,} more that do not pass are labelled already)" if n_known else ""
+    to_open = f"{out / 'queue.csv'}{f', {page}' if page else ''}"
+    print_line(f"to review {n_review:,} claims{known}, the riskiest first: {to_open}")
     print_line(f"rule {out / 'rule.json'}, curve {out / 'curve.svg'}")
     files = {"rule": "rule.json", "queue": "queue.csv", "curve": "curve.csv", "figure": "curve.svg"}
     print_json_output(

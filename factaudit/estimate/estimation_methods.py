@@ -296,6 +296,8 @@ def estimate_by_method(name: str, estimation: EstimationCase) -> list[RateEstima
     for at, (least, most) in enumerate(zip(none, every, strict=True)):
         between = least.rate + share[at] * (most.rate - least.rate)
         reason = most.reason if most.reason == least.reason else join_reasons([least.reason or "", most.reason or ""])
+        if reason and estimation.n_undecided[at]:
+            reason += "; undecided claims count as labels here"
         found.append(RateEstimate(between, least.low, most.high, reason, least.rate, most.rate))
     return found
 

@@ -71,11 +71,11 @@ def _describe_undecided_claims(
     common = sorted(undecided_reasons.items(), key=lambda each: (-each[1], each[0]))
     reasons = ", ".join([f"{reason} {times}" for reason, times in common if reason not in unsaid][:3])
     said = (
-        f"{n} of {format_count(n_looked_at, 'label')} {'is' if n == 1 else 'are'} undecided"
+        f"people could not decide {n} of {format_count(n_looked_at, corpus.level)} that they looked at"
         + f" ({reasons})" * bool(reasons)
     )
     if not estimation.keeps_undecided:
-        return [f"{said} and left out: rates are of the {corpus.level}s that people can decide"]
+        return [f"{said}, left out: rates are of the {corpus.level}s that people can decide"]
     if n <= MAX_UNDECIDED_SHARE * n_looked_at:
         return []
     kept = estimates_by_method("hierarchical")
@@ -85,6 +85,7 @@ def _describe_undecided_claims(
     rates = kept[at].least, kept[at].greatest, estimate_by_hierarchical_model(leaves_out)[at].rate
     least, most, without = (f"{100 * (np.nan if rate is None else rate):.1f} %" for rate in rates)
     return [
-        f"{said}, {undecided[at]} of {looked_at[at]} of {corpus.systems[at]}: its rate is {least} were none of them an "
-        f"error, {most} were all, and {without} of the {corpus.level}s that people can decide"
+        f"{said}, {undecided[at]} of {looked_at[at]} of {corpus.systems[at]}: its rate is {least} if no claim "
+        f"that people cannot decide is an error, {most} if each is, and {without} of the {corpus.level}s that "
+        "people can decide"
     ]

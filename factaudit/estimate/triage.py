@@ -274,7 +274,7 @@ def _describe_triage_promise(
     if limit is not None:
         which = "further claims of this kind" if promise.is_population else "these claims"
         statement = (
-            f"{n_passing:,} of {n_claims:,} claims ({n_passing / n_claims:.0%}) pass without review: {wanted} "
+            f"{n_passing:,} of {n_claims:,} claims ({n_passing / n_claims:.1%}) pass without review: {wanted} "
             f"(confidence {promise.confidence:.0%}, of {which})."
         )
     else:

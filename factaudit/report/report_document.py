@@ -269,18 +269,26 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
             checks, tests = format_count(len(n_tests), "check"), format_count(sum(n_tests.values()), "test")
             text += (
                 f" {checks} of this run made {tests}. “Significant” is said after Holm's correction for all tests of a "
-                "check: a rate whose interval leaves out 0 need not be significantly off. “What was checked, and how” "
+                "check: a bias whose interval leaves out 0 need not be significant. “What was checked, and how” "
                 "counts the tests of each."
             )
+            others = [
+                f"“{check.title}”"
+                for audit in find_audit_declarations(results["audits"])
+                for check in audit.checks
+                if check.id in n_tests and check.controls.startswith("Benjamini–Hochberg")
+            ]
+            if others:
+                text += f" Another correction, of Benjamini and Hochberg, has {' and '.join(others)}."
         if results["audits"].get("estimate_differences"):
             text += (
-                " The model tells two systems apart where the interval of their difference leaves out 0. Of all pairs "
-                "that it tells apart it expects at most 1 % in the wrong order."
+                " The model tells two systems apart on two conditions. The interval of their difference leaves out 0, "
+                "and the model expects at most 1 % of all such pairs in the wrong order."
             )
         told.append(text)
     empty = [audit.title for audit in find_audit_declarations(results["audits"]) if not results["audits"][audit.name]]
     if empty:
-        told.append(f"Not computed, as the claims have not what is needed: {'; '.join(empty)}.")
+        told.append(f"Not computed, as claims and verdicts have not what is needed: {'; '.join(empty)}.")
     return told
 
 

@@ -393,7 +393,8 @@ def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequ
     is_of_pairs = "evaluator_a" in parts[0]
     unscored = max(row.get("n_unscored") or 0 for row in parts) if is_of_pairs else count_unscored_verdicts(parts)
     behind += " of one data set" * (len(single) < len(rows) and not is_of_pairs)
-    behind += " that uses labels" * all(text.endswith((" label", " labels")) for text in ranges)
+    if all(text.endswith((" label", " labels")) for text in ranges):
+        behind = f"of the system itself {behind} that uses labels; hierarchical and pooled-threshold use all systems'"
     by_figure = ", ".join(f"{counts} ({', '.join(headings)})" for counts, headings in ranges.items())
     each = f"n = {next(iter(ranges))}" if len(ranges) == 1 else f"n = {by_figure}"
     left_out = f"up to {unscored:,} unscored by one of them" if is_of_pairs else f"{unscored:,} unscored in all"

@@ -81,7 +81,8 @@ def build_report_table(
     if any(not note.startswith("[") for note in small):
         notes.append("Small figures: interval.")
     if any(note.startswith("[") for note in small):
-        notes.append("In brackets: the least and the greatest value that the unscored claims leave possible.")
+        left_open = "claims that people could not decide" if "n_undecided" in declared else "unscored claims"
+        notes.append(f"In brackets: the least and the greatest value that the {left_open} leave possible.")
     if any(cell.reason for line in body for cell in line):
         notes.append("A dash is an undefined figure; point at it for the reason.")
     return ReportTable(
