@@ -122,8 +122,12 @@ def judge_run_gate_changes(
     told += [format_run_gate_change(row, figure) for row in rows for figure in _list_run_gate_other_figures(row)]
     word = _name_run_gate_change_without_conditions(rows)
     # Below "worse" an evaluator that is as good as before would be read as a worse one.
-    aside = "besides, " if told else ""
-    told += [aside + _format_run_gate_change_without_significance(row) for row in rows if row not in moved]
+    named = [row for row in rows if row in moved or _list_run_gate_other_figures(row)]
+    told += [
+        "besides, " * bool(named and row not in named) + _format_run_gate_change_without_significance(row)
+        for row in rows
+        if row not in moved
+    ]
     return RunGateVerdict(word, [], [], [], told)
 
 

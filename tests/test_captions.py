@@ -9,6 +9,7 @@ import pytest
 from factaudit.audit import list_computable_audits, load_all_audits
 from factaudit.audit.core.figure_formatting import UNDEFINED_MARK
 from factaudit.report.markdown import _render_markdown_table
+from factaudit.report.report_document import _explain_report_claims_labels_and_intervals
 from factaudit.report.report_figures import list_report_figures
 from factaudit.report.report_tables import ReportTable, ReportTableCell, build_report_table
 
@@ -116,8 +117,8 @@ def test_a_row_of_markdown_gives_its_reason_once() -> None:
 def test_a_report_says_what_significant_and_the_order_of_systems_rest_on() -> None:
     audits = {"estimate_differences": [{"dataset": "d"}], "slices": [{"dataset": "d"}], "chunking": []}
     about = {"claims": [{"dataset": "d"}], "confidence": 0.95, "replicates": 9, "n_tests": {"slice": 3}}
-    said = " ".join(_state_report_provenance({"audits": audits, "about": about}))
-    assert "leaves out 0, and the model expects at most 1 % of all such pairs in the wrong order." in said
+    said = " ".join(_explain_report_claims_labels_and_intervals({"audits": audits, "about": about}))
+    assert "leaves out 0, and of all such pairs it expects at most 1 % in the wrong order." in said
     assert "a bias whose interval leaves out 0 need not be significant" in said
     assert "Another correction, of Benjamini and Hochberg, has “Claims on which an evaluator is worse”." in said
     assert "Not computed, as claims and verdicts have not what is needed: What cutting documents into chunks" in said
