@@ -379,13 +379,12 @@ def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequ
         counts = [row[counter] for row in single if row.get(key) is not None and row.get(counter) is not None]
         if counts:
             low, high = f"{min(counts):,}", f"{max(counts):,}"
-            heading = column.heading if column is not None else key
             noun = audit.columns[counter].heading if counter in audit.columns else ""
             # "pairs", "systems", "labels"; "n" and "label 1" count claims.
             text = low if low == high else f"{low} to {high}"
             if noun.endswith("s"):
                 text += f" {noun.removesuffix('s') if high == '1' else noun}"
-            ranges.setdefault(text, []).append(heading)
+            ranges.setdefault(text, []).append(column.heading if column is not None else key)
     if not ranges:
         return ""
     # A row of all systems counts again what theirs count.
