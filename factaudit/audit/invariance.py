@@ -338,7 +338,7 @@ AUDIT = Audit(
         "failure_rate": Column(
             "failures",
             "percent",
-            "share of pairs judged otherwise than they should be",
+            "share of pairs that are not judged as they should be",
             bounds=True,
             interval=WILSON,
             claims="contrary",
@@ -361,7 +361,7 @@ AUDIT = Audit(
     applies=lambda judged: judged.variants is not None,
     plots=(
         DotPlotSpec(
-            what="Pairs of a claim and its variant that are judged otherwise than they should be",
+            what="Pairs of a claim and its variant that are not judged as they should be",
             reading="A verdict should stay where the meaning does, and turn where it does not: 0 is best for both.",
             keys=("failure_rate",),
             groups=("expected", "kind"),

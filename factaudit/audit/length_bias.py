@@ -1,4 +1,4 @@
-"""Whether an evaluator judges long claims, or claims on long documents, otherwise than short ones."""
+"""Whether an evaluator judges long claims, or claims on long documents, differently from short ones."""
 
 from __future__ import annotations
 

@@ -259,7 +259,7 @@ def _recompute_correlations(printed: PrintedTables, recovered: RecoveredClaimCou
 
 
 def _recompute_system_orders(printed: PrintedTables, recovered: RecoveredClaimCounts) -> RecomputedCells:
-    """Tables 12, 15, 22, 25 and 28: how pairs of systems are ordered, and how many otherwise than by the labels."""
+    """Tables 12, 15, 22, 25 and 28: how pairs of systems are ordered, and how many not as the labels do."""
     counts = recovered.build_counts_table()
     for table in ORDER_TABLES:
         for dataset in printed.list_datasets(table):

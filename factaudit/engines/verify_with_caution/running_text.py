@@ -96,7 +96,7 @@ class _RunningTextTables:
         return 100 * row["bias"]
 
     def mean_order_error_rate(self, evaluator: str) -> float:
-        """The mean over the eight data sets of the share of pairs that are ordered otherwise than by the labels."""
+        """The mean over the eight data sets of the share of pairs that are not ordered as the labels do."""
         cells = self.printed.select_cells(*ORDER_TABLES, evaluator=evaluator, quantity="order_error_rate")
         return float(np.mean([cell.value for cell in cells]))
 
