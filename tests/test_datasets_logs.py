@@ -71,6 +71,23 @@ def test_inspect_epochs_are_repeats_and_errors_are_no_verdicts(tmp_path: Path) -
     assert found.verdicts["status"].value_counts().to_dict() == {"ok": 10, "error": 2}
 
 
+def test_another_answer_of_a_later_epoch_is_another_claim(tmp_path: Path) -> None:
+    """Its verdict was a repeat of the first answer's, whose text it was not about."""
+    log = json.loads((LOGS / "inspect.json").read_text())
+    again = json.loads(json.dumps(log["samples"]))
+    for sample in again:
+        sample["epoch"] = 2
+    again[1]["output"]["completion"] = "Another answer."
+    log["samples"] += again
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    found = convert("inspect", [tmp_path / "log.json"])
+    assert found.claims["claim"].tolist()[3:] == ["Another answer."]
+    assert found.claims["label"].tolist() == [*LABELS, LABELS[1]]
+    assert found.verdicts is not None
+    assert found.verdicts["repeat"].value_counts().to_dict() == {0: 8, 1: 4}
+    assert found.verdicts["claim_id"].value_counts().to_dict()[found.claims["claim_id"][3]] == 2
+
+
 def test_lm_evaluation_harness() -> None:
     file = "lm_eval_samples_mini_support.jsonl"
     rows = verdicts_of("lm-eval", file, "tiny", evaluator="tiny")

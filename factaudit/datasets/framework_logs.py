@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -179,12 +180,27 @@ def _convert_framework_log_samples(
     off_scale = [name for name in wanted if _is_off_scale(name, samples)]
     meanings = _parse_framework_log_labels(samples, fields.get("label"), options.get("labels"), source)
     claims: dict[str, dict[str, Any]] = {}
+    ids: dict[tuple[str, str | None, str | None], str] = {}
+    n_answers: Counter[str] = Counter()
+    n_samples: Counter[str] = Counter()
     verdicts = []
     for dataset, sample in ((log.dataset, sample) for log in logs for sample in log.samples):
         claim_id = f"{dataset}:{sample.id}"
         texts = {
             role: _format_log_value_as_text(sample.fields.get(name)) for role, name in fields.items() if role != "label"
         }
+        key = claim_id, texts.get("claim"), texts.get("doc")
+        if key[1] is None and claim_id in claims:  # an attempt that failed has no answer
+            ids.setdefault(key, claim_id)
+        if key not in ids:  # a model that was asked again: another answer is another claim
+            n_answers[claim_id] += 1
+            ids[key] = claim_id if n_answers[claim_id] == 1 else f"{claim_id}#{n_answers[claim_id]}"
+        is_first_answer, claim_id = ids[key] == claim_id, ids[key]
+        repeat = sample.repeat if is_first_answer else n_samples[claim_id]
+        n_samples[claim_id] += 1
+        label = meanings[str(sample.fields.get(fields.get("label", "")))]
+        if claim_id in claims and claims[claim_id]["label"] is None:
+            claims[claim_id]["label"] = label
         claims.setdefault(
             claim_id,
             {
@@ -194,14 +210,14 @@ def _convert_framework_log_samples(
                 "response_id": sample.id,
                 "doc": None,
                 **texts,
-                "label": meanings[str(sample.fields.get(fields.get("label", "")))],
+                "label": label,
             },
         )
         verdicts += [
             {
                 "claim_id": claim_id,
                 "evaluator": name,
-                "repeat": sample.repeat,
+                "repeat": repeat,
                 **_make_framework_log_verdict(output, name in off_scale),
             }
             for name, output in sample.metric_outputs.items()
