@@ -252,8 +252,9 @@ def test_a_lean_on_word_overlap(rows, expected):
 def test_a_lean_is_told_per_tenth_of_overlap_for_a_line_may_lead_beyond_100_percent():
     rows = [trend("tpr", 1.29, 0.9, 1.6), trend("tnr", -1.02, -1.5, -0.5)]
     statement = find(collect_findings({"surface_trend": rows}), id="overlap")["statement"]
-    assert "(TPR +12.9 points for every tenth of overlap)" in statement
-    assert "(TNR −10.2 points for every tenth of overlap)" in statement
+    assert "Per tenth of overlap, on " in statement
+    assert "(TPR +12.9 points)" in statement
+    assert "(TNR −10.2 points)" in statement
     assert statement.endswith("Distrust it on paraphrases and near copies.")
     alone = find(collect_findings({"surface_trend": rows[:1]}), id="overlap")["statement"]
     assert alone.endswith("Distrust it on paraphrases.")

@@ -157,6 +157,11 @@ class Page:
     def text(self, element: str) -> str:
         return self.driver.find_element("id", element).text
 
+    def wait_for_text(self, element: str, text: str) -> None:
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.driver, 10).until(lambda _: self.text(element) == text)
+
     def click(self, element: str) -> None:
         self.driver.find_element("id", element).click()
 
@@ -215,7 +220,7 @@ def test_thirty_claims_by_key_with_a_crash_between(tmp_path: Path, browser: Call
         view.press(keys[view.text("claim")])
     assert view.text("count") == "13 of 30"
     view.driver.refresh()
-    assert view.text("count") == "13 of 30", "a reload loses nothing"
+    view.wait_for_text("count", "13 of 30")  # a reload loses nothing
     wrong = {"1": "0", "0": "1"}[keys[view.text("claim")]]
     before = view.text("claim")
     view.press(wrong)

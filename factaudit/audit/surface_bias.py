@@ -228,10 +228,8 @@ def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
             continue
         task = max(sure, key=lambda each: (len(sure[each]), sum(abs(row["slope"]) for row in sure[each].values())))
         how = {
-            "tpr": "misses attributable claims in other words (TPR {row.per_tenth:signed} points for every tenth of "
-            "overlap)",
-            "tnr": "passes unattributable claims in the document's words (TNR {row.per_tenth:signed} points for "
-            "every tenth of overlap)",
+            "tpr": "misses attributable claims in other words (TPR {row.per_tenth:signed} points)",
+            "tnr": "passes unattributable claims in the document's words (TNR {row.per_tenth:signed} points)",
         }
         said = join_statements(
             [make_statement(how[rate], row=row | {"per_tenth": row["slope"] / 10}) for rate, row in sure[task].items()],
@@ -243,8 +241,8 @@ def _find_surface_bias(audited_run: AuditedRun) -> Iterator[Finding]:
             evaluator,
             task,
             make_statement(
-                "{evaluator} significantly leans on word overlap{where}. On {task} it {said}. Distrust it on "
-                "{distrusted}."
+                "{evaluator} significantly leans on word overlap{where}. Per tenth of overlap, on {task}, it {said}. "
+                "Distrust it on {distrusted}."
                 + " By construction: its score is this overlap."
                 * bool(re.match(r"rouge2\b", evaluator)),
                 evaluator=evaluator,

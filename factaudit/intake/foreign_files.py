@@ -281,7 +281,7 @@ def flatten_foreign_columns(table: pd.DataFrame) -> pd.DataFrame:
             for name in table.columns
             if table[name].dtype == object
             and any(isinstance(value, dict) for value in table[name])
-            and all(isinstance(value, dict) or value is None or value != value for value in table[name])
+            and all(isinstance(value, dict) or is_missing_value(value) for value in table[name])
         ]
         if not nested:
             break
@@ -333,7 +333,7 @@ def _join_column_levels(name: str) -> str:
 def _has_only_one_item_lists(values: pd.Series) -> bool:
     """Whether all lists of a column hold one item, or none: it is as if there were no lists."""
     lists = [value for value in values if isinstance(value, list)] if values.dtype == object else []
-    others = [value for value in values if not isinstance(value, list) and value is not None and value == value]
+    others = [value for value in values if not isinstance(value, list) and not is_missing_value(value)]
     if any(
         {"name", "key"} & {*one} and {"value", "score"} & {*one}
         for cell in lists
