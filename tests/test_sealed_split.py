@@ -66,7 +66,9 @@ def test_the_written_claims_do_not_have_the_labels_of_the_test(split_file: Path)
     truth = claims.set_index("claim_id")["label"]
     assert (test["label"].to_numpy() == truth[test["claim_id"]].to_numpy()).all()
     with pytest.raises(UsageError, match="has a sealed test already"):
-        write_sealed_split(claims, split_file)
+        write_sealed_split(claims, split_file, seed=1)
+    write_sealed_split(claims, split_file)  # the same once more: the look stays counted
+    assert open_sealed_test(written, split_file, {})[1] == 2
 
 
 def test_openings_are_counted_across_processes(split_file: Path):

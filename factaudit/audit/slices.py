@@ -293,10 +293,8 @@ def _remark_on_slices(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]
     said = [make_statement(text, tested=list(tested), columns=columns)]
     left_out = list({row["column"]: row for row in rows if row["value"] is None}.values())
     if left_out:
-        names = [
-            make_statement(f"{{row.column}} ({row['reason'].removeprefix('left out: ')})", row=row) for row in left_out
-        ]
-        said.append(make_statement("Left out: {names}.", names=join_statements(names, "; ")))
+        names = [make_statement("{row.column} ({row.reason})", row=row) for row in left_out]
+        said.append(make_statement("Not compared: {names}.", names=join_statements(names, "; ")))
     few = {(row["column"], row["value"]): row for row in rows if str(row["reason"]).startswith("too few labels")}
     if few:
         names = [make_statement("{row.column} “{row.value}”", row=row) for row in few.values()]

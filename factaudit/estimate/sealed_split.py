@@ -80,7 +80,11 @@ def write_sealed_split(
     header |= {"n_claims": split.value_counts().to_dict(), "labels": _checksum_sealed_labels(labels)}
     with hold_folder_lock(folder, str(folder)):
         ledger = folder / "ledger.jsonl"
-        if ledger.exists() and b"\n" in ledger.read_bytes():
+        is_sealed = ledger.exists() and b"\n" in ledger.read_bytes()
+        # The same split once more changes nothing, and its looks stay counted.
+        if is_sealed and any(
+            _read_seal_ledger(folder)[0].get(key) != header[key] for key in ("labels", "seed", "shares")
+        ):
             raise UsageError(f"{folder}: {path} has a sealed test already; give another name, or delete both")
         write_table(labels, folder / "labels.parquet")
         write_table(sealed, path)
