@@ -204,7 +204,7 @@ def _find_evidence_position(audited_run: AuditedRun) -> Iterator[Finding]:
             worst["task"],
             make_statement(
                 "The place of the evidence matters to {evaluator}{where}. On {worst.task} it {fault} where the "
-                f"evidence is {where[worst['place']]} of a long document ({{worst.{rate}:percent}}) than where it is "
+                f"evidence is {where[worst['place']]} of a long document ({{worst.{rate}:percent}}) than "
                 f"{where[best['place']]} ({{best.{rate}:percent}}). Give it passages, not whole documents.",
                 evaluator=evaluator,
                 where=format_how_many_datasets(concerned, tasks, "task"),

@@ -181,7 +181,7 @@ def _find_length_bias(audited_run: AuditedRun) -> Iterator[Finding]:
 
 def _state_length_fault(row: Row, is_first: bool) -> Statement:
     text = _LENGTH_FAULTS[row["rate"], 1 if row["slope"] > 0 else -1]
-    text += f" each time the {row['length']} doubles)" if is_first else ")"
+    text += " per doubling)" if is_first else ")"
     return make_statement(text, row=row, text=_LENGTH_SUBJECTS[row["length"]])
 
 

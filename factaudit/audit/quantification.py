@@ -274,8 +274,8 @@ def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], m
     if beyond:  # few clusters, or many tests: no interval of a single rate is proof
         alone = make_statement("{beyond:count} of {rows:count}", beyond=beyond, rows=rows)
         text = f"open: by the intervals of single rates {{alone}} {'is' if len(beyond) == 1 else 'are'} farther off, "
-        text += "but none is after the correction for all tests{more}"
-        return make_statement(text, alone=alone, more=more)
+        text += "but none is after the correction for all tests"
+        return make_statement(text, alone=alone)
     return make_statement(
         f"open: no rate is significantly farther off, and not every one is significantly within{more}"
     )
