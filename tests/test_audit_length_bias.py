@@ -93,8 +93,8 @@ def test_an_evaluator_that_leans_on_length_fails_and_one_that_does_not_is_not_na
     (finding,) = say(leaning)
     assert (finding["severity"], finding["dataset"], finding["evidence"]["length"]) == ("fail", "t", "claim")
     statement = finding["statement"]
-    assert "rejects more of the correct claims where claims are short (TPR +" in statement
-    assert "misses more of the errors where claims are long (TNR −" in statement
+    assert "rejects more correct claims where claims are short (TPR +" in statement
+    assert "misses more errors where claims are long (TNR −" in statement
     assert "per doubling" in statement
     assert isinstance(statement, Statement)
     fair = compute_length_bias(judged(draw_rows(6, 0.0), "e"), intervals=INTERVALS)
@@ -108,7 +108,7 @@ def test_one_rate_alone_warns():
     row |= {"slope_min": -0.06, "slope_max": -0.06, "slope_low": -0.09, "slope_high": -0.03}
     (finding,) = say([as_declared("length_bias", row)])
     assert finding["severity"] == "warn"
-    assert "misses more of the errors where documents are long (TNR −6.0 points per doubling)" in (finding["statement"])
+    assert "misses more errors where documents are long (TNR −6.0 points per doubling)" in (finding["statement"])
     # What is unscored could have made it flat.
     assert say([row | {"slope_max": 0.01}]) == []
 

@@ -139,10 +139,10 @@ def _has_text_lengths(judgements: Judgements) -> bool:
 
 #: What an evaluator does where a rate falls (-1) or rises (1) with the length of a text.
 _LENGTH_FAULTS = {
-    ("tpr", -1): "rejects more of the correct claims where {text} long (TPR {row.slope:signed} points",
-    ("tpr", 1): "rejects more of the correct claims where {text} short (TPR {row.slope:signed} points",
-    ("tnr", -1): "misses more of the errors where {text} long (TNR {row.slope:signed} points",
-    ("tnr", 1): "misses more of the errors where {text} short (TNR {row.slope:signed} points",
+    ("tpr", -1): "rejects more correct claims where {text} long (TPR {row.slope:signed} points",
+    ("tpr", 1): "rejects more correct claims where {text} short (TPR {row.slope:signed} points",
+    ("tnr", -1): "misses more errors where {text} long (TNR {row.slope:signed} points",
+    ("tnr", 1): "misses more errors where {text} short (TNR {row.slope:signed} points",
 }
 _LENGTH_SUBJECTS = {"claim": "claims are", "document": "documents are"}
 
