@@ -110,10 +110,15 @@ def compute_rate_slopes(
     figures = {"slope": slopes, "slope_min": np.fmin(low, slopes), "slope_max": np.fmax(high, slopes)}
     n_clusters = None
     if intervals is not None:
-        moments = [slope_moments_by_cluster(x, is_right[at], codes, judgements.cluster_codes, n_groups) for at in each]
-        ends = np.array([jackknife_slope_interval(one, intervals.confidence) for one in moments])
-        figures |= dict(zip(("slope_low", "slope_high"), ends.reshape(-1, 2, n_groups).swapaxes(0, 1), strict=True))
-        n_clusters = np.array([_count_clusters_of_rarer_kind(one) for one in moments]).reshape(-1, n_groups)
+
+        def limit_slopes(at: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+            # The sums by cluster of one evaluator at a time: of many claims they are large.
+            moments = slope_moments_by_cluster(x, is_right[at], codes, judgements.cluster_codes, n_groups)
+            return *jackknife_slope_interval(moments, intervals.confidence), _count_clusters_of_rarer_kind(moments)
+
+        lows, highs, numbers = np.array([limit_slopes(at) for at in each]).reshape(-1, 3, n_groups).swapaxes(0, 1)
+        figures |= {"slope_low": lows, "slope_high": highs}
+        n_clusters = numbers.astype(np.int64)
     return CovariateRateSlopes(sums[..., 0].astype(np.int64), n_unscored, figures, n_clusters)
 
 

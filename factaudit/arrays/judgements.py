@@ -87,7 +87,8 @@ class Judgements:
         cls, claims: pd.DataFrame, verdicts: pd.DataFrame, annotations: pd.DataFrame | None = None
     ) -> Judgements:
         lone = claims["abstained"].notna()
-        silent = claims[lone]
+        # Without any, not their columns either: an empty part of a column of documents holds them all.
+        silent = claims[lone] if lone.any() else claims.iloc[:0].astype(object)
         if lone.any():
             claims = claims[~lone].reset_index(drop=True)
         again = verdicts[verdicts["repeat"] > 0]

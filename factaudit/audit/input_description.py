@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-import pandas as pd
+import numpy as np
 
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import AuditedRun
@@ -48,15 +48,16 @@ def list_test_look_advice(run: AuditedRun) -> Iterator[tuple[str, Statement]]:
 
 def _describe_input_claims(judgements: Judgements) -> list[Row]:
     rows = []
-    clusters = pd.Series(judgements.cluster_codes)
     told = ["language"] if "language" in judgements.claims else []
-    read = judgements.claims[["dataset", "task", "system", "response_id", "label", *told]].reset_index(drop=True)
-    for dataset, part in read.groupby("dataset", sort=True):
+    read = judgements.claims[["task", "system", "response_id", "label", *told]]
+    for dataset, code in sorted((str(name), code) for code, name in enumerate(judgements.dataset_names)):
+        members = np.flatnonzero(judgements.dataset_codes == code)
+        part = read.iloc[members]
         tasks = part["task"].dropna().unique()
         responses = part.loc[part["response_id"].notna(), ["system", "response_id"]].drop_duplicates()
         rows.append(
             {
-                "dataset": str(dataset),
+                "dataset": dataset,
                 "task": str(tasks[0]) if len(tasks) == 1 else None,
                 "n_claims": len(part),
                 "n_labelled": int(part["label"].notna().sum()),
@@ -64,7 +65,7 @@ def _describe_input_claims(judgements: Judgements) -> list[Row]:
                 "n_systems": int(part["system"].nunique()),
                 "n_responses": len(responses),
                 # What the bootstrap resamples: documents, else responses, else claims.
-                "n_clusters": int(clusters.loc[part.index].nunique()),
+                "n_clusters": len(np.unique(judgements.cluster_codes[members])),
             }
             | ({"languages": ", ".join(sorted(map(str, part["language"].dropna().unique())))} if told else {})
         )

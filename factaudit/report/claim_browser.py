@@ -139,13 +139,15 @@ class ClaimBrowser:
             "contrary": self.contrary_mask,
         }
 
-    @cached_property
-    def telling_scores(self) -> np.ndarray:
-        """float (E, n): how telling a claim is of an evaluator: sure errors, then disagreements, then the rest."""
-        score = np.nan_to_num(np.abs(self.judged.score - 0.5), nan=0.25)
-        wrong, unscored = self.kind_masks["wrong"], self.kind_masks["unscored"]
-        rest = np.where(unscored, 1.5, self.kind_masks["disagree"] + 0.5 - score)
-        return np.where(wrong, 2 + score, np.where(self.contrary_mask, np.maximum(rest, 1.75), rest))
+    def score_telling_claims(self, at: int) -> np.ndarray:
+        """float64 (n,): how telling each claim is of an evaluator: sure errors, then disagreements, then the rest.
+
+        at: the evaluator's place. One at a time, as all of them take more memory than all the audits.
+        """
+        score = np.nan_to_num(np.abs(self.judged.score[at] - 0.5), nan=0.25)
+        masks = {kind: self.kind_masks[kind][at] for kind in ("wrong", "unscored", "disagree", "contrary")}
+        rest = np.where(masks["unscored"], 1.5, masks["disagree"] + 0.5 - score)
+        return np.where(masks["wrong"], 2 + score, np.where(masks["contrary"], np.maximum(rest, 1.75), rest))
 
     def find_claims(self, query: ClaimBrowserQuery, first: int = 0, size: int = 20) -> tuple[int, list[int]]:
         """How many claims are as asked, and the rows of ``size`` of them from the ``first`` on, in that order."""
@@ -156,15 +158,18 @@ class ClaimBrowser:
         if query.text:
             texts = self.table["claim"].str.cat(self.table["claim_id"], sep="\n")
             inside &= texts.str.contains(query.text, case=False, regex=False).fillna(False).to_numpy(dtype=bool)
-        of = [self.evaluators.index(query.evaluator)] if query.evaluator in self.evaluators else slice(None)
+        every = list(range(len(self.evaluators)))
+        of = [self.evaluators.index(query.evaluator)] if query.evaluator in self.evaluators else every
         if query.kind in self.kind_masks:
             inside &= self.kind_masks[query.kind][of].any(0)
         rows = np.flatnonzero(inside)
-        telling = self.telling_scores[of][:, rows].max(0, initial=0)
+        telling = np.zeros(len(rows))
+        for at in of:
+            np.maximum(telling, self.score_telling_claims(at)[rows], out=telling)
         order = np.lexsort((-telling, -self._compute_order_values(query.order, of, rows)))
         return len(rows), rows[order][first : first + size].tolist()
 
-    def _compute_order_values(self, order: str, of: list[int] | slice, rows: np.ndarray) -> np.ndarray:
+    def _compute_order_values(self, order: str, of: list[int], rows: np.ndarray) -> np.ndarray:
         """float (len(rows),): what the claims are sorted by, the greatest first; 0 where telling ones are."""
         said = self.judged.prediction[:, rows]
         if order == "wrong":
@@ -262,13 +267,13 @@ class ClaimBrowser:
             chosen = chosen[: max(20, int(len(chosen) * 0.95 * MAX_REPORT_CLAIM_BYTES / len(packed)))]
 
     def _choose_telling_claims(self, size: int) -> Sequence[int]:
-        datasets, names = self.judged.dataset_codes, self.judged.dataset_names
-        queues = [
-            rows[np.argsort(-self.telling_scores[at][rows], kind="stable")]
-            for code in range(len(names))
-            for rows in [np.flatnonzero(datasets == code)]
-            for at in range(len(self.evaluators))
-        ]
+        parts = [np.flatnonzero(self.judged.dataset_codes == code) for code in range(len(self.judged.dataset_names))]
+        # No queue gives more than are wanted: so much of each is kept.
+        of_evaluators = []
+        for at in range(len(self.evaluators)):
+            telling = self.score_telling_claims(at)
+            of_evaluators.append([rows[np.argsort(-telling[rows], kind="stable")[:size]] for rows in parts])
+        queues = [queue for of_dataset in zip(*of_evaluators, strict=True) for queue in of_dataset]
         found: dict[int, None] = {}
         for place in range(max(map(len, queues), default=0)):
             found |= dict.fromkeys(int(queue[place]) for queue in queues if place < len(queue))

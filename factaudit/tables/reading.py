@@ -122,7 +122,10 @@ def _read_parquet_table(path: Path, document_column: str | None) -> pd.DataFrame
         )
         check_parquet_unpacked_size(path, file, apart)
         # Without pandas' metadata an index that has a name ("claim_id") is the column that it is in the file.
-        table = file.read([name for name in names if name != apart]).to_pandas(ignore_metadata=True)
+        # Each column is let go as soon as pandas has it: two copies of millions of rows are too many.
+        table = file.read([name for name in names if name != apart]).to_pandas(
+            ignore_metadata=True, self_destruct=True, split_blocks=True
+        )
         if apart is not None:
             table.insert(names.index(apart), apart, read_document_column(path, apart))
     except pa.ArrowException as error:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from table import Cost, report, spawned
+from table import Cost, report, run_in_own_process, spawned
 
 CLAIMS_PER_SYSTEM = 20
 #: At 50 systems x 20 evaluators x 10 data sets: MB of memory, of results.json and of the report.
@@ -48,7 +48,7 @@ def make_wide_tables(n_datasets: int, n_systems: int, n_evaluators: int, folder:
 def run_all_audits(n_datasets: int, n_systems: int, n_evaluators: int, folder: Path) -> tuple[int, Cost]:
     """The number of verdicts, and what auditing them takes."""
     folder.mkdir(exist_ok=True)
-    n_verdicts = make_wide_tables(n_datasets, n_systems, n_evaluators, folder)
+    n_verdicts = run_in_own_process(make_wide_tables, n_datasets, n_systems, n_evaluators, folder)
     tables = [folder / f"{name}.parquet" for name in ("claims", "verdicts")]
     return n_verdicts, spawned("-m", "factaudit", "audit", *tables, "--out", folder / "run")
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from table import Cost, report, spawned
+from table import Cost, report, run_in_own_process, spawned
 
 EVALUATORS = 5
 #: At the most claims: MB of memory, and the CPU beside that of a tenth as many.
@@ -87,7 +87,7 @@ def main() -> int:
     for n in sorted(asked.claims):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            make_long_tables(n, folder)
+            run_in_own_process(make_long_tables, n, folder)
             costs[n] = run_all_audits(folder)
             base = run_all_audits(folder, asked.base) if asked.base else None
             floor = spawned("-c", FLOOR, folder / "claims.parquet", folder / "verdicts.parquet")
