@@ -196,10 +196,6 @@ class RowTable(Sequence[Row]):
             chosen &= np.array([*(name in values for name in names), None in values], dtype=bool)[places]
         return self if chosen.all() else self.take(chosen)
 
-    def project(self, keys: Collection[str]) -> RowTable:
-        """The rows with these of their keys alone."""
-        return RowTable(self.arrow.select([key for key in self.keys if key in keys]))
-
     @property
     def example_row(self) -> Row:
         """A defined value of each key, None where there is none."""

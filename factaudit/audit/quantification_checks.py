@@ -46,12 +46,6 @@ def select_single_system_bias_rows(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if (row["system"] != ALL_TOGETHER) == ((row["dataset"], row["evaluator"]) in named)]
 
 
-def has_system_names(audited_run: AuditedRun, row: Row) -> bool:
-    """Whether the claims of a row's data set name systems."""
-    rows = (other for other in audited_run.rows("quantification") if other["dataset"] == row["dataset"])
-    return any(other["system"] != ALL_TOGETHER for other in rows)
-
-
 def select_significant_biases(audited_run: AuditedRun, limit: float = 0.0) -> tuple[list[Row], list[Row]]:
     """Those of `list_quantification_bias_rows` that are off by more than a limit; and the rates of whole data sets.
 
