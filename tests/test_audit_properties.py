@@ -39,6 +39,7 @@ ROW = st.fixed_dictionaries(
         "pair_of": st.sampled_from(["c0", "c1", None]),
         "variant": st.sampled_from(["base", "v", None]),
         "variant_of": st.sampled_from(["c0", "c1", None, None]),
+        "unsupported_reason": st.sampled_from(["contradicted", "not in the page", "unexplained", None]),
         "kind": st.sampled_from(["passages", "numbers"]),
         "expected": st.sampled_from(["same", "changed"]),
         "claim": st.sampled_from(["the cat sat on the mat", "a dog ran", "word"]),

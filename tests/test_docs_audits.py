@@ -81,6 +81,8 @@ def rows_of(name: str, replicates: int) -> list[Row]:
             for variant in ("base", "retrieval=all")
             for at, row in enumerate(facts())
         ]
+    if name == "unsupported_reasons":
+        again = [row | {"unsupported_reason": "contradicted"} for row in facts()]
     if name.startswith("sensitivity"):
         again = [
             row

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER
+from factaudit.arrays.clustered_shares import estimate_clustered_shares
 from factaudit.arrays.decomposition_faults import (
     FACT_FAULTS,
     DecompositionFaults,
@@ -42,8 +43,7 @@ from factaudit.audit.core.result_rows import (
 )
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
-from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
+from factaudit.stats.undefined_values import divide_or_undefined
 from factaudit.text.content_words import WordVocabulary
 from factaudit.text.demonstrations import read_demonstrations
 from factaudit.text.display_text import join_reasons
@@ -84,22 +84,11 @@ def _build_faults_row(found: DecompositionFaults, in_system: np.ndarray, interva
     hits += [found.counts["n_covered_words"], found.counts["n_uncovered"]]
     totals = [n_facts] * len(FACT_FAULTS) + [found.counts["n_words"], found.counts["n_sentences"]]
     places = np.flatnonzero(in_system & (n_facts > 0))
-    clusters = ClusterCounts.collapse_equal_clusters(
-        np.zeros(len(places), dtype=np.int64), np.stack([*hits, *totals], axis=1)[places].astype(np.int64), 1
-    )
-    width = len(hits)
-    shares = estimate_clustered_proportions(clusters, clusters.counts[:, :width], clusters.counts[:, width:])
     names = (*FACT_FAULTS, "coverage", "uncovered")
     row: Row = {"n": int(n_facts[places].sum()), "n_responses": len(places)}
     row["n_sentences"] = int(found.counts["n_sentences"][places].sum())
-    ends = None if intervals is None else shares.wilson_intervals(intervals.confidence)
-    for at, name in enumerate(names):
-        row[name] = none_if_undefined(shares.point[0, at])
-        if ends is not None:
-            row |= {
-                f"{name}_{end}": none_if_undefined(values[0, at])
-                for end, values in zip(("low", "high"), ends, strict=True)
-            }
+    found_of, of = (np.stack(one, axis=1)[places].astype(np.int64) for one in (hits, totals))
+    row |= estimate_clustered_shares(names, found_of, of, intervals)
     lacking = [name for name in names if row[name] is None]
     why = [f"{_NO_TEXT_REASON}: {', '.join(lacking)}" if lacking else ""]
     return row | {"reason": join_reasons([*why, explain_missing_row_intervals(row, FEW_CLUSTERS)])}

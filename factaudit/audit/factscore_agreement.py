@@ -311,7 +311,7 @@ AUDITS = (
     ),
     Audit(
         name="factscore_calibration",
-        after="retrieval",
+        after="unsupported_reasons",
         title="People's scores by predicted score",
         question="Do responses of a predicted score have that score by people?",
         text="Responses in equal bins of the predicted score (without the penalty).",

@@ -23,6 +23,7 @@ from factaudit.audit.core.plot_specs import ForestPlotSpec
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, p_below_limit, read_confidence
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
+from factaudit.audit.retrieval import REASON_COLUMN
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusteredProportions
@@ -33,7 +34,10 @@ from factaudit.stats.undefined_values import none_if_undefined
 from factaudit.text.display_text import format_count
 
 #: Columns that make no slices by default: texts, keys, what rows are made by anyway; and systems: see `transfer`.
-_NO_SLICES = ("claim_id", "dataset", "claim", "doc", "label", "abstained", "system", "response_id", "doc_id", "fact_id")
+_NO_SLICES = (
+    *("claim_id", "dataset", "claim", "doc", "label", "abstained", "system", "response_id", "doc_id", "fact_id"),
+    REASON_COLUMN,  # which is made of a verdict
+)
 #: A column with more values is left out: it names things, and does not sort them.
 MOST_VALUES = 50
 #: Columns with the most values are left out where there would be more rows.

@@ -62,7 +62,8 @@ class EngineSettings(BaseModel):
     decomposer: Literal["rules"] | LLMField | None = None
     verifiers: list[str | dict[str, dict[str, Any] | None]] = Field(default=["retrieval"], min_length=1)
     demos: str | None = None
-    decontextualize: bool = False
+    prompts: Literal["original", "short", "json"] = "original"
+    decontextualize: bool | Literal["response", "dndscore"] = False
     entity_filter: str | None = Field(default=None, pattern=r"\S")
     retrieval: Literal["bm25", "dense", "all"] = "bm25"
     retrieval_model: str | None = None
@@ -83,7 +84,7 @@ class EngineSettings(BaseModel):
     #: Settings that the engine has under the same name.
     PASSED: ClassVar[tuple[str, ...]] = (
         *("parser", "abstain", "gamma", "max_facts", "min_characters", "irrelevant", "logprobs", "dataset"),
-        *("decontextualize", "entity_filter", "core"),
+        *("decontextualize", "entity_filter", "core", "prompts"),
     )
 
     @model_validator(mode="before")

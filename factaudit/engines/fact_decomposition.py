@@ -9,11 +9,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from factaudit.engines.records import DecompositionRecord, GroupingRecord, SentenceRecord
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS, is_boilerplate_reply_sentence, parse_reply_facts
+from factaudit.engines.reply_formats import JSON_PROMPTS, ORIGINAL_PROMPTS, make_json_reply_params
 from factaudit.engines.responses import AtomicFact
 from factaudit.knowledge.bm25 import Bm25Index
 from factaudit.llm.answer_extraction import CUT_OFF_FINISH_REASONS, extract_llm_answer, strip_thoughts
@@ -28,7 +30,7 @@ from factaudit.text.sentences import split_sentences
 N_FIXED_DEMONSTRATIONS, N_NEAREST_DEMONSTRATIONS = 7, 1
 #: Facts of a response beyond this are cut.
 MAX_FACTS = 50
-SAMPLING_PARAMETERS: Mapping[str, float | int] = {"temperature": 0.0, "max_tokens": 800}
+SAMPLING_PARAMETERS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 800}
 
 _DECOMPOSITION_TASK = "Please breakdown the following sentence into independent facts"
 #: What MF's code adds to the task, so that a fact can be read, and grouped, without its sentence.
@@ -36,6 +38,11 @@ _DECONTEXTUALIZATION_TASK = (
     ". When possible, decontextualize the fact such that the subject in the fact is a proper noun or noun instead of a "
     "pronoun"
 )
+_SHORT_TASK = (
+    "List the facts that the last sentence states, each as a short sentence of its own. Use the words of the sentence, "
+    "and add nothing"
+)
+_FACTS_SCHEMA = {"type": "array", "items": {"type": "string"}}
 _ENDS_WITH_INITIAL = re.compile(r"(?:^|[\s.(])[A-Z]\.$")
 _STARTS_WITH_INITIAL = re.compile(r"^[A-Z]\.")
 
@@ -76,22 +83,27 @@ class DecompositionDemonstrations:
     """Sentences with their facts, in order, as a prompt shows them.
 
     decontextualize: ask for facts whose subjects are nouns, not pronouns, in the words of MF's code. It shows a model
-    one sentence at a time, as the original does, so that a "he" whose name is in another sentence may stay.
+    one sentence at a time, as the original does, so that a "he" whose name is in another sentence may stay. style: of
+    the prompt (`factaudit.engines.reply_formats.PROMPT_STYLES`).
     """
 
     facts: Mapping[str, Sequence[str]]
     decontextualize: bool = False
+    style: str = ORIGINAL_PROMPTS
 
     @classmethod
-    def load(cls, path: str | Path | None = None, decontextualize: bool = False) -> DecompositionDemonstrations:
+    def load(
+        cls, path: str | Path | None = None, decontextualize: bool = False, style: str = ORIGINAL_PROMPTS
+    ) -> DecompositionDemonstrations:
         """Read a file as `read_demonstrations` does; raises `InputError`."""
-        return cls(read_demonstrations(path), decontextualize)
+        return cls(read_demonstrations(path), decontextualize, style)
 
     @property
     def signature(self) -> str:
         """A hash of the demonstrations, in order, and of what the task says besides."""
-        told = json.dumps(self.facts, ensure_ascii=False)
-        return hash_texts(told, _DECONTEXTUALIZATION_TASK) if self.decontextualize else hash_texts(told)
+        told = [json.dumps(self.facts, ensure_ascii=False)]
+        told += [_DECONTEXTUALIZATION_TASK] if self.decontextualize else []
+        return hash_texts(*told, *([self.style, _SHORT_TASK] if self.style != ORIGINAL_PROMPTS else []))
 
     def find_nearest(self, sentence: str, k: int = N_NEAREST_DEMONSTRATIONS) -> list[str]:
         """The ``k`` demonstrations nearest to a sentence: BM25Okapi over words between white space.
@@ -105,8 +117,11 @@ class DecompositionDemonstrations:
     def make_prompt(self, sentence: str) -> str:
         """The original's prompt: the fixed demonstrations, then the nearest (it may be among them).
 
-        It ends in a new line, which the original strips before it asks; otherwise it is the same byte for byte.
+        It ends in a new line, which the original strips before it asks; otherwise it is the same byte for byte. The
+        short one has the first demonstration alone, as small models copy what they are shown.
         """
+        if self.style != ORIGINAL_PROMPTS:
+            return self._make_short_prompt(sentence)
         task = f"{_DECOMPOSITION_TASK}{_DECONTEXTUALIZATION_TASK if self.decontextualize else ''}: "
         shown = [*self._sentences[:N_FIXED_DEMONSTRATIONS], *self.find_nearest(sentence)]
         blocks = [f"{task}{one}\n" + "".join(f"- {fact}\n" for fact in self.facts[one]) + "\n" for one in shown]
@@ -114,7 +129,16 @@ class DecompositionDemonstrations:
 
     def make_request(self, sentence: str) -> ChatRequest:
         """The prompt as one user message, with the sampling parameters."""
-        return ChatRequest(({"role": "user", "content": self.make_prompt(sentence)},), dict(SAMPLING_PARAMETERS))
+        in_json = make_json_reply_params("facts", _FACTS_SCHEMA) if self.style == JSON_PROMPTS else {}
+        return ChatRequest(({"role": "user", "content": self.make_prompt(sentence)},), SAMPLING_PARAMETERS | in_json)
+
+    def _make_short_prompt(self, sentence: str) -> str:
+        task = f"{_SHORT_TASK}{_DECONTEXTUALIZATION_TASK if self.decontextualize else ''}."
+        shown, facts = next(iter(self.facts.items()))
+        told = "".join(f"- {fact}\n" for fact in facts)
+        if self.style == JSON_PROMPTS:
+            told = f"{json.dumps({'facts': list(facts)}, ensure_ascii=False)}\n"
+        return f"{task}\n\nSentence: {shown}\n{told}\nSentence: {sentence}\n"
 
     @cached_property
     def _sentences(self) -> list[str]:

@@ -100,12 +100,14 @@ class FactVerificationRecord:
     """A verifier's verdict on one fact and one candidate; ``status`` as in the verdicts table.
 
     A reply that was guessed at has a prediction *and* the status ``unparsed``: it is scored as published, and counted.
+    reason: why the fact is not supported, where somebody asked (`factaudit.engines.unsupported_facts`).
     """
 
     prediction: int | None
     score: float | None
     status: str
     raw: str | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,14 +72,18 @@ def estimate_scoring_cost(experiment: RunSettings, price_table_path: str | Path 
         texts = [remove_response_citation_marks(text) for text in texts]
     llm = block.decomposer or block.llm
     if texts and llm is not None and not isinstance(llm, str):
-        calls = _DecompositionCalls(llm, DecompositionDemonstrations.load(block.demos, block.decontextualize))
+        shown = DecompositionDemonstrations.load(block.demos, block.decontextualize is True, block.prompts)
+        calls = _DecompositionCalls(llm, shown)
         prices = None if price_table_path is None else read_llm_price_table(price_table_path)
         rows += estimate_llm_judging_cost({"decompose": calls}, texts, prices=prices)
     if block.llm is not None:
         n_facts = None if texts else sum(len(one.facts or ()) for one in responses)
         unknown = dict.fromkeys(("cached_calls", "prompt_tokens", "max_completion_tokens", "cost", "price_date"))
-        row = {"evaluator": "verify", "model": block.llm.client_key()[0], "calls": n_facts, **unknown}
-        rows.append({**row, "counted": "", "reason": _UNKNOWN_COST})
+        asked = ["decontextualize"] if isinstance(block.decontextualize, str) else []
+        asked += ["verify", *(["explain, at most"] if getattr(block, "explain_unsupported", False) else [])]
+        for step in asked:
+            row = {"evaluator": step, "model": block.llm.client_key()[0], "calls": n_facts, **unknown}
+            rows.append({**row, "counted": "", "reason": _UNKNOWN_COST})
     return rows
 
 

@@ -16,9 +16,11 @@ from typing import Any, ClassVar
 
 from pydantic import TypeAdapter
 
+from factaudit.arrays.response_facts import IRRELEVANT_RULES
 from factaudit.arrays.response_means import DEFAULT_GAMMA, response_length_penalty
 from factaudit.audit.core.result_rows import Row
 from factaudit.engines.abstention import ABSTENTION_DETECTORS, does_response_abstain
+from factaudit.engines.decontextualization import check_decontextualization, decontextualize_facts
 from factaudit.engines.entity_filter import EntityFilter
 from factaudit.engines.fact_decomposition import (
     MAX_FACTS,
@@ -29,6 +31,7 @@ from factaudit.engines.fact_decomposition import (
     remove_facts_repeated_in_groups,
     split_sentences_for_decomposition,
 )
+from factaudit.engines.fact_passages import retrieve_fact_passages
 from factaudit.engines.fact_tables import build_fact_claims_table, build_fact_verdicts_table
 from factaudit.engines.fact_verification import RETRIEVAL, FactVerifierSet
 from factaudit.engines.nonparametric_probability import NonparametricModel
@@ -44,19 +47,17 @@ from factaudit.engines.records import (
     VerifiedRecords,
 )
 from factaudit.engines.reply_facts import MIN_FACT_CHARACTERS
-from factaudit.engines.responses import AtomicFact, Response
+from factaudit.engines.reply_formats import JSON_PROMPTS, ORIGINAL_PROMPTS, PROMPT_STYLES
+from factaudit.engines.responses import Response
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.evaluators.server_journals import open_server_journal
-from factaudit.knowledge.docdb import DocDB, KnowledgePage, find_knowledge_database
+from factaudit.knowledge.docdb import DocDB, find_knowledge_database
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
 from factaudit.llm.chat_types import ChatModelProtocol
 from factaudit.llm.coroutine_runner import open_llm_clients_for_block, run_coroutine, run_coroutines_concurrently
 from factaudit.signature import hash_texts, make_signature
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-
-#: What becomes of facts that people labelled irrelevant: left out, or counted as not supported.
-IRRELEVANT_POLICIES = ("exclude", "unsupported")
 
 _RECORD_ADAPTER = TypeAdapter(ResponseRecord)
 
@@ -68,17 +69,17 @@ class ScoringEngine:
     Args:
         knowledge: a knowledge source (its path, or with a policy for missing topics); None resolves it as
             `factaudit.knowledge.docdb.find_knowledge_database` says.
-        llm: decomposes, and verifies where the verifier is an LLM's. Not needed where facts are given and an
-            evaluator verifies.
+        llm: decomposes, and verifies where the verifier is an LLM's; neither: not needed.
         verifiers: ``retrieval`` (the LLM with passages; also ``llm``), ``no-context`` (the LLM alone), ``npm`` (the
             nonparametric probability alone), or any evaluator (``rouge2``, ``{"minicheck": {...}}``, one of your own).
             The first one's score is *the* score; the others stand beside it.
         decomposer: another LLM for decomposing, or `factaudit.engines.rule_decomposer.RuleDecomposer`.
         demos: a file of demonstrations in place of our own.
-        decontextualize: ask for facts whose subjects are no pronouns, as MF does (`DecompositionDemonstrations`).
+        prompts: ``original``; for small models ``short`` or ``json`` (`factaudit.engines.reply_formats`).
+        decontextualize: ask for facts whose subjects are no pronouns: True, in the decomposing prompt, as MF does;
+            ``response`` or ``dndscore``, by a call a fact (`factaudit.engines.decontextualization`).
         entity_filter: a pipeline of spaCy (``en_core_web_sm``) by which the original filters facts; None: all stay.
-        retriever: how passages are chosen.
-        parser: ``original`` or ``strict`` (`factaudit.engines.fact_verification`).
+        retriever: how passages are chosen. parser: ``original`` or ``strict`` (`factaudit.engines.fact_verification`).
         abstain: ``generic``, ``perplexity_ai`` or ``none``.
         core: keep the distinct and informative facts alone (`factaudit.text.core_facts`): padding raises no score.
         irrelevant: facts labelled IR: ``exclude`` (no label) or ``unsupported`` (label 0).
@@ -95,7 +96,8 @@ class ScoringEngine:
     verifiers: str | Mapping[str, Any] | Sequence[Any] = (RETRIEVAL,)
     decomposer: ChatModelProtocol | None = None
     demos: str | Path | None = None
-    decontextualize: bool = False
+    prompts: str = ORIGINAL_PROMPTS
+    decontextualize: bool | str = False
     entity_filter: str | None = None
     retriever: PassageRetriever = field(default_factory=PassageRetriever)
     parser: str = "original"
@@ -122,7 +124,8 @@ class ScoringEngine:
     def __post_init__(self) -> None:
         for name, value, known in (
             ("abstain", self.abstain, ABSTENTION_DETECTORS),
-            ("irrelevant", self.irrelevant, IRRELEVANT_POLICIES),
+            ("irrelevant", self.irrelevant, IRRELEVANT_RULES),
+            ("prompts", self.prompts, PROMPT_STYLES),
         ):
             if value not in known:
                 raise UsageError(f"unknown {name} {value!r}{suggest_known_name(value, known)}")
@@ -132,8 +135,10 @@ class ScoringEngine:
         if isinstance(self.verifiers, str | Mapping):
             self.verifiers = (self.verifiers,)
         response_length_penalty(1, self.gamma)
-        self._verifiers = FactVerifierSet(self.verifiers, self.llm, self.parser, self.logprobs, self.npm)
-        self._demonstrations = DecompositionDemonstrations.load(self.demos, self.decontextualize)
+        check_decontextualization(self.decontextualize, self.llm)
+        told = (self.parser, self.logprobs, self.npm, self.prompts == JSON_PROMPTS)
+        self._verifiers = FactVerifierSet(self.verifiers, self.llm, *told)
+        self._demonstrations = DecompositionDemonstrations.load(self.demos, self.decontextualize is True, self.prompts)
         self._filter = None if self.entity_filter is None else EntityFilter(self.entity_filter)
         given = isinstance(self.knowledge, str | Path)
         if given or (self.knowledge is None and self.needs_knowledge and self._verifiers.need_passages):
@@ -304,6 +309,10 @@ class ScoringEngine:
         calls = ResponseCallCounter(bar)
         decomposed = await self._decompose_response(response, calls)
         decomposed = keep_core_facts(decomposed, response.topic) if self.core else decomposed
+        if isinstance(self.decontextualize, str):
+            own = response.facts is None and not self.groups_facts
+            told = (self.get_scored_text(response), self.llm, calls)
+            decomposed = await decontextualize_facts(decomposed, *told, self.decontextualize, removes_repeated=own)
         groupings = await self.group_facts(response, decomposed, calls)
         if response.facts is None:
             decomposed, groupings = remove_facts_repeated_in_groups(decomposed, groupings)
@@ -357,23 +366,14 @@ class ScoringEngine:
     def _retrieve_passages(
         self, topic: str, decomposed: DecompositionRecord, found: FoundCandidatesRecord
     ) -> ResponseRecord:
-        """The record with the passages of each fact and candidate: texts once, in the order of first use."""
-        numbers: dict[str, int] = {}
-
-        def numbered(page: KnowledgePage | None, fact: AtomicFact) -> tuple[int, ...] | None:
-            if page is None or fact.failure_status is not None:
-                return None
-            passages = self.retriever.retrieve(page, topic, fact.text)
-            return tuple(numbers.setdefault(one, len(numbers)) for one in passages)
-
-        docs = tuple(tuple(numbered(page, fact) for page in found.pages) for fact in decomposed.facts)
-        return ResponseRecord(decomposed, {}, found.candidates, found.source, found.n_left_out, tuple(numbers), docs)
+        return retrieve_fact_passages(self.retriever, topic, decomposed, found)
 
     def _facts_signature(self) -> str:
         llm = self.decomposer or self.llm
         knowledge = self.knowledge if isinstance(self.knowledge, TopicLookup) else None
         filtered: Row = {} if self._filter is None else {"entities": self._filter.signature}
         filtered |= {"core": True} if self.core else {}
+        filtered |= {"rewritten": self.decontextualize} if isinstance(self.decontextualize, str) else {}
         return make_signature(
             "facts",
             {

@@ -13,6 +13,7 @@ from factaudit.arrays.entity_linking import LINKING_RULES, NARROW_MARGIN
 from factaudit.arrays.judgements import Judgements
 from factaudit.audit.core.figure_formatting import format_percent
 from factaudit.audit.dfactscore import compute_dfactscore_audit, compute_dfactscore_audit_by_link_rule
+from factaudit.engines.decontextualization import describe_decontextualized_facts
 from factaudit.engines.dfactscore.candidate_finder import (
     FINDING_METHODS,
     MAX_CANDIDATES,
@@ -170,6 +171,8 @@ class DFactScorer(ScoringEngine):
 
     def sections(self, scored: ScoredRecords) -> list[Row]:
         told = build_dfactscore_facts_section(scored.responses, scored.summary, self.max_facts, self.prefilter)
+        if isinstance(self.decontextualize, str):
+            told["text"] += describe_decontextualized_facts(scored.records)
         merged = build_dfactscore_paragraphs_section(scored.responses)
         return [told, *([merged] if merged else [])]
 

@@ -37,7 +37,9 @@ class FactScoreSettings(EngineSettings):
     conversation: bool = False
     topic: str | None = Field(default=None, pattern=r"\S")
     variants: dict[str, list[Any]] = Field(default_factory=dict)
+    explain_unsupported: bool = False
     PATHS: ClassVar[tuple[str, ...]] = ("responses", *EngineSettings.PATHS)
+    PASSED: ClassVar[tuple[str, ...]] = (*EngineSettings.PASSED, "explain_unsupported")
 
     @model_validator(mode="after")
     def _check_variants(self) -> FactScoreSettings:

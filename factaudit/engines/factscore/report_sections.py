@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from factaudit.audit.core.result_rows import Row
+from factaudit.audit.retrieval import REASON_COLUMN
 from factaudit.text.display_text import format_count
 
 #: Responses that the report shows, each with so many of the facts that were found unsupported.
@@ -77,7 +78,11 @@ def build_factscore_unsupported_section(responses: Sequence[Row], verifier_name:
     rows = []
     for row in judged[:MAX_SHOWN_RESPONSES]:
         facts = [fact for sentence in row["sentences"] for fact in sentence["facts"]]
-        unsupported = [fact["text"] for fact in facts if fact["verdicts"][verifier_name]["prediction"] == 0]
+        unsupported = [
+            fact["text"] + (f" ({fact[REASON_COLUMN]})" if REASON_COLUMN in fact else "")
+            for fact in facts
+            if fact["verdicts"][verifier_name]["prediction"] == 0
+        ]
         more = len(unsupported) - MAX_SHOWN_FACTS
         shown = unsupported[:MAX_SHOWN_FACTS] + ([f"and {more:,} more"] if more > 0 else [])
         share = f"{row['n_supported']} of {row['n_facts']}"

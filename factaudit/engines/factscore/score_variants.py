@@ -29,10 +29,22 @@ from factaudit.text.display_text import format_count
 
 #: What may be varied: the steps of the pipeline, not what is scored.
 VARIED_SETTINGS = (
-    *("decomposer", "demos", "decontextualize", "core", "entity_filter", "max_facts", "min_characters", "abstain"),
+    *(
+        "decomposer",
+        "demos",
+        "prompts",
+        "decontextualize",
+        "core",
+        "entity_filter",
+        "max_facts",
+        "min_characters",
+        "abstain",
+    ),
     *("knowledge", "passage_tokens", "retrieval", "retrieval_model", "k"),
     *("llm", "verifier", "verifiers", "parser", "npm", "gamma"),
 )
+#: What the base alone does.
+_BASE_ALONE: dict[str, Any] = {"variants": {}, "explain_unsupported": False}
 #: The score's name among the evaluators of the tables of variants: what is varied is the whole pipeline.
 METRIC_NAME = "FActScore"
 
@@ -63,7 +75,7 @@ def list_score_variants(block: Any) -> list[ScoreVariant]:
             name = f"{key}={_format_varied_value(chosen, is_path=key in block.PATHS)}"
             if name in found:
                 raise UsageError(f"variants: two are called {name!r}")
-            found[name] = ScoreVariant(name, block.model_copy(update={field: chosen, "variants": {}}))
+            found[name] = ScoreVariant(name, block.model_copy(update={field: chosen, **_BASE_ALONE}))
     if block.variants and not found:
         raise UsageError("variants: all values are those of the base")
     return list(found.values())

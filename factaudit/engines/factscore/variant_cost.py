@@ -6,17 +6,20 @@ or fact, so that prompts are those that will be sent; facts of a decomposition t
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from factaudit.audit.core.result_rows import Row
+from factaudit.engines.decontextualization import REWRITING_PROMPT_END
 from factaudit.engines.fact_tables import build_fact_claims_table
 from factaudit.engines.fact_verification import NO_CONTEXT, RETRIEVAL, FactVerifierSet, is_builtin_verifier
 from factaudit.engines.factscore.engine import FactScorer
 from factaudit.engines.reply_facts import parse_reply_facts
 from factaudit.engines.responses import Response
 from factaudit.engines.rule_decomposer import RuleDecomposer
+from factaudit.engines.unsupported_facts import EXPLANATION_PROMPT_END
 from factaudit.errors import UsageError
 from factaudit.evaluators.judging_cost import estimate_evaluator_costs
 from factaudit.llm.chat_types import ChatReply, ChatRequest
@@ -26,25 +29,27 @@ from factaudit.text.clauses import split_statements
 
 #: Before any verdict is known a reply is as long as this, in tokens: "True", or a short sentence.
 _UNKNOWN_VERDICT_TOKENS = 4
+#: What prompts ask for; the first two make the facts that the others are about.
+_DECOMPOSITION, _REWRITING, _VERDICT, _EXPLANATION = PROMPT_KINDS = ("decompose", "rewrite", "verify", "explain")
 
 
 @dataclass
 class KnownReplies:
     """What the base's replies say of others: by prompt, what stands for a reply; by kind, how tokens are counted.
 
-    counted, reported, completion, n: by kind of prompt (`is_decomposition`) the tokens of prompts by our count and by
+    counted, reported, completion, n: by kind of prompt (`PROMPT_KINDS`) the tokens of prompts by our count and by
     the server's, those of replies, and the number of both. sent: keys of requests that are counted already.
     """
 
-    replies: dict[tuple[bool, str], ChatReply] = field(default_factory=dict)
-    counted: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
-    reported: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
-    completion: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
-    n: dict[bool, int] = field(default_factory=lambda: {True: 0, False: 0})
+    replies: dict[tuple[str, str], ChatReply] = field(default_factory=dict)
+    counted: Counter[str] = field(default_factory=Counter)
+    reported: Counter[str] = field(default_factory=Counter)
+    completion: Counter[str] = field(default_factory=Counter)
+    n: Counter[str] = field(default_factory=Counter)
     sent: set[bytes] = field(default_factory=set)
     open_facts: set[str] = field(default_factory=set)
 
-    def remember(self, kind: bool, subject: str, counted_tokens: int, reply: ChatReply) -> None:
+    def remember(self, kind: str, subject: str, counted_tokens: int, reply: ChatReply) -> None:
         """Learn from a reply that is known."""
         self.replies.setdefault((kind, subject), reply)
         self.counted[kind] += counted_tokens
@@ -52,27 +57,33 @@ class KnownReplies:
         self.completion[kind] += reply.completion_tokens
         self.n[kind] += 1
 
-    def make_stand_in(self, kind: bool, subject: str) -> ChatReply:
-        """What stands for a reply that is not known."""
+    def make_stand_in(self, kind: str, subject: str) -> ChatReply:
+        """What stands for a reply that is not known: of a verdict "False", after which most is asked."""
         reply = self.replies.get((kind, subject))
-        if reply is None and kind:
-            text = "\n".join(f"- {one}" for one in split_statements(subject))
+        if reply is None and kind in (_DECOMPOSITION, _REWRITING):
+            made = split_statements(subject) if kind == _DECOMPOSITION else [subject]
+            text = "\n".join(f"- {one}" for one in made)
             reply = ChatReply("ok", text, "stop", completion_tokens=approximate_token_count(text))
         elif reply is None:
             mean = self.completion[kind] / self.n[kind] if self.n[kind] else _UNKNOWN_VERDICT_TOKENS
-            reply = ChatReply("ok", "True", "stop", completion_tokens=round(mean))
+            reply = ChatReply("ok", "False", "stop", completion_tokens=round(mean))
         return reply
 
-    def prompt_tokens(self, kind: bool, counted_tokens: int) -> float:
-        """The tokens of a prompt as the server counts, of those that we count."""
-        return counted_tokens * (self.reported[kind] / self.counted[kind] if self.reported[kind] else 1.0)
+    def prompt_tokens(self, kind: str, counted_tokens: int) -> float:
+        """The tokens of a prompt as the server counts, of those that we count: in prompts of its kind, else of all."""
+        reported, counted = self.reported[kind] or self.reported.total(), self.counted[kind] or self.counted.total()
+        return counted_tokens * (reported / counted if reported else 1.0)
 
 
-def split_prompt_subject(prompt: str) -> tuple[bool, str]:
-    """Whether a prompt asks to decompose, and the sentence or the fact that it asks about."""
+def split_prompt_subject(prompt: str) -> tuple[str, str]:
+    """What a prompt asks for (`PROMPT_KINDS`), and the sentence or the fact that it asks about."""
     if prompt.endswith("\n"):
-        return True, prompt.rstrip("\n").rpartition("\n")[2].partition(": ")[2]
-    return False, prompt.rpartition("Input: ")[2].partition(" True or False?")[0].strip()
+        return _DECOMPOSITION, prompt.rstrip("\n").rpartition("\n")[2].partition(": ")[2]
+    if prompt.endswith(REWRITING_PROMPT_END):
+        return _REWRITING, prompt.removesuffix(REWRITING_PROMPT_END).rpartition("Statement: ")[2]
+    if prompt.endswith(EXPLANATION_PROMPT_END):
+        return _EXPLANATION, prompt.removesuffix(EXPLANATION_PROMPT_END).rpartition("Input: ")[2]
+    return _VERDICT, prompt.rpartition("Input: ")[2].partition(" True or False?")[0].strip()
 
 
 class RehearsedClient:
@@ -103,23 +114,27 @@ class RehearsedClient:
         known, cache = self.known, self.client.cache
         kind, subject = split_prompt_subject(request.messages[-1]["content"])
         key, counted = self.client.request_key(request), count_prompt_tokens(request)
-        is_open = not kind and subject in known.open_facts
+        makes_facts = kind in (_DECOMPOSITION, _REWRITING)
+        is_open = not makes_facts and subject in known.open_facts
         if not is_open and cache is not None and (reply := cache.get(key)) is not None:
             known.remember(kind, subject, counted, reply)
             self.cached_calls += 1
             return reply
         reply = known.make_stand_in(kind, subject)
         sent = self.open_sent if is_open else known.sent
-        if key in sent:
-            self.cached_calls += 1
-        else:
-            sent.add(key)
-            self.calls += 1
-            self.prompt_tokens += known.prompt_tokens(kind, counted)
-            self.completion_tokens += reply.completion_tokens
-        if kind and self.asks_decompositions:
-            return await self.client.ask(request)
-        if kind:
+        is_new = key not in sent
+        sent.add(key)
+        self.calls += is_new
+        self.cached_calls += not is_new
+        prompt_tokens, completion_tokens = known.prompt_tokens(kind, counted), reply.completion_tokens
+        if makes_facts and self.asks_decompositions:
+            reply = await self.client.ask(request)
+            prompt_tokens = reply.prompt_tokens or prompt_tokens
+            completion_tokens = reply.completion_tokens or completion_tokens
+        if is_new:
+            self.prompt_tokens += prompt_tokens
+            self.completion_tokens += completion_tokens
+        if makes_facts and not self.asks_decompositions:
             known.open_facts.update(parse_reply_facts(reply.text).facts)
             self.has_open_decompositions = True
         return reply
