@@ -355,12 +355,14 @@ def test_auc_equals_scikit_learns_with_ties_and_missing_scores() -> None:
 
 
 @pytest.mark.parametrize("mode", ["strict", "wikipedia"])
-def test_the_re_implementations_figures_to_the_printed_digit(shared: Path, mode: str) -> None:
+def test_the_re_implementations_figures_to_the_printed_digit(shared: Path, root: Path, mode: str) -> None:
     path = shared / f"factscore/reimplementation/factscore_pipeline_results_{mode}.json"
     printed = json.loads(path.read_text())
     examples = printed["per_example_results"]
     pairs = np.array([[one["ground_truth_accuracy"], one["predicted_score"]] for one in examples])
     assert len(pairs) == printed["evaluated_count"] == 493
+    told = f"493 of the {printed['total_examples']} of all three models ({493 / printed['total_examples']:.1%})"
+    assert told.replace("%", " %") in (root / "docs/published.md").read_text(encoding="utf-8")
     found = compute_factscore_agreement_errors(pairs)
     rows = []
     for one in printed["metrics_by_threshold"].values():
