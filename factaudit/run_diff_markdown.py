@@ -22,12 +22,18 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: s
     heads = ["evaluator", "claims", "changed", *_FIGURES.values()]
     lines = [f"| {' | '.join(heads)} |", "|---|" + "---:|" * (len(heads) - 1)]
     rows = [row for row in run_diff.changes if row["dataset"] == MACRO_MEAN]
+    renamed = [pair for pair in run_diff.pairs if pair["before"] != pair["after"]]
     lines += [_render_changes_row(row) for row in rows[:_MAX_EVALUATORS]]
     note = (
         "Changes are after − before, in points, of the claims judged in both runs; in brackets: 95 % CI of the paired "
     )
     note += "difference."
     parts += ["\n".join(lines), note]
+    parts += [
+        f"{_escape_mentions(pair['after'])} is compared with {_escape_mentions(pair['before'])}"
+        + (": the only ones left." if pair["by"] == "left over" else ".")
+        for pair in renamed[:_MAX_EVALUATORS]
+    ]
     if len(rows) > _MAX_EVALUATORS:
         parts.append(f"{len(rows) - _MAX_EVALUATORS} more evaluators are not shown.")
     if claims := _pick_claims_of_verdict(run_diff.examples, verdict):

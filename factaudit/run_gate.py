@@ -18,7 +18,7 @@ GATE_FIGURES = {
     "tpr": "TPR",
     "tnr": "TNR",
     "ppr": "PPR",
-    "bias": "|bias|",
+    "bias": "size of bias",
     "unscored": "the share of unscored claims",
     "flips": "the share of changed predictions",
 }
@@ -97,7 +97,9 @@ def judge_run_gate_changes(
     """
     rows = [row for row in changes if row["dataset"] == MACRO_MEAN]
     failing, warnings, undecided = [], [], []
-    for condition in [RunGateCondition.parse(text, "--fail-on") for text in fail_on]:
+    failures = [RunGateCondition.parse(text, "--fail-on") for text in fail_on]
+    warned = [RunGateCondition.parse(text, "--warn-on") for text in warn_on]
+    for condition in failures:
         for row in rows:
             surely = condition.is_surely_met(row)
             if row[condition.key] is None or surely is None:
@@ -106,7 +108,7 @@ def judge_run_gate_changes(
                 failing.append(f"{format_run_gate_change(row, condition.figure)}: {condition} holds")
             elif condition.is_met(row[condition.key]):
                 warnings.append(f"{format_run_gate_change(row, condition.figure)}: {condition} holds, but not for sure")
-    for condition in [RunGateCondition.parse(text, "--warn-on") for text in warn_on]:
+    for condition in warned:
         warnings += [
             f"{format_run_gate_change(row, condition.figure)}: {condition} holds"
             for row in rows
@@ -115,7 +117,9 @@ def judge_run_gate_changes(
     undecided += without_partner if fail_on else ()
     if fail_on or warn_on:
         word = "fail" if failing else "cannot tell" if undecided else "warn" if warnings else "pass"
-        others = [] if failing or undecided or warnings else [format_run_gate_change(row, "bacc") for row in rows]
+        figures = dict.fromkeys(condition.figure for condition in [*failures, *warned])
+        tested = [format_run_gate_change(row, figure) for row in rows for figure in figures]
+        others = [] if failing or undecided or warnings else tested
         return RunGateVerdict(word, failing, list(dict.fromkeys(warnings)), undecided, others)
     moved = [row for row in rows if _is_significant_run_gate_change(row, "bacc")]
     told = [format_run_gate_change(row, "bacc") for row in moved]

@@ -10,6 +10,7 @@ from scipy.special import expit as reference_expit
 from factaudit.arrays.judgements import Judgements
 from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
 from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
+from factaudit.estimate.system_comparison import pairwise_rate_differences
 from factaudit.stats.hierarchical_regression import (
     EFFECT_SCALES,
     PosteriorDraws,
@@ -170,3 +171,17 @@ def test_columns() -> None:
 def test_expit() -> None:
     x = np.array([-800.0, -1.0, 0.0, 3.0, 800.0])
     np.testing.assert_allclose(stable_logistic(x), reference_expit(x), atol=1e-15)
+
+
+def test_the_wrong_order_is_that_of_the_difference_shown() -> None:
+    corpus = corpus_of(World())
+    case = EstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system))
+    # Most draws lie above 0, their mean below: the order shown is wrong in most of them.
+    draws = np.tile(np.array([0.2, 0.1, 0.5, 0.5]), (100, 1))
+    draws[:30, 0] = 0.0
+    draws[:30, 1] = 0.4
+    vars(case)["rate_draws"] = draws
+    first = pairwise_rate_differences(case)[0]
+    assert first["difference"] == pytest.approx(-0.05)
+    assert first["p_wrong"] == pytest.approx(0.7)
+    assert first["order"] == "?"

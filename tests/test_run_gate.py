@@ -58,3 +58,10 @@ def test_a_verdict_names_first_what_it_rests_on_and_says_of_the_others_that_they
     assert verdict.sentences[-1].startswith("besides, noisy: BAcc changed by −")
     assert verdict.sentences[-1].endswith(", not significant")
     assert not any("not significant" in sentence for sentence in verdict.sentences if sentence.startswith("judge"))
+
+
+def test_a_gate_that_passes_states_the_figures_that_it_tested() -> None:
+    right = make_wrong()
+    verdict = judge_run_gate_changes([make_row("judge", right, make_wrong(*range(10)))], ["bias>0.3"], ["tnr<0"])
+    assert verdict.word == "pass"
+    assert [sentence.split(" changed")[0] for sentence in verdict.sentences] == ["judge: size of bias", "judge: TNR"]

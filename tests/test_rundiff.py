@@ -265,7 +265,7 @@ def test_a_bias_that_shrinks_fails_no_condition_on_bias(tmp_path: Path) -> None:
     assert row["bias_before"] < row["bias_after"] < 0 < row["bias"]
     assert found.judge([], ["bias>0.01"]).word == "pass"
     (met,) = found.judge([], ["bias<-0.01"]).warnings
-    assert met.startswith("judge: |bias| changed by −3.3 points")
+    assert met.startswith("judge: size of bias changed by −3.3 points")
 
 
 def test_evaluators_are_paired_by_name_then_by_option_then_those_left(tmp_path: Path) -> None:
@@ -283,6 +283,8 @@ def test_evaluators_are_paired_by_name_then_by_option_then_those_left(tmp_path: 
     arguments = ["diff", str(one), str(two), "--replicates", "0"]
     done = CliRunner().invoke(cli, arguments, catch_exceptions=False)
     assert "gpt-4o → unigram:threshold=0.9: the only ones left, compared as one evaluator" in done.output
+    shown = CliRunner().invoke(cli, [*arguments, "--format", "github"], catch_exceptions=False).output
+    assert "unigram:threshold=0.9 is compared with gpt-4o: the only ones left." in shown
     named = diff_runs(one, two, pairs=["rouge=unigram:threshold=0.9"])
     assert [(pair["before"], pair["after"]) for pair in named.pairs] == [
         ("gpt-4o", "rouge"),

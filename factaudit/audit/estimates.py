@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Column, pick_shared_columns
@@ -63,15 +62,13 @@ def _select_audit_estimates_to_state(rows: Sequence[Row]) -> tuple[list[Row], st
 
 
 def _select_audit_estimate_ranks_to_state(rows: Sequence[Row]) -> tuple[list[Row], str]:
-    """The ranks of data sets whose labels order at least two systems: elsewhere any system may have any rank."""
-    lowest_high: dict[tuple[str, str], float] = {}
+    """The ranks of data sets of which two systems are told apart: elsewhere any system may have any rank."""
+    by_place: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        place = row["dataset"], row["level"]
-        lowest_high[place] = min(lowest_high.get(place, math.inf), row["rank_high"] or math.inf)
-    shown = [row for row in rows if (row["rank_low"] or 0) > lowest_high[row["dataset"], row["level"]]]
-    ordered = {(row["dataset"], row["level"]) for row in shown}
-    left = sorted({row["dataset"] for row in rows if (row["dataset"], row["level"]) not in ordered})
-    note = f"The labels rank no system of {', '.join(left)} above another." if left else ""
+        by_place.setdefault((row["dataset"], row["level"]), []).append(row)
+    ordered = {place for place, mine in by_place.items() if len({row.get("letters") for row in mine}) > 1}
+    left = sorted({dataset for dataset, _ in by_place.keys() - ordered})
+    note = f"No two systems of {', '.join(left)} differ significantly." if left else ""
     return [row for row in rows if (row["dataset"], row["level"]) in ordered], note
 
 
@@ -97,9 +94,10 @@ def _state_audit_estimation_methods_and_labels(row: Row) -> Statement:
         told.append(make_statement(text + "the choice.", row=row))
     if row["worth"] is not None:
         text = "Where the labels alone give an interval, too, intervals are {row.width:points} points wide on average, "
-        text += "and {row.width_labels:points} by the labels alone. With scores, pooling of systems and the prior "
-        text += "{row.n_labels:number label} give intervals as narrow as {row.n_alone:number} labels alone would"
-        text += " (undecided claims left out)." if row.get("n_undecided") else "."
+        text += "and {row.width_labels:points} by the labels alone. With scores, pooling of systems and the prior"
+        # The widths count what undecided claims leave open, the labels' worth does not.
+        text += ", undecided claims left out, " if row.get("n_undecided") else " "
+        text += "{row.n_labels:number label} give intervals as narrow as {row.n_alone:number} labels alone would."
         told.append(make_statement(text, row=row | {"n_alone": round(row["n_labels"] * row["worth"])}))
         told += _state_audit_estimates_with_shuffled_scores(row)
     if row["reason"]:
@@ -112,6 +110,8 @@ def _state_audit_estimates_with_shuffled_scores(row: Row) -> list[Statement]:
     if row.get("worth_shuffled") is None:  # of a folder that was written before
         return []
     text = "With useless (shuffled) scores the intervals are {row.width_shuffled:points} points wide, as those of "
+    if row.get("n_undecided"):
+        text = "With useless (shuffled) scores they are as narrow as those of "
     text += "{row.n_shuffled:number} labels alone"
     text += (
         ": the rest is what the scores add." if row["worth"] > row["worth_shuffled"] else ": the scores add nothing."
@@ -278,7 +278,10 @@ AUDITS = (
                 signed=False,
             ),
             "worth": Column(
-                "worth of a label", "number", "how many times as many labels the labels alone would need", digits=1
+                "worth of a label",
+                "number",
+                "how many times as many labels the labels alone would need, undecided claims left out",
+                digits=1,
             ),
             "worth_shuffled": Column(
                 "worth with shuffled scores", "number", "the same with shuffled scores: pooling and prior", digits=1

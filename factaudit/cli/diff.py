@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         "only_after": "integer: claims",
         "changes": "array: per evaluator and dataset (__macro__: the mean): evaluator_before, n, n_both (judged in"
         " both), n_flips, flips (their share of n_both), lost and gained (judged before only, after only), to_right,"
-        " to_wrong, and per figure its change, _low, _high, _before and _after; abs_bias: of |bias|",
+        " to_wrong, and per figure its change, _low, _high, _before and _after; abs_bias: of its size",
         "systems": "array: where an evaluator's order of systems changed; pairs: those with another significant order",
         "findings": "array: those that changed; change: new, gone, worse, milder, or moved to another data set",
         "costs": "object: US dollars before and after, null where unknown",
@@ -233,6 +233,9 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
             f"{format_points(row['bias'])} points"
             f"{_format_diff_change_interval(row, 'bias')}"
         )
+        moved = abs(row["bias_after"]) - abs(row["bias_before"])
+        if row["abs_bias"] is not None and abs(row["abs_bias"] - moved) >= 0.0005:  # biases of unlike signs cancel
+            told.append(f"size of bias by dataset {format_points(row['abs_bias'])} points on average")
     return told
 
 

@@ -237,9 +237,11 @@ def display_estimated_rates(audit_rows: Mapping[str, Sequence[dict[str, Any]]]) 
                 + resolved * bool(about["n_pairs"])
             )
             estimates = [_format_displayed_estimate(about, key) for key in ("best_rate", "headroom", "highest")]
+            on_average = " on average over the draws" if first["system"] != about["best_system"] else ""
             print_line(
-                f"{about['best_system']} has the lowest estimate: {estimates[0]}; the low end allows for the choice; "
-                f"by the model the lowest rate, whichever system has it, is {estimates[1]}, the highest {estimates[2]}"
+                f"{about['best_system']} has the lowest estimate{on_average}: {estimates[0]}; the low end allows for "
+                f"the choice; by the model the lowest rate, whichever system has it, is {estimates[1]}, the highest "
+                f"{estimates[2]}"
             )
             if n_apart:
                 groups = ", ".join(f"{row['system']} {row['letters']}" for row in best)

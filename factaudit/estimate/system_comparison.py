@@ -42,13 +42,16 @@ def pairwise_rate_differences(estimation: EstimationCase) -> list[Row]:
     for a, b in combinations(list_compared_systems(estimation), 2):
         difference = estimation.rate_draws[:, a] - estimation.rate_draws[:, b]
         mean, low, high = posterior_interval(difference, estimation.options.confidence)
-        above, equal = float((difference > 0).mean()), float((difference == 0).mean())
+        # The difference is the mean of the draws: of skewed ones, most may lie on the other side.
+        otherwise = difference > 0 if mean < 0 else difference < 0
         row: Row = {"system_a": estimation.corpus.systems[a], "system_b": estimation.corpus.systems[b]}
         row |= {"difference": none_if_undefined(mean)}
         row |= {"difference_low": none_if_undefined(low), "difference_high": none_if_undefined(high)}
-        rows.append(row | {"p_wrong": min(above, 1 - equal - above) + equal / 2, "order": "<" if mean < 0 else ">"})
-    p_wrong = np.array([row["p_wrong"] for row in rows])
-    called = select_directed_pairs(p_wrong, MAX_WRONG_PAIR_SHARE, (1 - estimation.options.confidence) / 2)
+        p_wrong = float(otherwise.mean() + (difference == 0).mean() / 2)
+        rows.append(row | {"p_wrong": p_wrong, "order": "<" if mean < 0 else ">"})
+    called = select_directed_pairs(
+        np.array([row["p_wrong"] for row in rows]), MAX_WRONG_PAIR_SHARE, (1 - estimation.options.confidence) / 2
+    )
     return [row | {"order": row["order"] if apart else "?"} for row, apart in zip(rows, called, strict=True)]
 
 
