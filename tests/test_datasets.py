@@ -563,6 +563,12 @@ def claim(dataset: str, text: str, label: int = 1) -> dict[str, Any]:
     return {"dataset": dataset, "doc": "D.", "claim": text, "label": label, "contamination_identifier": "x" * 64}
 
 
+def test_aggrefact_names_judgements_that_it_has_no_place_for(write: Write) -> None:
+    rows = [claim("Wice", f"{k}.") | {"gpt4_score": k / 9, "source": f"s{k}"} for k in range(8)]
+    (note,) = convert("aggrefact", [write("judged.jsonl", rows)]).notes[1:]
+    assert note.startswith("judged.jsonl: unread gpt4_score: by the name people or an evaluator judged there")
+
+
 def test_aggrefact_files_load_with_tasks_and_splits(write: Write, tmp_path: Path) -> None:
     rows = [claim("AggreFact-CNN", "A."), claim("Wice", "B.", 0), claim("ClaimVerify", "C.")]
     path = tmp_path / "dev-00000-of-00001.parquet"

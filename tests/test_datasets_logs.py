@@ -211,6 +211,16 @@ def test_promptfoo() -> None:
     assert found.claims["system"].tolist() == ["echo"] * 3
 
 
+def test_a_log_without_labels_of_people_says_so(tmp_path: Path) -> None:
+    log = json.loads((LOGS / "promptfoo.json").read_text())
+    assert not any("labels  none" in note for note in convert("promptfoo", [LOGS / "promptfoo.json"]).notes)
+    for result in log["results"]["results"]:
+        del result["vars"]["human"]
+    (tmp_path / "log.json").write_text(json.dumps(log))
+    notes = convert("promptfoo", [tmp_path / "log.json"]).notes
+    assert any(note.startswith("labels  none: no field was taken for people's labels") for note in notes)
+
+
 def test_a_check_without_a_value_said_nothing(tmp_path: Path) -> None:
     log = json.loads((LOGS / "inspect.json").read_text())
     log["samples"][0]["scores"]["grounded"] = {"value": None}

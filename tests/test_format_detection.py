@@ -206,5 +206,5 @@ def test_lists_of_people_and_of_judges_are_read_together(tmp_path: Path) -> None
 
 def test_a_text_is_not_taken_from_a_list(tmp_path: Path) -> None:
     source = write_annotated_claims(tmp_path / "rows.jsonl")
-    with pytest.raises(UsageError, match="a list gives label, score, prediction, annotator, evaluator"):
-        load_input_tables([source], {"auto": True, "columns": {"claim": "annotations[].label"}})
+    with pytest.raises(UsageError, match="a list gives claim, label, score, prediction, annotator, evaluator"):
+        load_input_tables([source], {"auto": True, "columns": {"doc": "annotations[].label"}})

@@ -51,6 +51,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     from factaudit.input_tables import load_input_tables
     from factaudit.intake.column_profiles import profile_column_for_mapping
     from factaudit.intake.foreign_files import read_foreign_file
+    from factaudit.intake.standard_columns import list_further_columns_of_scores
     from factaudit.knowledge.docdb import is_docdb_sqlite_file
     from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
@@ -83,6 +84,9 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
         _display_inspected_scoring_commands(files, held)
         return
     loaded = load_input_tables(files, mapping, note)
+    lone = loaded.claims if loaded.verdicts is None and loaded.mapping is None else None
+    if lone is not None and (further := list_further_columns_of_scores(lone)):
+        note(f"unread  {', '.join(further)} (--wide NAME takes one for an evaluator)")
     _display_inspected_tables(loaded)
     made = loaded.mapping
     if write is not None:

@@ -22,9 +22,11 @@ from factaudit.datasets.source_files import (
     expand_dataset_source_folders,
     parse_split_name,
 )
+from factaudit.datasets.unread_judgements import find_columns_of_judgements
 from factaudit.errors import FactauditError, UsageError
-from factaudit.tables import make_claim_ids_from_content, read_table, validate_claims
+from factaudit.tables import CLAIM_COLUMNS, make_claim_ids_from_content, read_table, validate_claims
 from factaudit.tables.schema import name_row_unit
+from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements
 from factaudit.text.display_text import format_count
 
 #: The benchmark's name on the hub.
@@ -58,6 +60,8 @@ def convert_aggrefact(
     for path, name in files:
         table = read_table(path)
         own_ids = own_ids and "claim_id" in table
+        further = {str(column): table[column].tolist() for column in table.columns if column not in CLAIM_COLUMNS}
+        leave_out_columns_of_judgements(path, [*find_columns_of_judgements(further)])
         if "split" not in table:
             table["split"] = name
         tables.append(validate_claims(table, source=str(path), unit=name_row_unit(path)))

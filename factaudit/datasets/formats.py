@@ -128,7 +128,10 @@ FORMATS: dict[str, DatasetFormat] = {
             "safe-results",
             "SAFE's *-SAFE.json of long-form-factuality: facts, search results and verdicts (Wei et al. 2024)",
             "factaudit convert safe-results results/ --out claims.parquet --verdicts verdicts.parquet",
-            marks=("per_prompt_data[].side*_posthoc_eval_data.checked_statements[]",),
+            marks=(
+                "per_prompt_data[].side*_posthoc_eval_data.checked_statements[]",
+                "response checked_statements[].self_contained_atomic_fact",
+            ),
         ),
         DatasetFormat(
             "veriscore-results",
@@ -275,7 +278,7 @@ FORMATS: dict[str, DatasetFormat] = {
             "factaudit convert deepeval test_run.json --out claims.parquet --verdicts v.parquet",
             LOG_OPTIONS,
             module="deepeval_log",
-            marks=("testCases[].metricsData",),
+            marks=("testCases[].metricsData", "test_results[].metrics_data"),
         ),
         DatasetFormat(
             "promptfoo",
@@ -283,7 +286,7 @@ FORMATS: dict[str, DatasetFormat] = {
             "factaudit convert promptfoo results.json --out claims.parquet --verdicts v.parquet",
             LOG_OPTIONS,
             module="promptfoo_log",
-            marks=("results.results[].testIdx",),
+            marks=("results.results[].testIdx", "results.results[].gradingResult results.results[].vars"),
         ),
         DatasetFormat(
             "ragas",

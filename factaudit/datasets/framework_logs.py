@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from factaudit.datasets.repeated_answers import RepeatedAnswerNumbering
 from factaudit.datasets.source_files import Conversion, expand_dataset_source_folders
 from factaudit.datasets.unread_judgements import find_columns_of_judgements, is_certainly_peoples_label
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
@@ -180,24 +180,12 @@ def _convert_framework_log_samples(
     off_scale = [name for name in wanted if _is_off_scale(name, samples)]
     meanings = _parse_framework_log_labels(samples, fields.get("label"), options.get("labels"), source)
     claims: dict[str, dict[str, Any]] = {}
-    ids: dict[tuple[str, str | None, str | None], str] = {}
-    n_answers: Counter[str] = Counter()
-    n_samples: Counter[str] = Counter()
-    verdicts = []
+    numbering, verdicts = RepeatedAnswerNumbering(), []
     for dataset, sample in ((log.dataset, sample) for log in logs for sample in log.samples):
-        claim_id = f"{dataset}:{sample.id}"
         texts = {
             role: _format_log_value_as_text(sample.fields.get(name)) for role, name in fields.items() if role != "label"
         }
-        key = claim_id, texts.get("claim"), texts.get("doc")
-        if key[1] is None and claim_id in claims:  # an attempt that failed has no answer
-            ids.setdefault(key, claim_id)
-        if key not in ids:  # a model that was asked again: another answer is another claim
-            n_answers[claim_id] += 1
-            ids[key] = claim_id if n_answers[claim_id] == 1 else f"{claim_id}#{n_answers[claim_id]}"
-        is_first_answer, claim_id = ids[key] == claim_id, ids[key]
-        repeat = sample.repeat if is_first_answer else n_samples[claim_id]
-        n_samples[claim_id] += 1
+        claim_id, repeat = numbering.number_answer(f"{dataset}:{sample.id}", texts, sample.repeat)
         label = meanings[str(sample.fields.get(fields.get("label", "")))]
         if claim_id in claims and claims[claim_id]["label"] is None:
             claims[claim_id]["label"] = label
@@ -238,6 +226,10 @@ def _convert_framework_log_samples(
         notes.append(
             f"unread  {', '.join(unread)}: by the name people or an evaluator judged there (--map label=NAME takes one"
             " for people's labels; with --labels 1=0,0=1 where 1 is an error)"
+        )
+    if "label" not in fields:
+        notes.append(
+            "labels  none: no field was taken for people's labels (--map label=NAME; convert: --option label=)"
         )
     if "doc" not in fields:
         notes.append("no field was taken for the documents: audits that read text are left out (option doc)")

@@ -34,7 +34,7 @@ class _GradingResult(DatasetSourceRow):
 
 
 class _PromptfooResult(DatasetSourceRow):
-    testIdx: int
+    testIdx: int | None = None
     promptIdx: int = 0
     vars: dict[str, Any] = Field(default_factory=dict)
     response: dict[str, Any] | None = None
@@ -55,7 +55,7 @@ def convert_promptfoo_log(path: Path) -> FrameworkLog:
     An assertion's score becomes the score, whether it passed the prediction. The provider is the system.
     """
     samples = []
-    for result in read_dataset_source_items(path, _PromptfooResult, "results.results").values():
+    for number, result in read_dataset_source_items(path, _PromptfooResult, "results.results").items():
         provider = result.provider or {}
         fields = {"vars": result.vars, "response": result.response or {}, "provider": provider}
         outputs = {}
@@ -63,6 +63,7 @@ def convert_promptfoo_log(path: Path) -> FrameworkLog:
             if component.assertion is not None:
                 name = component.assertion.metric or component.assertion.type
                 outputs[name] = FrameworkLogMetric(component.score, component.reason, prediction=component.passed)
-        sample_id = f"{result.testIdx}-{result.promptIdx}-{provider.get('id', '')}"
+        test = number if result.testIdx is None else result.testIdx  # older versions do not number the tests
+        sample_id = f"{test}-{result.promptIdx}-{provider.get('id', '')}"
         samples.append(FrameworkLogSample(sample_id, flatten_framework_log_fields(fields), outputs))
     return FrameworkLog(path.stem, samples)

@@ -34,6 +34,7 @@ class _SafeSentence(BaseModel):
 
 
 class _SafeEvaluation(BaseModel):
+    prompt: str = ""
     response: str
     checked_statements: list[_SafeStatement]
     all_atomic_facts: list[_SafeSentence] = Field(default_factory=list)
@@ -61,20 +62,28 @@ def convert_safe_results(sources: Sequence[Path]) -> Conversion:
     responses: list[CheckedResponse] = []
     n_irrelevant = 0
     for path in expand_dataset_source_folders(sources, "*-SAFE.json"):
-        content: _SafeFile = read_dataset_source_json(path, _SafeFile)
-        for prompt in content.per_prompt_data:
-            for side, name in ((1, content.side_1), (2, content.side_2)):
-                found: _SafeEvaluation | None = getattr(prompt, f"side{side}_posthoc_eval_data")
-                if found is not None:
-                    system = name or f"side {side}"
-                    facts = list(_list_safe_facts(found))
-                    n_irrelevant += sum(one.annotation.lower() == _IRRELEVANT for one in found.checked_statements)
-                    response_id = f"safe:{hash_texts(path.name, system, prompt.prompt, found.response)}"
-                    responses.append(
-                        CheckedResponse(response_id, facts, "LongFact", system, prompt.prompt, found.response)
-                    )
+        for prompt, system, found in _read_safe_evaluations(path):
+            facts = list(_list_safe_facts(found))
+            n_irrelevant += sum(one.annotation.lower() == _IRRELEVANT for one in found.checked_statements)
+            response_id = f"safe:{hash_texts(path.name, system, prompt, found.response)}"
+            responses.append(CheckedResponse(response_id, facts, "LongFact", system, prompt, found.response))
     notes = [f"{format_count(n_irrelevant, 'irrelevant fact')} left out, as SAFE does"] if n_irrelevant else []
     return convert_checked_responses(responses, EVALUATOR, "safe", notes)
+
+
+def _read_safe_evaluations(path: Path) -> Iterator[tuple[str, str, _SafeEvaluation]]:
+    """The prompt, the system and the checked response of each evaluation of a file: of ``eval.run_eval``, or a list of
+    what SAFE returns for a response."""
+    if isinstance(read_dataset_source_json(path, Any), list):
+        evaluations: list[_SafeEvaluation] = read_dataset_source_json(path, list[_SafeEvaluation])
+        yield from ((one.prompt, path.stem, one) for one in evaluations)
+        return
+    content: _SafeFile = read_dataset_source_json(path, _SafeFile)
+    for prompt in content.per_prompt_data:
+        for side, name in ((1, content.side_1), (2, content.side_2)):
+            found: _SafeEvaluation | None = getattr(prompt, f"side{side}_posthoc_eval_data")
+            if found is not None:
+                yield prompt.prompt, name or f"side {side}", found
 
 
 def _list_safe_facts(evaluation: _SafeEvaluation) -> Iterator[CheckedFact]:

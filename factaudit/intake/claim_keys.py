@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,8 @@ def match_ids_by_number(ids: pd.Series, claim_ids: pd.Series) -> pd.Series | Non
 
 def _format_whole_numbers(ids: pd.Series) -> pd.Series:
     return ids.astype("str").str.replace(r"^0*(\d+)(\.0+)?$", r"\1", regex=True)
+
+
+def name_table_stem(table_name: str) -> str:
+    """What a table's data set, or its evaluator, is called where no column says it."""
+    return Path(table_name).name.split(".")[0]

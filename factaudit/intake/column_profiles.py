@@ -39,9 +39,9 @@ class ColumnProfile:
 
     ``kind``: ``empty``, ``binary`` (words or 0 / 1), ``share`` (numbers in [0, 1]), ``grade`` (whole numbers on a
     scale), ``number``, ``list``, ``name`` (few different texts), ``text``, or ``id`` (all different).
-    ``counts_up``: whole numbers that grow by the same step from row to row. ``has_questions``: most texts are.
-    ``unreadable``: of a column of numbers, the few cells that are none ("timeout"). ``is_half_numbers``: of texts, many
-    are numbers.
+    ``is_whole``: whole numbers. ``counts_up``: such as grow by the same step from row to row. ``has_questions``: most
+    texts are. ``unreadable``: of a column of numbers, the few cells that are none ("timeout"). ``is_half_numbers``: of
+    texts, many are numbers.
     """
 
     name: str
@@ -56,6 +56,7 @@ class ColumnProfile:
     counts_up: bool = False
     has_questions: bool = False
     n_present: int = 0
+    is_whole: bool = False
     unreadable: tuple[str, ...] = ()
     is_half_numbers: bool = False
 
@@ -132,7 +133,8 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
         kind = "id" if is_id else "grade" if whole and len(different) <= _MAX_SCALE_WORDS else "number"
         kind = "share" if kind != "id" and low >= 0 and high <= 1 else kind
         is_time = any(a <= low and high < b for a, b in _EPOCHS)
-        return ColumnProfile(column_name, kind, low=low, high=high, counts_up=counts_up, is_time=is_time, **shared)  # type: ignore[arg-type]
+        shared |= {"low": low, "high": high, "is_whole": whole}
+        return ColumnProfile(column_name, kind, counts_up=counts_up, is_time=is_time, **shared)  # type: ignore[arg-type]
     shared["is_half_numbers"] = len(unreadable) < 0.7 * len(present)
     asked = sum(text.endswith(("?", "？")) for text in texts) > 0.6 * len(texts)
     is_time = all(_DATE_PATTERN.fullmatch(text) for text in texts)

@@ -13,6 +13,7 @@ from factaudit.intake.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
     normalise_vocabulary_words,
+    parse_label_word,
     strip_values_hint,
 )
 from factaudit.tables.plain_values import is_missing_value
@@ -94,6 +95,49 @@ def ask_which_answer(profiles: Sequence[ColumnProfile], roles: Mapping[str, Colu
     ]
 
 
+def ask_which_document(profiles: Sequence[ColumnProfile], roles: Mapping[str, ColumnProfile]) -> list[OpenQuestion]:
+    """Asks where a table has references, which may be reference answers, and a longer text that nothing reads."""
+    doc, claim = roles.get("doc"), roles.get("claim")
+    if doc is None or claim is None or normalise_vocabulary_words(doc.name) not in ("reference", "references"):
+        return []
+    used = {one.name for one in roles.values()}
+    longer = 1.5 * claim.mean_length
+    texts = [one for one in profiles if one.kind == "text" and one.mean_length > longer and one.name not in used]
+    if not texts:
+        return []
+    return [
+        OpenQuestion(
+            f"{doc.name!r} may hold documents, or reference answers beside {texts[0].name!r}",
+            [
+                PossibleColumnReading(f"the documents stand in {one.name!r}", {"columns": {"doc": one.name}})
+                for one in (texts[0], doc)
+            ],
+        )
+    ]
+
+
+def ask_whether_systems_are_verdicts(roles: Mapping[str, ColumnProfile]) -> list[OpenQuestion]:
+    """Asks where a column of systems holds 0 and 1, or letters for yes and no, which a model may have said."""
+    column = roles.get("system")
+    if column is None or not _has_both_verdicts(column):
+        return []
+    held = " and ".join(map(repr, column.words[:2]))
+    return [
+        OpenQuestion(
+            f"{column.name!r} has {held}: names of systems, or what a model says",
+            [
+                PossibleColumnReading(f"{column.name} names systems", {"columns": {"system": column.name}}),
+                PossibleColumnReading(f"{column.name} is an evaluator", {"wide": [column.name]}),
+            ],
+        )
+    ]
+
+
+def _has_both_verdicts(column: ColumnProfile) -> bool:
+    """Whether some words of a column say supported, others not."""
+    return column.kind == "binary" and {0, 1} <= {parse_label_word(word) for word in column.words}
+
+
 def demote_repeated_claim_ids_to_doc_ids(rows: pd.DataFrame, roles: dict[str, ColumnProfile]) -> None:
     """Take ids that repeat in a table of a row per claim for the ids of documents: each system has a claim on each."""
     column = roles.get("claim_id")
@@ -120,7 +164,7 @@ def _can_fill_mapping_role(role: str, column: ColumnProfile) -> bool:
         return role == name.replace(" ", "_")
     if role in ("claim", "doc"):
         if column.has_questions or (
-            has_vocabulary_word_in_column_name("answers", column.name) and name not in ("reference", "references")
+            has_vocabulary_word_in_column_name("answers", column.name) and name not in COLUMN_NAMES["doc"]
         ):
             return False
         sentences = column.mean_length >= 15 or any(" " in word.strip() for word in column.words)
@@ -139,6 +183,8 @@ def _can_fill_mapping_role(role: str, column: ColumnProfile) -> bool:
         )
     if role == "system":
         plain = name in ("system", "model", "model name", "system name", "system id")
+        if _has_both_verdicts(column) and any(len(word) > 1 for word in column.words):
+            return False  # "yes" and "no" are no systems
         return column.mean_length < 80 and (
             column.kind in ("name", "id", "text") or (plain and column.kind in ("binary", "grade"))
         )
@@ -146,8 +192,10 @@ def _can_fill_mapping_role(role: str, column: ColumnProfile) -> bool:
         return column.mean_length < 80 and column.kind in ("name", "id", "text")
     if role in ("dataset", "task", "split", "topic", "entity", "group"):
         return column.kind not in ("list", "share") and column.mean_length < 80
+    if role == "annotator" and column.n_different == column.n_present > 1:
+        return False  # respondents of a form, one a row
     if role in ("response_id", "doc_id", "annotator", "fact_id"):
-        return column.kind != "list" and not column.is_fine_score
+        return column.kind != "list" and (column.is_whole or not column.is_fine_score)
     return True
 
 

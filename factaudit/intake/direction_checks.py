@@ -2,73 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from factaudit.intake.cell_values import parse_judgement_numbers
 from factaudit.intake.column_mapping import ColumnMapping
+from factaudit.intake.column_profiles import ColumnProfile
+from factaudit.intake.judgement_scales import Scale
 from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.intake.vocabulary import (
+    has_vocabulary_word_in_column_name,
+    normalise_vocabulary_words,
+)
 from factaudit.tables import find_claim_positions_in_table
 
 #: A direction contradicts the labels where chance would do so less often than this.
 _LEVEL = 0.025
 #: An evaluator with a larger AUC is a bad one, not one that was read the wrong way round.
 _LARGEST_REVERSED_AUC = 0.4
+#: Scores of which a threshold gives so many of an evaluator's own predictions are those that it predicts by.
+_CLOSE_AUC = 0.9
+#: With fewer labels of either kind a pattern in scores may be chance.
+_MIN_OF_EITHER = 3
 
 
 def ask_about_directions(
     claims: pd.DataFrame, verdicts: pd.DataFrame, mapping: ColumnMapping, chosen: ColumnMapping
 ) -> tuple[list[OpenQuestion], list[str]]:
-    """Questions about evaluators that say the opposite of the labels, and lines about what is no question.
+    """Questions about evaluators that say the opposite of the labels, or whose words the labels may be; and lines about
+    what is no question.
 
     chosen: what the user said, which is not asked again.
     """
     labels = claims["label"].astype("float64").to_numpy()
+    names = [*map(str, verdicts["evaluator"].unique())]
     questions, lines = [], []
-    for name in map(str, verdicts["evaluator"].unique()):
+    for name in names:
         rows = verdicts[verdicts["evaluator"] == name]
         truth = labels[find_claim_positions_in_table(claims, rows["claim_id"])]
+        judge = _JudgeScale.find(name, mapping, len(names), bool(rows["score"].notna().any()))
+        is_said = bool({name, judge.key} & set(chosen.scales)) or chosen.scale is not None
         auc, p = _test_auc_below_half(rows, truth)
-        key = _find_scale_key(name, mapping)
         if auc is not None and p < _LEVEL:
             text = f"{name!r} is high where the labels say not attributable (AUC {auc:.2f})"
-            if key is None or key in chosen.scales or chosen.scale is not None or auc > _LARGEST_REVERSED_AUC:
-                lines.append(f"note  {text}: --scale {key or name}=1:0 turns it round")
+            if judge.key is None or is_said or auc > _LARGEST_REVERSED_AUC:
+                lines.append(f"note  {text}: --scale {judge.key or name}=1:0 turns it round")
             else:
-                questions.append(_ask_score_direction(text, name, key, mapping))
-        if (line := _check_predictions_follow_from_scores(name, rows)) is not None:
-            lines.append(line)
+                ways = _list_directions(name, judge.key, judge.scale)
+                questions.append(OpenQuestion(text, ways[::-1]))
+                continue
+        if len(names) == 1 and not mapping.evaluators:
+            questions += _ask_whose_label_it_is(rows, truth, mapping, chosen)
     return questions, lines
 
 
-def _find_scale_key(name: str, mapping: ColumnMapping) -> str | None:
-    """What ``--scale`` calls an evaluator; None where its direction is no matter of a scale."""
-    own = mapping.evaluators.get(name)
-    if own is not None:
-        return name if own.score is not None else own.prediction
-    columns = mapping.columns
-    return None if "prediction" in columns and "score" not in columns else name if mapping.evaluators else None
+@dataclass(frozen=True)
+class _JudgeScale:
+    """What ``--scale`` calls an evaluator, and its scale; None where unknown."""
+
+    key: str | None
+    scale: Scale | None
+
+    @classmethod
+    def find(cls, name: str, mapping: ColumnMapping, n_evaluators: int, has_scores: bool) -> _JudgeScale:
+        own = mapping.evaluators.get(name)
+        if own is not None and own.score is not None:
+            return cls(name, own.scale)
+        if own is not None:
+            return cls(own.prediction, (1.0, 0.0) if own.prediction in mapping.words else None)
+        column = mapping.columns.get("score", "score")
+        if mapping.evaluators or not isinstance(column, str) or not has_scores:
+            return cls(None, None)
+        key = column if n_evaluators == 1 else name
+        return cls(key, mapping.scales.get(key))
 
 
-def _ask_score_direction(text: str, name: str, key: str, mapping: ColumnMapping) -> OpenQuestion:
-    own = mapping.evaluators[name]
-    if isinstance(own.scale, str):
-        ways = [
-            (one, "logits of hallucination" if one == "-logit" else "logits of support") for one in ("-logit", "logit")
-        ]
-        ways = ways if own.scale == "logit" else ways[::-1]
-        return OpenQuestion(
-            text, [PossibleColumnReading(f"{name} has {said}", {"scales": {key: one}}) for one, said in ways]
-        )
-    low, high = own.scale or (0.0, 1.0)
-    if own.score is None:
-        low, high = (1.0, 0.0) if key in mapping.words else (0.0, 1.0)
-    readings = [
+def _list_directions(name: str, key: str, scale: Scale | None) -> list[PossibleColumnReading]:
+    """The way in which scores are read, and the opposite."""
+    if isinstance(scale, str):
+        said = {"logit": "logits of support", "-logit": "logits of hallucination"}
+        order = sorted(said, key=lambda one: one != scale)
+        return [PossibleColumnReading(f"{name} has {said[one]}", {"scales": {key: one}}) for one in order]
+    low, high = scale or (0.0, 1.0)
+    return [
         PossibleColumnReading(f"{name} runs from {a:g} (not supported) to {b:g} (supported)", {"scales": {key: [a, b]}})
-        for a, b in ((high, low), (low, high))
+        for a, b in ((low, high), (high, low))
     ]
-    return OpenQuestion(text, readings)
 
 
 def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float | None, float]:
@@ -90,14 +113,60 @@ def _test_auc_below_half(rows: pd.DataFrame, truth: np.ndarray) -> tuple[float |
     return float(0.5 + (ones.mean() - zeros.mean()) / 2), float(fisher_exact(table, alternative="less").pvalue)
 
 
-def _check_predictions_follow_from_scores(name: str, rows: pd.DataFrame) -> str | None:
-    """Says where an evaluator's predictions do not follow from its scores by any threshold."""
-    scores, said = rows["score"].astype("float64"), rows["prediction"].astype("float64")
-    ones, zeros = scores[said == 1].dropna(), scores[said == 0].dropna()
-    if not len(ones) or not len(zeros) or ones.min() >= zeros.max():
-        return None
-    if ones.max() <= zeros.min():
-        return (
-            f"note  {name!r} predicts attributable where its scores are low: --scale {name}=1:0 turns the scores round"
-        )
-    return f"note  {name!r}: its predictions do not follow from its scores by any threshold; both are read as they are"
+def ask_whether_scores_are_of_support(
+    name: str,
+    columns: Mapping[str, ColumnProfile],
+    rows: pd.DataFrame,
+    words: Mapping[str, int | None],
+    scale: Scale | None,
+) -> list[OpenQuestion]:
+    """Asks, where an evaluator's predictions do not follow from its scores, whether these say how sure it is, or run
+    the other way.
+
+    columns: ``score`` and ``prediction``. words: what those of predictions mean. scale: of the scores.
+    """
+    from scipy.stats import mannwhitneyu
+
+    score, predicted = columns["score"].name, rows[columns["prediction"].name].astype("str")
+    meanings = {normalise_vocabulary_words(word): value for word, value in words.items()}
+    said = predicted.map({one: meanings.get(normalise_vocabulary_words(one)) for one in predicted.unique()})
+    numbers = parse_judgement_numbers(rows[score])
+    ones, zeros = numbers[said == 1].dropna().to_numpy(), numbers[said == 0].dropna().to_numpy()
+    if not len(ones) or not len(zeros):
+        return []
+    auc = mannwhitneyu(ones, zeros).statistic / (len(ones) * len(zeros))
+    auc = 1 - auc if scale == "-logit" or (isinstance(scale, tuple) and scale[0] > scale[1]) else auc
+    if auc > _CLOSE_AUC:
+        return []
+    directions = _list_directions(name, score, scale)
+    sure = PossibleColumnReading(f"{score} says how sure {name} is: only what it predicts is read", {"unread": [score]})
+    if auc == 0:
+        text = f"{name!r} predicts attributable where its scores, {score!r}, say the opposite"
+        return [OpenQuestion(text, [*directions[::-1], sure])]
+    text = f"{name!r}: what it predicts does not follow from its scores, {score!r}, by any threshold"
+    return [OpenQuestion(text, [sure, *directions])]
+
+
+def _ask_whose_label_it_is(
+    rows: pd.DataFrame, truth: np.ndarray, mapping: ColumnMapping, chosen: ColumnMapping
+) -> list[OpenQuestion]:
+    """Asks where ``label`` and ``score`` may be one classifier's word and how sure it is: a score above 0.5 beside
+    either word, or one that a threshold turns into the label."""
+    label, score = (mapping.columns.get(ours, ours) for ours in ("label", "score"))
+    scores: Any = rows["score"].astype("float64").to_numpy()
+    is_own = {"label", "score", "prediction", "evaluator"} & {*chosen.columns} or "evaluator" in mapping.columns
+    if is_own or not isinstance(label, str) or not isinstance(score, str) or np.isnan(scores).any():
+        return []
+    ones, zeros = scores[truth == 1], scores[truth == 0]
+    follows_from_score = (rows["prediction"].astype("float64").to_numpy() == (scores > 0.5)).all()
+    if min(len(ones), len(zeros)) < _MIN_OF_EITHER or has_vocabulary_word_in_column_name("people", label):
+        return []
+    if not follows_from_score or not (scores.min() >= 0.5 or ones.min() > zeros.max()):
+        return []
+    own = {"columns": {"prediction": label}, "unread": [score]}
+    own = own if scores.min() >= 0.5 else {"columns": {"prediction": label, "score": score}}
+    readings = [
+        PossibleColumnReading(f"{label} is people's", {"columns": {"label": label, "score": score}}),
+        PossibleColumnReading(f"{label} is the evaluator's: no labels of people", own),
+    ]
+    return [OpenQuestion(f"{label!r} may be people's, or what the evaluator of {score!r} says", readings)]

@@ -10,7 +10,8 @@ import json
 import re
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,10 @@ _SEPARATORS = ",;\t|"
 _HEAD_CHARACTERS = 1 << 16
 #: What text in the languages of Western Europe has beyond ASCII.
 _WESTERN_CHARACTERS = {*"äöüÄÖÜßéèêëÉÈÊàâáãåæÀÁÂÅÆçÇñÑíìîïÍóòôõøÓÖØœŒúùûýÿÚ’‘“”„‚–—…€£°«»·•´§²³½×©®™ºª¿¡\u00a0"}
+#: Columns of ours whose cells are text though it is JSON.
+_AS_TEXT = ("raw", "chunk_scores")
+#: Fewer keys of an object may be names of fields that few rows have.
+_MIN_IDS = 4
 #: How deep in a JSON document its rows are looked for.
 _MAX_DEPTH = 6
 
@@ -76,7 +81,7 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
         return flatten_foreign_columns(_read_foreign_json_document(path))
     if is_text:
         table = _read_foreign_separated_values(path, header)
-        flat = flatten_foreign_columns(_parse_cells_of_objects(table))
+        flat = flatten_foreign_columns(table)
         flat.attrs |= table.attrs
         return flat
     if name.endswith(".ndjson"):
@@ -172,26 +177,42 @@ def _read_foreign_separated_values(path: Path, header: int | None) -> pd.DataFra
             rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator))
     except csv.Error as error:
         raise InputError(str(path), [Problem(f"not a table: {error}")]) from None
+    if separator == "|":  # blanks beside bars are layout
+        rows = [[cell.strip() for cell in row] for row in rows]
     cells = [[unescape_spreadsheet_cell(cell) or None for cell in row] for row in rows if row]
     return build_table_from_cell_grid(str(path), cells, note, header)
 
 
 def _parse_cells_of_objects(table: pd.DataFrame) -> pd.DataFrame:
-    """The table with objects where all cells of a column are one as text: JSON, or as Python prints dictionaries."""
+    """The table with objects, and lists of texts or of decimals, where all cells of a column are one as text: JSON, or
+    as Python prints them."""
     found = {}
     for name in table.columns[~table.columns.duplicated(keep=False)]:
-        cells = [None if is_missing_value(cell) else str(cell).strip() for cell in table[name].tolist()]
-        if any(cells) and all(cell is None or (cell.startswith("{") and cell.endswith("}")) for cell in cells):
-            objects = [None if cell is None else _parse_object_text(cell) for cell in cells]
-            if all(isinstance(one, dict) for one, cell in zip(objects, cells, strict=True) if cell is not None):
-                found[name] = pd.Series(objects, index=table.index, dtype="object")
+        cells = table[name].tolist()
+        first = next((cell for cell in cells if not is_missing_value(cell)), None)
+        if not isinstance(first, str) or first.strip()[:1] + first.strip()[-1:] not in ("{}", "[]") or name in _AS_TEXT:
+            continue
+        objects = [_parse_object_text(cell) if isinstance(cell, str) else cell for cell in cells]
+        if all(
+            is_missing_value(cell) or _is_object_or_plain_list(one) for cell, one in zip(cells, objects, strict=True)
+        ):
+            found[name] = pd.Series(objects, index=table.index, dtype="object")
     return table.assign(**found)
+
+
+def _is_object_or_plain_list(value: Any) -> bool:
+    """Whether a value is an object, or a list of texts, objects, decimals, or 0 and 1 (``[3]`` may be a reference)."""
+    if isinstance(value, list):
+        return any(all(isinstance(one, kind) for one in value) for kind in (str, float, dict)) or all(
+            one in (0, 1) for one in value
+        )
+    return isinstance(value, dict)
 
 
 def _parse_object_text(text: str) -> Any:
     for parse in (json.loads, ast.literal_eval):
         try:
-            return parse(text)
+            return parse(text.strip())
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
     return None
@@ -273,9 +294,9 @@ def _are_rows_of(rows: list[Any], length: int) -> bool:
 def flatten_foreign_columns(table: pd.DataFrame) -> pd.DataFrame:
     """Objects within rows as columns of their own (``output.score``), one level after the other, lists as they are."""
     for _ in range(_MAX_DEPTH):
-        table = table.assign(
-            **{name: _unwrap_lists(table[name]) for name in table.columns if _has_only_one_item_lists(table[name])}
-        )
+        table = _parse_cells_of_objects(table)
+        wrapped = [name for name in table.columns if _has_only_one_item_lists(table[name])]
+        table = table.assign(**{name: _unwrap_lists(table[name]) for name in wrapped})
         nested = [
             name
             for name in table.columns
@@ -283,7 +304,7 @@ def flatten_foreign_columns(table: pd.DataFrame) -> pd.DataFrame:
             and any(isinstance(value, dict) for value in table[name])
             and all(isinstance(value, dict) or is_missing_value(value) for value in table[name])
         ]
-        if not nested:
+        if not nested and not wrapped:
             break
         parts: list[pd.DataFrame] = []
         for name in table.columns:
@@ -291,11 +312,28 @@ def flatten_foreign_columns(table: pd.DataFrame) -> pd.DataFrame:
                 parts.append(table[[name]])
                 continue
             cells = [value if isinstance(value, dict) else {} for value in table[name]]
+            if _are_objects_by_id(cells):
+                objects = [[one for value in cell.values() for one in _wrap_object(value)] for cell in cells]
+                parts.append(pd.DataFrame({name: objects}, index=table.index, dtype="object"))
+                continue
             keys = list(dict.fromkeys(str(key) for cell in cells for key in cell))
             columns = {f"{name}.{key}": [cell.get(key) for cell in cells] for key in keys}
             parts.append(pd.DataFrame(columns, index=table.index, dtype="object"))
         table = pd.concat(parts, axis=1)
     return table
+
+
+def _are_objects_by_id(cells: Sequence[dict[Any, Any]]) -> bool:
+    """Whether objects have objects under keys that are ids, others in each row (SciFact's evidence by document)."""
+    keys = Counter(key for cell in cells for key in cell)
+    values = [one for cell in cells for value in cell.values() for one in _wrap_object(value)]
+    return (
+        len(keys) > _MIN_IDS and max(keys.values()) * 2 <= len(cells) and all(isinstance(one, dict) for one in values)
+    )
+
+
+def _wrap_object(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def convert_arrays_in_cells(table: pd.DataFrame) -> pd.DataFrame:

@@ -63,6 +63,9 @@ def build_table_from_cell_grid(
         _check_is_header(source, names)
     names, body, told = (names, body, None) if header is not None else _join_header_rows(names, body)
     notes += [] if told is None else [told]
+    if header is None and len(body) > 1 and _are_hints(body[0]):
+        notes.append("header  the row below the names says what the cells hold: left out")
+        body = body[1:]
     while names and names[-1] is None and all(len(row) < len(names) or row[len(names) - 1] is None for row in body):
         names = names[:-1]
         body = [row[: len(names)] if len(row) > len(names) else row for row in body]
@@ -125,6 +128,14 @@ def _join_header_rows(names: list[Any], body: list[list[Any]]) -> tuple[list[Any
         joined = [lower if upper is None else f"{upper}.{lower}" for upper, lower in zip(groups, second, strict=True)]
         return joined, body[1:], "header  rows 1 and 2: groups of columns, and their names"
     return names, body, None
+
+
+def _are_hints(row: Sequence[Any]) -> bool:
+    """Whether all cells of a row stand in brackets: ``(0/1)``, ``(text)``."""
+    said = [cell for cell in row if cell is not None]
+    return len(said) > 1 and all(
+        isinstance(cell, str) and re.fullmatch(r"\(.*\)|\[.*\]", cell.strip()) for cell in said
+    )
 
 
 def _spread_group_names(groups: Sequence[Any], width: int) -> list[Any]:

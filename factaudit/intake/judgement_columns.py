@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
@@ -17,6 +17,7 @@ from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
 from factaudit.intake.vocabulary import (
     BARE_WORDS,
     COLUMN_NAMES,
+    SOFT_MEASURES,
     find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
     is_reversed_name,
@@ -26,7 +27,7 @@ from factaudit.intake.vocabulary import (
 )
 
 #: Parts of a column's name that say in which way it holds what an evaluator said.
-_VERDICT_AFFIXES = (
+VERDICT_AFFIXES = (
     *("score", "label", "pred", "prediction", "verdict", "judgement", "judgment", "decision", "prob", "probability"),
     *("rating", "logit", "logits", "check", "pass", "passed", "result", "output", "vote", "urteil", "nota", "note"),
     *("punkte", "punktzahl", "wert", "success"),
@@ -150,6 +151,8 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
     if has_vocabulary_word_in_column_name("answers", name):
         return "answer"
     keys = list_searchable_forms_of_column_name(name)
+    if len(keys) > 1 and keys[-1] in SOFT_MEASURES:
+        return "measure"  # "feedback_stats.human.n"
     if keys[0] in (*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]):
         return "plain"
     if people and judges - LOOSE_JUDGE_WORDS:
@@ -160,10 +163,10 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
         return "unknown"
     if judges:
         return "judge"
-    if any(key in COLUMN_NAMES["score"] or key in COLUMN_NAMES["prediction"] for key in keys):
-        return "plain"
     if has_vocabulary_word_in_column_name("users", name) and column.kind == "binary":
         return "flag"
+    if any(key in COLUMN_NAMES["score"] or key in COLUMN_NAMES["prediction"] for key in keys):
+        return "plain"
     if has_vocabulary_word_in_column_name("labels", name) or any(key in COLUMN_NAMES["label"] for key in keys):
         risk = column.kind == "share" and has_vocabulary_word_in_column_name("either_way", name)
         return "judge" if risk and column.is_fine_score else "label"
@@ -192,10 +195,10 @@ def extract_evaluator_name(column_name: str) -> str:
         "judges", column_name
     ):
         return column_name  # AlignScore
-    if (bracketed := re.fullmatch(r"(.+\S)\s*\((\w+)\)", column_name)) and bracketed[2].lower() in _VERDICT_AFFIXES:
+    if (bracketed := re.fullmatch(r"(.+\S)\s*\((\w+)\)", column_name)) and bracketed[2].lower() in VERDICT_AFFIXES:
         return bracketed[1]
     lower = column_name.lower()
-    for affix in _VERDICT_AFFIXES:
+    for affix in VERDICT_AFFIXES:
         for separator in ("_", "-", ".", " ", "/"):
             if lower.endswith(f"{separator}{affix}"):
                 return column_name[: -len(affix) - 1]
@@ -240,14 +243,14 @@ def are_same(first: np.ndarray, second: np.ndarray) -> bool:
     return bool(both.sum() >= _MIN_SAME_ROWS and (first[both] == second[both]).all())
 
 
-def is_column_a_threshold_of_scores(rows: pd.DataFrame, fine: ColumnProfile, coarse: np.ndarray) -> bool:
-    """Whether some threshold on a column of numbers gives what another says."""
+def find_threshold_direction(rows: pd.DataFrame, fine: ColumnProfile, coarse: np.ndarray) -> int:
+    """1 where another column says 1 beyond some threshold on a column of numbers, -1 where below one, else 0."""
     numbers = parse_judgement_numbers(rows[fine.name]).to_numpy()
     both = np.isfinite(numbers) & ~np.isnan(coarse)
     high, low = numbers[both & (coarse == 1)], numbers[both & (coarse == 0)]
-    return bool(
-        both.sum() >= _MIN_SAME_ROWS and len(high) and len(low) and (high.min() > low.max() or high.max() < low.min())
-    )
+    if both.sum() < _MIN_SAME_ROWS or not len(high) or not len(low):
+        return 0
+    return int(high.min() > low.max()) - int(high.max() < low.min())
 
 
 def drop_columns_of_agreement_with_labels(
@@ -305,26 +308,3 @@ def _parse_class_name(column_name: str) -> int | None:
     """Of which class, 1 or 0, a column's name says that it holds the probability."""
     words = re.findall(r"\w+", normalise_vocabulary_words(column_name))
     return 0 if is_reversed_name(column_name) else parse_label_word(words[-1]) if words else None
-
-
-def pair_score_and_verdict_columns(
-    reading: TableReading, columns: Sequence[ColumnProfile], names: Mapping[str, str] | None = None
-) -> dict[str, dict[str, str]]:
-    """The evaluators of columns: ``X_score`` and ``X_label`` are one, X. Of two columns of a kind each is its own."""
-    found: dict[str, dict[str, str]] = {}
-    for column in columns:
-        is_worded = column.kind in ("binary", "name", "text", "id") and not has_numbers(column)
-        kind = "prediction" if is_worded else "score"
-        stem = extract_evaluator_name(column.name)
-        if names is not None:
-            stem = names.get(column.name, stem)
-        other = found.get(stem, {}).get(kind)
-        if other is not None and are_same(
-            read_binary_values(reading.rows, reading.profiles[other]), read_binary_values(reading.rows, column)
-        ):
-            reading.unread[column.name] = f"the same as {other}"
-        elif other is not None:
-            found[column.name] = {kind: column.name}
-        else:
-            found.setdefault(stem, {})[kind] = column.name
-    return found

@@ -183,7 +183,8 @@ def ask_about_grades(columns: Sequence[ColumnProfile], chosen_words: Mapping[str
         return []
     names = ", ".join(repr(one.name) for one in graded)
     low, high = min(one.low or 0.0 for one in graded), max(one.high or 0.0 for one in graded)
-    values = sorted({float(word) for one in graded for word in one.words if is_number_text(word)})
+    words = [word.replace(",", ".") for one in graded for word in one.words]
+    values = sorted({float(word) for word in words if is_number_text(word)})
     if len(values) == 2 and len(graded) == 1:
         a, b = (f"{value:g}" for value in values)
         return [

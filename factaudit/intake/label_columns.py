@@ -14,13 +14,14 @@ from factaudit.intake.judgement_columns import (
     are_same,
     drop_columns_of_agreement_with_labels,
     extract_evaluator_name,
-    is_column_a_threshold_of_scores,
+    find_threshold_direction,
     read_binary_values,
 )
-from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
 from factaudit.intake.vocabulary import (
     ANNOTATOR_COLUMN_PATTERN,
     COLUMN_NAMES,
+    NUMBERED_PERSON_PATTERN,
     find_vocabulary_words_in_column_name,
     has_vocabulary_word_in_column_name,
     is_reversed_name,
@@ -29,8 +30,8 @@ from factaudit.intake.vocabulary import (
 )
 from factaudit.tables.plain_values import is_missing_value
 
-#: In lists of objects, further names of who judged.
-_LIST_OWNERS = {"annotator": ("by", "user", "name", "id"), "evaluator": ("name", "key", "id")}
+#: Of more questions of a form it is not asked which is about support.
+_MAX_QUESTIONS = 8
 
 
 def find_people_columns(reading: TableReading, classes: Mapping[str, str]) -> None:
@@ -39,9 +40,13 @@ def find_people_columns(reading: TableReading, classes: Mapping[str, str]) -> No
     for name, kind in classes.items():
         words = normalise_vocabulary_words(name)
         heading = name.rpartition(".")[0]
+        if kind in REASONS:
+            continue
         if heading and has_vocabulary_word_in_column_name("people", heading):
             groups.setdefault(heading, []).append(name)
-        elif kind in ("people", "label", "unknown") and ANNOTATOR_COLUMN_PATTERN.fullmatch(words):
+        elif kind in ("people", "label", "unknown") and (
+            ANNOTATOR_COLUMN_PATTERN.fullmatch(words) or NUMBERED_PERSON_PATTERN.search(words)
+        ):
             groups.setdefault(re.sub(r"[\d\W_]|\b\w\b", "", words), []).append(name)
     for group in groups.values():
         kinds = {reading.profiles[name].kind for name in group}
@@ -116,11 +121,16 @@ def _ask_about_possible_label_column(
         ],
     }
     plain = [one for one in free if classes[one.name] == "plain" and not one.is_fine_score]
-    fine = [one for one in free if classes[one.name] == "judge" and one.is_fine_score]
-    loose = [one for one in free if fine and not plain and classes[one.name] == "judge" and one.kind == "binary"]
+    judges = [one for one in free if classes[one.name] == "judge"]
+    has_scores = any(one.is_fine_score for one in judges)
     loose = [
-        one for one in loose if find_vocabulary_words_in_column_name("judges", one.name) <= LOOSE_JUDGE_WORDS
-    ]  # RAGBench's "adherence_score" of true and false, beside detectors' scores
+        one
+        for one in judges
+        if (has_scores or normalise_vocabulary_words(one.name).endswith(" label"))
+        and one.kind in ("binary", "share")
+        and not (one.is_fine_score or plain)
+        and find_vocabulary_words_in_column_name("judges", one.name) <= LOOSE_JUDGE_WORDS
+    ]  # RAGBench's "adherence_score" of true and false, FRANK's "Factuality" of thirds, beside detectors' scores
     plain = plain or loose
     if counts := [one for one in free if classes[one.name] in ("measure", "quality") and _may_count_errors(one)]:
         reading.questions.append(_ask_about_error_count(counts[0]))
@@ -180,7 +190,7 @@ def _drop_copies_of_label_candidates(reading: TableReading, candidates: Sequence
     for one in candidates:
         for other in kept:
             said = read_binary_values(reading.rows, other)
-            fine = one.kind != "binary" and is_column_a_threshold_of_scores(reading.rows, one, said)
+            fine = one.kind != "binary" and find_threshold_direction(reading.rows, one, said) != 0
             if (one.kind == "binary" and are_same(said, read_binary_values(reading.rows, one))) or fine:
                 reading.unread[one.name] = f"the same as {other.name}"
                 break
@@ -237,54 +247,6 @@ def _ask_about_column(column: ColumnProfile, label: str) -> OpenQuestion:
     )
 
 
-def ask_about_lists(reading: TableReading, mapped_paths: Sequence[str]) -> None:
-    """Where a table has no labels, or no judgements, ask of lists of objects that have some."""
-    wanted = [] if "label" in reading.roles or reading.people else ["label"]
-    has_judges = reading.evaluators or {"score", "prediction"} & set(reading.roles)
-    wanted += [] if has_judges else ["score", "prediction"]
-    for column in [one for one in reading.list_free_columns() if one.kind == "list"]:
-        objects = [one for cell in reading.rows[column.name] for one in (cell if isinstance(cell, list) else [])]
-        if any(path.startswith(f"{column.name}[]") for path in mapped_paths) or not objects:
-            continue
-        keys = [*dict.fromkeys(key for one in objects if isinstance(one, Mapping) for key in one)]
-        for ours in wanted:
-            owner = "annotator" if ours == "label" else "evaluator"
-            named = {
-                role: _find_object_key(keys, [*COLUMN_NAMES[role], *_LIST_OWNERS.get(role, ())])
-                for role in (ours, owner)
-            }
-            if named[ours] is None and ours == "label" and named[owner] is not None:
-                named[ours] = _find_key_of_label_words(objects)  # a worker's "response": "yes"
-            if named[ours] is None:
-                continue
-            paths = {role: f"{column.name}[].{key}" for role, key in named.items() if key is not None}
-            said = f"{column.name} has {'labels of people' if ours == 'label' else 'judgements of evaluators'}"
-            readings = [PossibleColumnReading(said, {"columns": paths}), _leave_unread([column.name])]
-            reading.questions.append(
-                OpenQuestion(f"{column.name!r} is a list of objects with {named[ours]!r}", readings)
-            )
-            return
-
-
-def _find_key_of_label_words(objects: Sequence[Any]) -> str | None:
-    """The key under which all objects have words that say 1 or 0, where both occur."""
-    rows = [one for one in objects if isinstance(one, Mapping)]
-    for key in rows[0] if rows else ():
-        said = {parse_label_word(one.get(key)) if isinstance(one.get(key), str | bool) else None for one in rows}
-        if said == {0, 1}:
-            return str(key)
-    return None
-
-
-def _find_object_key(keys: Sequence[str], names: Sequence[str]) -> str | None:
-    found = {normalise_vocabulary_words(key): key for key in reversed(keys)}
-    return next((found[name] for name in names if name in found), None)
-
-
-def _leave_unread(names: Sequence[str]) -> PossibleColumnReading:
-    return PossibleColumnReading(f"{', '.join(names)}: read by nothing", {"unread": list(names)})
-
-
 def ask_about_unknown_columns(reading: TableReading, unknown: Sequence[ColumnProfile], has_labels: bool) -> None:
     """Ask of columns of judgements whose names tell nothing: people, evaluators, or something else."""
     groups: dict[tuple[str, ...], list[ColumnProfile]] = {}
@@ -293,7 +255,7 @@ def ask_about_unknown_columns(reading: TableReading, unknown: Sequence[ColumnPro
     for group in groups.values():
         names = [one.name for one in group]
         listed = ", ".join(names)
-        nothing = _leave_unread(names)
+        nothing = leave_columns_unread(names)
         people: dict[str, Any] = {"people": names} if len(names) > 1 else {"columns": {"label": names[0]}}
         is_said = "each is a person's" if len(names) > 1 else "holds people's labels"
         by_people = PossibleColumnReading(f"{listed}: {is_said}", people)
@@ -306,6 +268,18 @@ def ask_about_unknown_columns(reading: TableReading, unknown: Sequence[ColumnPro
             readings.append(
                 PossibleColumnReading(f"{names[0]}: people's labels, 1 and yes are not attributable", turned)
             )
+        if (
+            not has_labels
+            and 2 < len(group) <= _MAX_QUESTIONS
+            and len({one.rstrip("0123456789") for one in names}) == 1
+        ):
+            readings += [  # the questions of a form, of which one asks for support
+                PossibleColumnReading(
+                    f"{one} holds people's labels, the others nothing that is needed",
+                    {"columns": {"label": one}, "unread": [name for name in names if name != one]},
+                )
+                for one in names
+            ]
         text = f"{listed}: judgements of people, of evaluators, or something else; the name does not say"
         reading.questions.append(OpenQuestion(text, readings))
 

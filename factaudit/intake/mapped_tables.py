@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +17,9 @@ from factaudit.intake.claim_keys import (
     join_passages,
     list_claim_key_columns,
     match_ids_by_number,
+    name_table_stem,
 )
-from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
+from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
 from factaudit.intake.standard_columns import OWN_COLUMNS
 from factaudit.intake.vocabulary import is_blank_cell, normalise_vocabulary_words
 from factaudit.tables import (
@@ -74,7 +73,7 @@ def apply_mapping(
             one.has_claims = one.has_labels
     # Labels by the ids of claims that stand elsewhere are what one annotator said: of several files each.
     labelled = [one for one in read if one.has_labels and not one.has_claims and not one.has_verdicts]
-    stems = [_name_table_stem(one.name) for one in labelled]
+    stems = [name_table_stem(one.name) for one in labelled]
     for one, stem in zip(labelled, stems, strict=True):
         column = one.source_columns["label"]
         name = column if len(labelled) == 1 else one.name if stems.count(stem) > 1 else stem
@@ -112,6 +111,9 @@ def apply_mapping(
             whole = whole.assign(label=whole["label"].fillna(majority))
     verdicts = [rows for one in read if one.has_verdicts for rows in one.make_verdicts(ids[one.name])]
     if not verdicts:
+        if whole is None and annotations is None:
+            named = ", ".join(one.name for one in read)
+            raise InputError(named, [Problem("no column was taken for the claims: say --map claim=COLUMN")])
         return MappedTables(whole, None, annotations)
     named = ", ".join(one.name for one in read if one.has_verdicts)
     made = validate_verdicts(pd.concat(verdicts, ignore_index=True), claims=whole, source=named)
@@ -129,14 +131,12 @@ class _MappedTable:
         self.annotators = {name: column for name, column in mapping.annotators.items() if column in self.rows}
         self.source_columns = self._find_source_columns()
         self.has_claims = "claim" in self.source_columns
-        #: A row for each labelled claim, which the row's number or its id tells from others. (Documents without claims
-        #: are no such table: evaluators would be asked about claims that are not there.)
+        #: A row for each labelled claim, told from others by its number or id. (Documents without claims are no such.)
         self.has_labels = (
             "label" in self.source_columns
             and not {"annotator", "doc"} & set(self.source_columns)
             and (bool(self.evaluators) or bool({"claim_id", "score", "prediction"} & set(self.source_columns)))
         )
-        #: A row for what each annotator said of a claim.
         self.has_annotator_rows = {"annotator", "label"} <= set(self.source_columns)
         self.has_annotations = self.has_annotator_rows or bool(self.annotators) or bool(self._list_people_rows().any())
         self.has_verdicts = bool(self.evaluators) or bool({"score", "prediction"} & set(self.source_columns))
@@ -157,11 +157,8 @@ class _MappedTable:
             if any(column in self.rows for column in (one.score, one.prediction) if column)
         }
         taken = {column for one in found.values() for column in (one.score, one.prediction)}
-        for pattern in mapping.wide:
-            for column in self.rows.columns:
-                if fnmatch.fnmatchcase(column, pattern) and column not in taken:
-                    found[column] = EvaluatorColumnMapping(score=column)
-        return found
+        wide = [column for column in match_column_patterns(self.rows.columns, mapping.wide) if column not in taken]
+        return found | {column: EvaluatorColumnMapping(score=column) for column in wide}
 
     def _find_source_columns(self) -> dict[str, str]:
         """Column of ours -> the table's; one that already has our name needs no mapping."""
@@ -206,7 +203,7 @@ class _MappedTable:
             elif ours in self.mapping.constants:
                 made[ours] = pd.Series([self.mapping.constants[ours]] * len(table), dtype="object")
         if "dataset" not in made:
-            made["dataset"] = pd.Series([_name_table_stem(self.name)] * len(table), dtype="object")
+            made["dataset"] = pd.Series([name_table_stem(self.name)] * len(table), dtype="object")
         if "claim" not in made:
             places = zip(made["dataset"], rows + 1, strict=True)
             made["claim"] = pd.Series([make_text_placeholder(*place) for place in places], dtype="object")
@@ -229,8 +226,9 @@ class _MappedTable:
                 self.notes.append(f"ids  {ids.name}: {ids.iloc[0]} is the claim {found.iloc[0]!r}, by its number")
             return ids if found is None else found
         if claims is None or not self.has_claims:
-            expected = "a column for 'claim_id'" + ("" if claims is None else ", or for 'claim' with the claim's text")
-            raise InputError(self.name, [Problem(f"cannot tell which claims the verdicts are of: expected {expected}")])
+            expected = "expected a column for 'claim_id', or for 'claim' with the claim's text"
+            message = f"cannot tell which claims the verdicts are of: {expected} (--map claim=COLUMN)"
+            raise InputError(self.name, [Problem(message)])
         keys = [key for key in list_claim_key_columns(self.source_columns) if claims[key].notna().any()]
         known = join_claim_key_cells(claims, keys)
         if known.duplicated().any():
@@ -248,7 +246,7 @@ class _MappedTable:
                 self._make_verdict_rows(claim_ids, name, one.score, one.prediction, one.scale, one.threshold)
                 for name, one in self.evaluators.items()
             ]
-        evaluator: Any = self.mapping.constants.get("evaluator", _name_table_stem(self.name))
+        evaluator: Any = self.mapping.constants.get("evaluator", name_table_stem(self.name))
         if "evaluator" in self.source_columns:
             evaluator = self.rows[self.source_columns["evaluator"]].to_numpy()
         rows = self._make_verdict_rows(
@@ -257,12 +255,16 @@ class _MappedTable:
         for ours in ("raw", "chunk_scores", "repeat"):
             if ours in self.source_columns:
                 rows[ours] = self.rows[self.source_columns[ours]].to_numpy()
+        if "repeat" in rows and (numbers := pd.to_numeric(rows["repeat"], errors="coerce")).min() > 0:
+            rows["repeat"] = numbers - numbers.min()  # people count from 1
         if "status" in self.source_columns:
             said = self.rows[self.source_columns["status"]]
             if said.dropna().isin(STATUSES).all():  # else it tells of something else
                 rows["status"] = said.fillna("ok").to_numpy()
-        skipped = self._list_people_rows() | rows["evaluator"].astype("str").isin(self.mapping.unread)
-        return [rows[~skipped.to_numpy()]]
+        further = [str(name) for name in self.rows if name not in {*self.source_columns.values(), *VERDICT_COLUMNS}]
+        rows[further] = self.rows[further].to_numpy()  # one may tell runs of an evaluator apart
+        is_skipped = self._list_people_rows() | rows["evaluator"].astype("str").isin(self.mapping.unread)
+        return [rows[~is_skipped.to_numpy()]]
 
     def make_annotations(self, claim_ids: pd.Series) -> pd.DataFrame:
         """What each annotator said of the rows' claims; a cell that is empty says nothing."""
@@ -281,7 +283,8 @@ class _MappedTable:
             for ours in ("start", "end", "note", "seconds") if self.has_annotator_rows else ():
                 if ours in self.rows:
                     rows[ours] = self.rows[ours].to_numpy()
-            parts.append(rows[rows["grade"].notna()])
+            is_said = rows["grade"].notna() | rows["label"].notna()  # a blank cell may be a label
+            parts.append(rows[is_said & people.to_numpy()] if people.any() else rows[is_said])
         return pd.concat(parts, ignore_index=True)
 
     def _parse_labels(self, values: pd.Series, column: str) -> pd.Series:
@@ -333,9 +336,10 @@ class _MappedTable:
             support = pd.Series(np.nan, index=self.rows.index)
             unreadable = self._find_unreadable_cells(score)
             for name, mask in groups.items():
+                keys = [name or str(evaluator), score]
                 own = (
-                    self.mapping.scales.get(name or score, scale),
-                    self.mapping.thresholds.get(name or score, threshold),
+                    next((self.mapping.scales[key] for key in keys if key in self.mapping.scales), scale),
+                    next((self.mapping.thresholds[key] for key in keys if key in self.mapping.thresholds), threshold),
                 )
                 if name not in (*self.mapping.unread, *self.mapping.people_evaluators):
                     found, beyond = self._scale_scores(score, mask, *own)
@@ -394,7 +398,3 @@ class _MappedTable:
             more = f" ({len(rows):,} rows)" if len(rows) > 1 else ""
             found = f"{message}, found {self.rows[column].iloc[rows[0]]!r}{more}"
             raise InputError(self.name, [Problem(found, int(rows[0]) + 1, column)])
-
-
-def _name_table_stem(table_name: str) -> str:
-    return Path(table_name).name.split(".")[0]

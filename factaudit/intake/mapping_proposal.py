@@ -11,6 +11,7 @@ import pandas as pd
 
 from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
 from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_mapping
+from factaudit.intake.direction_checks import ask_whether_scores_are_of_support
 from factaudit.intake.judgement_columns import TableReading, has_numbers
 from factaudit.intake.judgement_scales import (
     Scale,
@@ -24,7 +25,11 @@ from factaudit.intake.judgement_scales import (
 from factaudit.intake.nested_lists import list_keys_of_nested_objects
 from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, merge_mapping_data
 from factaudit.intake.table_reader import read_foreign_table, read_own_table
-from factaudit.intake.vocabulary import COLUMN_NAMES, normalise_vocabulary_words
+from factaudit.intake.vocabulary import (
+    COLUMN_NAMES,
+    has_vocabulary_word_in_column_name,
+    normalise_vocabulary_words,
+)
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.plain_values import is_missing_value
 
@@ -103,6 +108,8 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
     predicted += [
         one.profiles[p["prediction"]] for one in readings for p in one.evaluators.values() if "prediction" in p
     ]
+    nested = [c.prediction for c in chosen.evaluators.values() if c.prediction]
+    predicted += [one.profiles[name] for one in readings for name in nested if name in one.profiles]
     predicted += [
         one.roles["score"] for one in readings if "score" in one.roles and one.roles["score"].kind == "binary"
     ]
@@ -116,6 +123,14 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
     worded = [one for one in [*labelled, *predicted] if one.low is None and one.kind != "empty"]
     worded = [one for one in worded if one.kind == "binary" or not has_numbers(one)]
     questions += ask_meaning_of_judgement_words(worded, chosen.labels) if not questions or chosen.labels else []
+    for one in readings:
+        for name, pair in _list_scores_with_predictions(one).items():
+            score, said = pair["score"], words.get(pair["prediction"].name, {})
+            scale = scales.get(name, scales.get(score.name))
+            is_chosen = {name, score.name} & {*chosen.scales} or chosen.scale is not None
+            if not is_chosen and (scale is not None or score.kind == "share"):
+                meant = {"1": 1, "0": 0, "true": 1, "false": 0} | labels | said | chosen.labels
+                questions += ask_whether_scores_are_of_support(name, pair, one.rows, meant, scale)
     renamed = {ours: names for ours, names in columns.items() if names != [ours]}
     left_out = [name for one in readings for name in one.label_evaluators]
     data = merge_mapping_data(
@@ -142,6 +157,16 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
     if listed := [text for text in unread if text]:
         notes.append(f"unread  {', '.join(listed)}")
     return MappingProposal(ColumnMapping.from_source(data), questions, notes)
+
+
+def _list_scores_with_predictions(reading: TableReading) -> dict[str, dict[str, ColumnProfile]]:
+    """By evaluator the columns of those that have both scores and predictions of their own."""
+    pairs: dict[str, dict[str, ColumnProfile]] = {}
+    pairs |= {name: {kind: reading.profiles[one] for kind, one in p.items()} for name, p in reading.evaluators.items()}
+    if "evaluator" not in reading.roles and "prediction" in reading.roles:
+        named = {kind: one for kind, one in reading.roles.items() if kind in ("score", "prediction")}
+        pairs[named["prediction"].name] = named
+    return {name: pair for name, pair in pairs.items() if len(pair) == 2 and pair["score"].low is not None}
 
 
 def _describe_missing_column_roles(columns: Mapping[str, Sequence[str]], has_people: bool) -> list[str]:
@@ -184,7 +209,7 @@ def _find_evaluator_score_scales(
         if score is not None and score.kind != "binary":
             profiles |= _profile_mapped_scores_by_evaluator(one, score)
         for name, nested in chosen.evaluators.items():  # of lists, of which nobody said a scale
-            if nested.scale is None and "[]." in (nested.score or "") and nested.score in one.profiles:
+            if nested.scale is None and "[]" in (nested.score or "") and nested.score in one.profiles:
                 profiles[name] = one.profiles[nested.score]
         for name, profile in profiles.items():
             said = chosen.scales.get(name, chosen.scales.get(profile.name, chosen.scale))
@@ -262,7 +287,13 @@ def _describe_unread_column(reading: TableReading, column: ColumnProfile, has_se
         return None
     where = f"{reading.name}: " if has_several else ""
     near = find_nearest_schema_column(name)
-    if name not in reading.unread and (keys := list_keys_of_nested_objects(reading.rows[name])):
-        return f"{where}{name} (a list of objects: --map label={name}[].{keys[0]}, or score=)"
+    if name not in reading.unread and (keys := [*filter(None, list_keys_of_nested_objects(reading.rows[name]))]):
+        return f"{where}{name} (a list of objects: --map label={name}[].{_choose_key(keys)}, or score=)"
     reason = reading.unread.get(name) or (f"did you mean {near!r}?" if near and near not in reading.roles else "")
     return f"{where}{name}" + (f" ({reason})" if reason else "")
+
+
+def _choose_key(keys: Sequence[str]) -> str:
+    """Of the keys of objects the first that is called no other quality than support, nor a number of another kind."""
+    others = ("qualities", "measures")
+    return next((one for one in keys if not any(has_vocabulary_word_in_column_name(k, one) for k in others)), keys[0])

@@ -1,7 +1,8 @@
-"""Lists of objects within rows, mapped by paths: ``annotations[].label`` is what each of a row's annotations says.
+"""Lists within rows, mapped by paths: ``annotations[].label`` is what each of a row's annotations says, ``votes[]``
+each word of a list.
 
 A list becomes a column for each annotator (or evaluator): who it is, another path says (``annotations[].by.name``),
-else the place in the list.
+else the place in the list. Where a path gives the claims (``statements[].text``), each object becomes a row.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pandas as pd
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
 
-_LIST_MARK = "[]."
+_LIST_MARK = "[]"
 #: What a path can give, and the column of ours that says whose it is.
 _OWNERS = {"label": "annotator", "score": "evaluator", "prediction": "evaluator"}
 
@@ -24,12 +25,27 @@ def has_nested_paths(mapping: ColumnMapping) -> bool:
     return bool(_list_nested_paths(mapping))
 
 
+def is_nested_path(path: str) -> bool:
+    """Whether a path leads into a list.
+
+    >>> is_nested_path("annotations[].label"), is_nested_path("votes[]"), is_nested_path("judge[0]")
+    (True, True, False)
+    """
+    return f"{_LIST_MARK}." in path or path.endswith(_LIST_MARK)
+
+
+def _split_nested_path(path: str) -> tuple[str, str]:
+    """The list of a path, and the key in its objects ("" where the list holds no objects)."""
+    list_name, _, key = path.partition(_LIST_MARK)
+    return list_name, key.removeprefix(".")
+
+
 def _list_nested_paths(mapping: ColumnMapping) -> dict[str, str]:
     """The columns of ours that a mapping takes from lists, with their paths. Raises `UsageError` for others."""
-    paths = {ours: path for ours, path in mapping.columns.items() if isinstance(path, str) and _LIST_MARK in path}
+    paths = {ours: path for ours, path in mapping.columns.items() if isinstance(path, str) and is_nested_path(path)}
     for ours, path in paths.items():
-        if ours not in (*_OWNERS, *_OWNERS.values()):
-            expected = ", ".join(dict.fromkeys((*_OWNERS, *_OWNERS.values())))
+        if "claim" not in paths and ours not in (*_OWNERS, *_OWNERS.values()):
+            expected = ", ".join(dict.fromkeys(("claim", *_OWNERS, *_OWNERS.values())))
             raise UsageError(f"--map {ours}={path}: a list gives {expected}, a value for each of its objects")
     return paths
 
@@ -42,15 +58,17 @@ def spread_nested_lists(
     Raises `InputError` for a list or a key that is nowhere, with those that there are.
     """
     paths = _list_nested_paths(mapping)
+    if "claim" in paths:
+        return _spread_objects_over_rows(table, source_name, paths), mapping
     columns: dict[str, list[Any]] = {}
     annotators, evaluators = dict(mapping.annotators), dict(mapping.evaluators)
     for ours, owner in _OWNERS.items():
         if ours not in paths:
             continue
-        list_name, _, key = paths[ours].partition(_LIST_MARK)
+        list_name, key = _split_nested_path(paths[ours])
         owner_path = paths.get(owner)
         rows = [_flatten_nested_objects(value) for value in _get_list_column(table, list_name, source_name)]
-        wanted = [key] if owner_path is None else [key, owner_path.partition(_LIST_MARK)[2]]
+        wanted = [key] if owner_path is None else [key, _split_nested_path(owner_path)[1]]
         _check_keys_of_nested_objects(rows, wanted, list_name, source_name)
         for at, objects in enumerate(rows):
             for number, one in enumerate(objects, start=1):
@@ -63,11 +81,30 @@ def spread_nested_lists(
                 else:
                     known = evaluators.get(name, EvaluatorColumnMapping())
                     evaluators[name] = known.model_copy(update={ours: f"{paths[ours]} of {name}"})
-    lists = {path.partition(_LIST_MARK)[0] for path in paths.values()}
+    lists = {_split_nested_path(path)[0] for path in paths.values()}
     spread = pd.DataFrame(columns, index=table.index, dtype="object")
     kept = {ours: theirs for ours, theirs in mapping.columns.items() if ours not in paths}
     update = {"columns": kept, "annotators": annotators, "evaluators": evaluators}
     return pd.concat([table.drop(columns=list(lists)), spread], axis=1), mapping.model_copy(update=update)
+
+
+def _spread_objects_over_rows(table: pd.DataFrame, source_name: str, paths: Mapping[str, str]) -> pd.DataFrame:
+    """A row for each object of the list that the claims stand in, its keys as columns (``statements[].text``)."""
+    list_name, _ = _split_nested_path(paths["claim"])
+    cells = [_flatten_nested_objects(value) for value in _get_list_column(table, list_name, source_name)]
+    wanted = [key for name, key in map(_split_nested_path, paths.values()) if name == list_name]
+    _check_keys_of_nested_objects(cells, wanted, list_name, source_name)
+    others = table.drop(columns=list_name).to_dict("records")
+    rows = [
+        {**row, **{_join_nested_path(list_name, key): value for key, value in one.items()}}
+        for row, objects in zip(others, cells, strict=True)
+        for one in objects
+    ]
+    return pd.DataFrame(rows, dtype="object")
+
+
+def _join_nested_path(list_name: str, key: str) -> str:
+    return f"{list_name}{_LIST_MARK}" + (f".{key}" if key else "")
 
 
 def _get_list_column(table: pd.DataFrame, list_name: str, source_name: str) -> pd.Series:
@@ -81,8 +118,8 @@ def _get_list_column(table: pd.DataFrame, list_name: str, source_name: str) -> p
 def _check_keys_of_nested_objects(
     rows: Sequence[Sequence[Mapping[str, Any]]], keys: Sequence[str], list_name: str, source_name: str
 ) -> None:
-    known = list(dict.fromkeys(f"{list_name}{_LIST_MARK}{key}" for objects in rows for one in objects for key in one))
-    for path in (f"{list_name}{_LIST_MARK}{key}" for key in keys):
+    known = list(dict.fromkeys(_join_nested_path(list_name, key) for objects in rows for one in objects for key in one))
+    for path in (_join_nested_path(list_name, key) for key in keys):
         if path not in known:
             raise InputError(source_name, [Problem(f"no path {path!r} in it{suggest_known_name(path, known)}")])
 
@@ -93,7 +130,9 @@ def list_keys_of_nested_objects(values: pd.Series) -> list[str]:
 
 
 def _flatten_nested_objects(value: Any) -> list[dict[str, Any]]:
-    """The objects of a list, flat; none where it is no list of objects."""
+    """The objects of a list, flat, and each word or number as the object's value under ""; none of a mixed list."""
+    if isinstance(value, list) and all(isinstance(one, str | int | float) for one in value):
+        return [{"": one} for one in value]
     if not isinstance(value, list) or not all(isinstance(one, Mapping) for one in value):
         return []
     return [_flatten_object(one) for one in value]

@@ -33,6 +33,11 @@ class OpenQuestion:
     readings: Sequence[PossibleColumnReading]
 
 
+def leave_columns_unread(names: Sequence[str]) -> PossibleColumnReading:
+    """The reading that columns are nothing that is needed."""
+    return PossibleColumnReading(f"{', '.join(names)}: read by nothing", {"unread": list(names)})
+
+
 class AmbiguousReadingError(UsageError):
     """Tables can be read in more than one way. Each of the ``readings`` settles all that is open."""
 

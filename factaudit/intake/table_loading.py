@@ -32,7 +32,13 @@ from factaudit.intake.foreign_files import (
 from factaudit.intake.mapped_tables import apply_mapping
 from factaudit.intake.mapping_description import describe_mapping
 from factaudit.intake.mapping_proposal import propose_mapping
-from factaudit.intake.open_questions import AmbiguousReadingError, OpenQuestion, complete_column_readings
+from factaudit.intake.nested_lists import has_nested_paths
+from factaudit.intake.open_questions import (
+    AmbiguousReadingError,
+    OpenQuestion,
+    PossibleColumnReading,
+    complete_column_readings,
+)
 from factaudit.intake.standard_columns import (
     OWN_COLUMNS,
     classify_standard_tables,
@@ -52,6 +58,8 @@ from factaudit.tables import (
 from factaudit.tables.annotations import read_annotations, validate_annotations
 from factaudit.tables.unreadable_rows import collect_unreadable_rows
 
+#: Readings of more rows are not tried before they are offered.
+_MAX_TRIED_ROWS = 20_000
 #: Columns whose values a mapping can change.
 _VALUE_COLUMNS = {"label", "score", "prediction"}
 
@@ -128,9 +136,8 @@ def _read_tables_by_proposed_mapping(
         return propose_mapping(tables, own_kinds, ColumnMapping.from_source(settled)).questions
 
     if proposal.questions:
-        raise AmbiguousReadingError(
-            source, proposal.questions, complete_column_readings(proposal.questions, data, ask_again)
-        )
+        completed = complete_column_readings(proposal.questions, data, ask_again)
+        raise AmbiguousReadingError(source, proposal.questions, _list_readings_that_work(tables, own_kinds, completed))
     # What was taken for what is said before anything can go wrong.
     _report_reading([*describe_mapping(proposal.mapping), *proposal.notes], report_line)
     mapped = apply_mapping(tables, proposal.mapping, own_kinds)
@@ -143,6 +150,30 @@ def _read_tables_by_proposed_mapping(
             )
         _report_reading(lines, report_line)
     return LoadedTables(mapped.claims, mapped.verdicts, proposal.mapping, mapped.annotations)
+
+
+def _list_readings_that_work(
+    tables: Sequence[tuple[str, pd.DataFrame]],
+    own_kinds: Sequence[str | None],
+    readings: Sequence[PossibleColumnReading],
+) -> list[PossibleColumnReading]:
+    """Those of the readings by which the tables can be read; large tables are not tried. Raises `InputError` where none
+    is."""
+    if sum(len(rows) for _, rows in tables) > _MAX_TRIED_ROWS:
+        return list(readings)
+    found, errors = [], []
+    for one in readings:
+        mapping = ColumnMapping.from_source(one.mapping)
+        try:
+            proposal = propose_mapping(tables, own_kinds, mapping)
+            if not has_nested_paths(mapping) and not proposal.questions:
+                apply_mapping(tables, proposal.mapping, own_kinds)
+            found.append(one)
+        except InputError as error:
+            errors.append(error)
+    if not found:
+        raise errors[0]
+    return found
 
 
 def _report_reading(lines: Sequence[str], report_line: Callable[[str], None]) -> None:

@@ -10,7 +10,9 @@ from factaudit.intake.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.intake.column_roles import (
     LONG_FORM_ROLES,
+    ask_whether_systems_are_verdicts,
     ask_which_answer,
+    ask_which_document,
     demote_repeated_claim_ids_to_doc_ids,
     find_column_naming_the_evaluator,
     find_column_roles,
@@ -20,20 +22,20 @@ from factaudit.intake.column_roles import (
 from factaudit.intake.judgement_columns import (
     TableReading,
     classify_judgement_column_by_name,
-    pair_score_and_verdict_columns,
     settle_class_probabilities,
 )
 from factaudit.intake.label_columns import (
     ask_about_annotators_that_judge,
     ask_about_constant_judge_columns,
     ask_about_judgement_of_own_answer,
-    ask_about_lists,
     ask_about_scores_equal_to_labels,
     ask_about_unknown_columns,
     find_label_column,
     find_people_columns,
     leave_out_columns,
 )
+from factaudit.intake.list_columns import ask_about_lists
+from factaudit.intake.score_verdict_pairs import join_nameless_score_and_verdict, pair_score_and_verdict_columns
 from factaudit.intake.standard_columns import OWN_COLUMNS, list_missing_standard_columns
 from factaudit.intake.vocabulary import (
     COLUMN_NAMES,
@@ -79,7 +81,7 @@ def read_foreign_table(
     fixed = {ours: theirs for ours, theirs in fixed.items() if theirs}
     people = [column for column in mapping.annotators.values() if column in profiles]
     people += [one for one in match_column_patterns(profiles, mapping.people) if one not in people]
-    wide = match_column_patterns(profiles, mapping.wide)
+    wide = [one for one in match_column_patterns(profiles, mapping.wide) if one not in mapping.unread]
     own = {c for one in mapping.evaluators.values() for c in (one.score, one.prediction) if c in profiles}
     reading.people = people
     taken = {*people, *wide, *own, *reading.unread}
@@ -88,6 +90,8 @@ def read_foreign_table(
         said = [*dict.fromkeys(map(str, rows[reading.roles["evaluator"].name].dropna()))]
         reading.label_evaluators = match_column_patterns(said, mapping.people)
     reading.questions += [] if "claim" in fixed else ask_which_answer(list(profiles.values()), reading.roles)
+    reading.questions += [] if "doc" in fixed else ask_which_document(list(profiles.values()), reading.roles)
+    reading.questions += [] if "system" in fixed else ask_whether_systems_are_verdicts(reading.roles)
     chosen = bool(mapping.wide or mapping.evaluators)
     classes = _classify_columns(reading, taken)
     if not chosen:
@@ -123,6 +127,10 @@ def _classify_columns(reading: TableReading, taken: set[str]) -> dict[str, str]:
             continue
         if column.kind in ("binary", "share", "grade", "number") or _has_label_words(column):
             found[column.name] = classify_judgement_column_by_name(column)
+    said = [{*reading.profiles[name].words} for name, kind in found.items() if kind in ("judge", "people", "label")]
+    for column in reading.list_free_columns():  # unknown words, but those of a judge
+        if column.kind == "name" and column.name not in {*found, *taken} and {*column.words} in said:
+            found[column.name] = "unknown"
     # `responses.ada.verdict` and `responses.eve.verdict`: what tells them apart is no word for a judge or a person.
     endings = [name.rpartition(".")[2] for name, kind in found.items() if kind in ("plain", "label") and "." in name]
     for name, kind in found.items():
@@ -160,7 +168,7 @@ def _count_present(column: ColumnProfile) -> int:
 
 def _find_long_form(
     reading: TableReading,
-    classes: Mapping[str, str],
+    classes: dict[str, str],
     fixed: Mapping[str, str],
     has_others: bool,
     labels_elsewhere: bool,
@@ -197,7 +205,9 @@ def _find_long_form(
             judgements[kind] = judgements[kind] or [reading.profiles[name]]
     _take_plain_columns(reading, judgements)
     if not {"score", "prediction"} & set(roles):
-        roles.pop("evaluator")
+        column = roles.pop("evaluator")
+        if _has_label_words(column):  # a judge's own words
+            classes[column.name] = classify_judgement_column_by_name(column)
         return
     find_repeated_id(rows, roles, reading.list_free_columns())
     values = [*dict.fromkeys(str(one) for one in rows[roles["evaluator"].name] if not is_missing_value(one))]
@@ -302,6 +312,7 @@ def _find_evaluators_of_wide_table(
     judges = [one for one in free if classes[one.name] in ("judge", "plain") or one.name in chosen]
     constant = [one for one in judges if one.n_different == 1 and len(reading.rows) > 1]
     reading.evaluators = pair_score_and_verdict_columns(reading, [one for one in judges if one not in constant])
+    join_nameless_score_and_verdict(reading)
     paired = {name for one in reading.evaluators.values() for name in one.values()}
     if not labels_elsewhere:
         ask_about_judgement_of_own_answer(reading)
@@ -322,7 +333,7 @@ def _find_evaluators_of_wide_table(
 
 def _could_be_judgement(column: ColumnProfile, reading: TableReading, has_labels: bool) -> bool:
     """Whether a column of an unknown name is like what people or evaluators say."""
-    if column.kind in ("binary", "share"):
+    if column.kind in ("binary", "share", "name"):
         return True
     if column.kind != "grade" or column.low is None or column.high is None or column.low < 0 or column.high > 10:
         return False

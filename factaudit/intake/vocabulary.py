@@ -18,6 +18,8 @@ COLUMN_NAMES: dict[str, list[str]] = _VOCABULARY["columns"]
 ATTRIBUTABLE_WORDS, UNATTRIBUTABLE_WORDS, INTERMEDIATE_WORDS, BLANK_WORDS = (
     frozenset(_VOCABULARY[name]) for name in ("attributable", "unattributable", "between", "blank")
 )
+#: Names of numbers that are no judgement where nothing else says so.
+SOFT_MEASURES = frozenset(_VOCABULARY["soft_measures"])
 #: Words that say 1 or 0 of whatever the column's name says.
 BARE_WORDS = frozenset(
     [
@@ -77,6 +79,8 @@ ANNOTATOR_COLUMN_PATTERN = re.compile(
     r"( (label|rating|grade|score|judge?ment))?"
     r"|(label|rating|grade|judge?ment|verdict) ?(ann|annotator|rater|coder|worker|person|human) ?(\d+|[a-z])"
 )
+#: The same where the question stands first: ``Is it supported? (Worker 2)``.
+NUMBERED_PERSON_PATTERN = re.compile(r"\((annotator|rater|coder|worker|reviewer|expert|person) ?(\d+|[a-z])\)$")
 #: What a name says of the values: ``(Y/N)``, ``(0-1)``, ``(1 to 5)``, ``Y/N/NA`` at its end.
 _VALUES_HINT_PATTERN = re.compile(
     r"\(\s*\w{1,5}(?:\s*[/,–-]\s*|\s+(?:to|or)\s+)\w{1,5}(?:\s*[/,]\s*[\w?]{1,5})*\s*\)"
@@ -93,8 +97,8 @@ def normalise_vocabulary_words(text: object) -> str:
     ...     normalise_vocabulary_words(1.0), normalise_vocabulary_words("Énoncé")
     ('model name', 'not supported', '1', 'enonce')
     """
-    if re.fullmatch(r"-?\d+(\.0+)?", str(text).strip()):
-        return str(text).strip().split(".")[0]
+    if whole := re.fullmatch(r"(-?\d+)(\.0+|,00?)?", str(text).strip()):
+        return whole[1]
     humps = re.sub(r"(?<=[a-z0-9])(?=[A-Z][a-z])", " ", str(text))
     words = re.sub(r"[\s_\-/]+", " ", humps).strip().lower()
     if not words.isascii():

@@ -153,9 +153,10 @@ def validate_verdicts(
             "chunk_scores": parse_chunk_scores_column(table.get("chunk_scores"), table.index, problems),
         }
     )
+    further = {str(name): table[name] for name in table.columns if name not in VERDICT_COLUMNS}
     del table, score, prediction, status, evaluators, repeat  # of millions of rows, two copies are too many
     positions = None if claims is None else find_claim_positions_in_table(claims, ids)
-    _report_duplicate_verdicts(problems, verdicts, positions)
+    _report_duplicate_verdicts(problems, verdicts, positions, further)
     if claims is not None and positions is not None:
         problems.add_where(positions < 0, "claim_id", "expected the id of a claim, but no claim has it", ids)
         lone = claims["abstained"].notna().to_numpy()
@@ -242,10 +243,13 @@ def make_claim_ids_from_content(claims: pd.DataFrame) -> pd.Series:
 
 
 def _report_duplicate_verdicts(
-    problems: TableProblemCollector, verdicts: pd.DataFrame, claim_codes: np.ndarray | None = None
+    problems: TableProblemCollector,
+    verdicts: pd.DataFrame,
+    claim_codes: np.ndarray | None = None,
+    further_columns: Mapping[str, pd.Series] | None = None,
 ) -> None:
     """Report verdicts of the same key; ``claim_codes``: what tells the claims apart, where it is known already (their
-    rows).
+    rows). ``further_columns``: one of them may tell the runs of an evaluator apart.
     """
     if claim_codes is None or (claim_codes < 0).any():
         claim_codes = pc.dictionary_encode(make_arrow_text(verdicts["claim_id"])).indices.to_numpy(zero_copy_only=False)
@@ -262,12 +266,31 @@ def _report_duplicate_verdicts(
             return
     both = pd.DataFrame({"key": key, "repeat": repeat}) if repeat.any() else pd.Series(key)
 
+    hint = _suggest_column_of_repeats(both, further_columns or {})
+
     def said(row: int) -> str:
         claim, evaluator, again = (verdicts[column].iloc[row] for column in VERDICT_KEY)
         of = f" of repeat {again}" if again else ""
-        return f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}{of}"
+        return f"expected one verdict per claim and evaluator, but {evaluator!r} has another on {claim!r}{of}{hint}"
 
     problems.add_rows(np.flatnonzero(both.duplicated().to_numpy()), "claim_id", said)
+
+
+def _suggest_column_of_repeats(keys: pd.DataFrame | pd.Series, further_columns: Mapping[str, pd.Series]) -> str:
+    """Of the columns that tell verdicts of the same key apart, that with the fewest values, as a hint."""
+    keys = keys.to_frame() if isinstance(keys, pd.Series) else keys
+    again = keys.duplicated(keep=False).to_numpy()
+    found = {}
+    for name, values in further_columns.items():
+        codes, different = pd.factorize(values[again].astype("str"))
+        if len(different) <= again.sum() / 2 and not keys[again].assign(value=codes).duplicated().any():
+            found[name] = len(different)
+    if not found:
+        return ""
+    name = min(found, key=lambda one: found[one])
+    numbers = pd.to_numeric(further_columns[name], errors="coerce")
+    repeat = f"--map repeat={name} where it was asked again; else " if (numbers >= 0).all() else ""
+    return f"; {name!r} tells them apart: {repeat}write it into the evaluator's name"
 
 
 def _report_reserved_table_names(problems: TableProblemCollector, columns: Mapping[str, pd.Series]) -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from generated_shapes import SHAPES, FileShape
 from table_readings import describe_tables
+from tool_shapes import TOOL_SHAPES
 
 from factaudit.errors import FactauditError
 from factaudit.input_tables import load_input_tables
@@ -30,7 +31,7 @@ def list_right_readings(path: Path, shape: FileShape, readings: list[PossibleCol
             pass
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", [*SHAPES, *TOOL_SHAPES], ids=lambda shape: shape.name)
 def test_a_shape_is_read_asked_about_or_refused(shape: FileShape, tmp_path: Path) -> None:
     path = tmp_path / shape.name
     path.write_bytes(shape.content)
@@ -48,4 +49,4 @@ def test_a_shape_is_read_asked_about_or_refused(shape: FileShape, tmp_path: Path
 def test_the_readme_counts_all_files_that_are_tried() -> None:
     readings = yaml.safe_load(Path(__file__).with_name("gauntlet").joinpath("readings.yaml").read_text("utf-8"))
     readme = Path(__file__).parents[2].joinpath("README.md").read_text("utf-8")
-    assert re.findall(r"of (\d+) files", readme) == [str(len(SHAPES) + len(readings))]
+    assert re.findall(r"of (\d+) files", readme) == [str(len(SHAPES) + len(TOOL_SHAPES) + len(readings))]

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from generated_shapes import CLAIMS, DOCS, FIRST_SCORES, SECOND_SCORES, A, B, L, N, make_csv, spell
 from table_readings import describe_tables
 
-from factaudit.errors import InputError
+from factaudit import compare
+from factaudit.errors import InputError, UsageError
 from factaudit.input_tables import load_input_tables
 from factaudit.intake.open_questions import AmbiguousReadingError
 
@@ -25,6 +27,11 @@ OTHER = "1001011001"
 CASES: dict[str, tuple[Mapping[str, Mapping[str, Sequence[Any]]], Mapping[str, str], int]] = {
     "an id of another name": (
         {"claims.csv": CLAIMS_TABLE, "judge.csv": {"example_id": IDS, "gpt4_score": FIRST_SCORES}},
+        {"gpt4": A},
+        0,
+    ),
+    "replies keyed by custom_id": (
+        {"claims.csv": CLAIMS_TABLE, "gpt4.csv": {"custom_id": IDS, "verdict": spell(A, "yes", "no")}},
         {"gpt4": A},
         0,
     ),
@@ -150,6 +157,24 @@ def test_ids_that_are_no_claims_are_refused(tmp_path: Path) -> None:
     paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "judge.csv": {"id": ids, "gpt4_score": FIRST_SCORES}})
     with pytest.raises(InputError, match="no claim has it, found 'x1'"):
         load_input_tables(paths)
+
+
+def test_the_column_that_tells_two_runs_apart_is_named_and_can_be_mapped(tmp_path: Path, call) -> None:
+    """With --map repeat=run, audits had no judgements at all: they read repeat 0, and people count from 1."""
+    runs = {"id": IDS * 2, "judge": ["gpt4"] * 2 * N, "score": FIRST_SCORES + SECOND_SCORES, "run": [1] * N + [2] * N}
+    paths = write_files(tmp_path, {"claims.csv": CLAIMS_TABLE, "runs.csv": runs})
+    with pytest.raises(InputError, match="'run' tells them apart: --map repeat=run where it was asked again"):
+        load_input_tables(paths)
+    code, out, err = call("audit", *paths, "--map", "repeat=run", "--out", tmp_path / "run")
+    assert code == 0, err
+    assert "1 evaluator, 10 claims" in out
+
+
+def test_verdicts_without_a_first_repeat_are_refused() -> None:
+    claims = pd.DataFrame({**LABELLED_CLAIMS, "dataset": "towns"})
+    rows = {"claim_id": IDS, "evaluator": "gpt4", "score": FIRST_SCORES, "repeat": 1}
+    with pytest.raises(UsageError, match="no verdict of gpt4 has repeat 0"):
+        compare(claims, pd.DataFrame(rows))
 
 
 def test_whether_a_models_answer_is_correct_is_asked(tmp_path: Path) -> None:

@@ -1,0 +1,113 @@
+"""Lists within rows that may hold labels, judgements or claims: what they could be is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from factaudit.intake.judgement_columns import TableReading
+from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
+from factaudit.intake.vocabulary import (
+    COLUMN_NAMES,
+    has_vocabulary_word_in_column_name,
+    normalise_vocabulary_words,
+    parse_label_word,
+)
+
+#: In lists of objects, further names of who judged.
+_LIST_OWNERS = {"annotator": ("by", "user", "name", "id"), "evaluator": ("name", "key", "id")}
+#: What a list may hold, by the column of ours that its values are.
+_LIST_CONTENTS = {
+    "label": "labels of people",
+    "score": "judgements of evaluators",
+    "prediction": "judgements of evaluators",
+}
+
+
+def ask_about_lists(reading: TableReading, mapped_paths: Sequence[str]) -> None:
+    """Where a table has no labels, or no judgements, ask of lists that have some."""
+    wanted = [] if "label" in reading.roles or reading.people else ["label"]
+    has_judges = reading.evaluators or {"score", "prediction"} & set(reading.roles)
+    wanted += [] if has_judges else ["score", "prediction"]
+    for column in [one for one in reading.list_free_columns() if one.kind == "list"]:
+        if any(path.startswith(f"{column.name}[]") for path in mapped_paths):
+            continue
+        lists = [cell for cell in reading.rows[column.name] if isinstance(cell, list)]
+        question = _ask_about_lists_of_words(column.name, lists, wanted)
+        question = question or _ask_about_lists_of_objects(column.name, lists, wanted)
+        if question is None:
+            continue
+        if "claim" in question.readings[0].mapping["columns"]:  # all else is asked of the claims
+            reading.questions = []
+        reading.questions.append(question)
+        return
+
+
+def _ask_about_lists_of_words(name: str, lists: Sequence[Sequence[Any]], wanted: Sequence[str]) -> OpenQuestion | None:
+    """Asks whose words ``["supported", "refuted"]`` are; of lists that never differ nothing."""
+    words = {str(one) for cell in lists for one in cell}
+    if not words or len({str(cell) for cell in lists}) < 2 or any(parse_label_word(one) is None for one in words):
+        return None
+    roles = [ours for ours in ("label", "prediction") if ours in wanted]
+    if has_vocabulary_word_in_column_name("judges", name):
+        roles = roles[::-1]
+    readings = [
+        PossibleColumnReading(f"{name} has {_LIST_CONTENTS[ours]}", {"columns": {ours: f"{name}[]"}}) for ours in roles
+    ]
+    text = f"{name!r} is a list of words like {min(words)!r}"
+    return OpenQuestion(text, [*readings, leave_columns_unread([name])]) if readings else None
+
+
+def _ask_about_lists_of_objects(
+    name: str, lists: Sequence[Sequence[Any]], wanted: Sequence[str]
+) -> OpenQuestion | None:
+    """Asks what the objects of lists are, where one of their keys is that of a label or a judgement."""
+    objects = [one for cell in lists for one in cell]
+    keys = [*dict.fromkeys(str(key) for one in objects if isinstance(one, Mapping) for key in one)]
+    for ours in wanted:
+        owner = "annotator" if ours == "label" else "evaluator"
+        named = {
+            role: _find_object_key(keys, [*COLUMN_NAMES[role], *_LIST_OWNERS.get(role, ())]) for role in (ours, owner)
+        }
+        if named[ours] is None and ours == "label" and named[owner] is not None:
+            named[ours] = _find_key_of_label_words(objects)  # a worker's "response": "yes"
+        if named[ours] is None:
+            continue
+        paths = {role: f"{name}[].{key}" for role, key in named.items() if key is not None}
+        readings = [PossibleColumnReading(f"{name} has {_LIST_CONTENTS[ours]}", {"columns": paths})]
+        if (claim := _find_key_of_claims(keys, lists)) is not None:
+            path = {"columns": {"claim": f"{name}[].{claim}"}}
+            readings.insert(0, PossibleColumnReading(f"each of {name} is a claim, its text in {claim!r}", path))
+        readings.append(leave_columns_unread([name]))
+        return OpenQuestion(f"{name!r} is a list of objects with {named[ours]!r}", readings)
+    return None
+
+
+def _find_key_of_claims(keys: Sequence[str], lists: Sequence[Sequence[Any]]) -> str | None:
+    """The key under which the objects of each list have a text each of its own, and which is called a claim."""
+    for key in keys:
+        words = {*normalise_vocabulary_words(key).split(), normalise_vocabulary_words(key)}
+        texts = [[one.get(key) for one in cell if isinstance(one, Mapping)] for cell in lists]
+        if (
+            words & {*COLUMN_NAMES["claim"]}
+            and all(isinstance(text, str) and " " in text for cell in texts for text in cell)
+            and all(len({*cell}) == len(cell) for cell in texts)
+            and any(len(cell) > 1 for cell in texts)
+        ):
+            return key
+    return None
+
+
+def _find_key_of_label_words(objects: Sequence[Any]) -> str | None:
+    """The key under which all objects have words that say 1 or 0, where both occur."""
+    rows = [one for one in objects if isinstance(one, Mapping)]
+    for key in rows[0] if rows else ():
+        said = {parse_label_word(one.get(key)) if isinstance(one.get(key), str | bool) else None for one in rows}
+        if said == {0, 1}:
+            return str(key)
+    return None
+
+
+def _find_object_key(keys: Sequence[str], names: Sequence[str]) -> str | None:
+    found = {normalise_vocabulary_words(key): key for key in reversed(keys)}
+    return next((found[name] for name in names if name in found), None)

@@ -1,0 +1,105 @@
+"""Evaluators of columns of scores and of verdicts: which are one evaluator's, and which say the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from factaudit.intake.cell_values import parse_judgement_numbers
+from factaudit.intake.column_profiles import ColumnProfile
+from factaudit.intake.judgement_columns import (
+    VERDICT_AFFIXES,
+    TableReading,
+    are_same,
+    extract_evaluator_name,
+    find_threshold_direction,
+    has_numbers,
+    read_binary_values,
+)
+from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
+from factaudit.intake.vocabulary import (
+    find_vocabulary_words_in_column_name,
+    is_reversed_name,
+    normalise_vocabulary_words,
+)
+
+#: Words of columns' names that do not say which evaluator judged.
+_NAMELESS_WORDS = {*VERDICT_AFFIXES, "pred", "predicted", "raw", "judge", "llm", "model", "p", "support", "supported"}
+_NAMELESS_WORDS |= {"binary", "final", "ai", "auto", "metric", "grader", "scorer", "evaluator", "eval", "classifier"}
+_NAMELESS_WORDS |= {"detector", "confidence"}
+#: What a score is called beside the verdict that it is of.
+_SCORE_NAMES = ("score", "confidence", "prob", "probability")
+
+
+def pair_score_and_verdict_columns(
+    reading: TableReading, columns: Sequence[ColumnProfile]
+) -> dict[str, dict[str, str]]:
+    """The evaluators of columns: ``X_score`` and ``X_label`` are one, X. Of two columns of a kind each is its own."""
+    found: dict[str, dict[str, str]] = {}
+    for column in columns:
+        is_worded = column.kind in ("binary", "name", "text", "id") and not has_numbers(column)
+        kind = "prediction" if is_worded else "score"
+        stem = extract_evaluator_name(column.name)
+        other = found.get(stem, {}).get(kind)
+        copied = next((one for pair in found.values() for one in pair.values() if _is_copy(reading, one, column)), None)
+        if other is not None and are_same(
+            read_binary_values(reading.rows, reading.profiles[other]), read_binary_values(reading.rows, column)
+        ):
+            reading.unread[column.name] = f"the same as {other}"
+        elif copied is not None:
+            reading.unread[column.name] = f"the same as {copied}"
+        elif other is not None:
+            found[column.name] = {kind: column.name}
+        else:
+            found.setdefault(stem, {})[kind] = column.name
+    for heading, dot, last in (pair["score"].rpartition(".") for pair in [*found.values()] if [*pair] == ["score"]):
+        said = [
+            one for one, pair in found.items() if "score" not in pair and pair["prediction"].startswith(f"{heading}.")
+        ]
+        if dot and normalise_vocabulary_words(last) in _SCORE_NAMES and len(said) == 1:  # Label Studio's "predictions"
+            score = next(one for one, pair in found.items() if pair.get("score") == f"{heading}.{last}")
+            found[score] |= found.pop(said[0])
+    return found
+
+
+def _is_copy(reading: TableReading, name: str, column: ColumnProfile) -> bool:
+    """Whether a column says in each row what another one of the same judge does (``gpt4_supported``, ``gpt4_refuted``;
+    ``groundedness``, ``gpt_groundedness``): the same verdict, or the same number of three or more."""
+    judges = [find_vocabulary_words_in_column_name("judges", one) for one in (name, column.name)]
+    other = reading.profiles[name]
+    if not judges[0] & judges[1] or other.kind != column.kind:
+        return False
+    if column.kind == "binary":
+        turned = is_reversed_name(name) != is_reversed_name(column.name)
+        values = [read_binary_values(reading.rows, one) for one in (other, column)]
+        return turned and are_same(*values)
+    words = [{*normalise_vocabulary_words(one).split()} for one in (name, column.name)]
+    numbers = [parse_judgement_numbers(reading.rows[one.name]).to_numpy() for one in (other, column)]
+    return words[0] <= words[1] and column.n_different > 2 and are_same(*numbers)
+
+
+def join_nameless_score_and_verdict(reading: TableReading) -> None:
+    """Make one evaluator of a score and a verdict whose names do not say whose they are (``raw_prob``, ``pred_label``),
+    where the verdict follows from the score by a threshold; ask where it does not."""
+    nameless = {
+        name: pair
+        for name, pair in reading.evaluators.items()
+        if len(pair) == 1 and {*normalise_vocabulary_words(next(iter(pair.values()))).split()} <= _NAMELESS_WORDS
+    }
+    scores, verdicts = ([name for name, pair in nameless.items() if kind in pair] for kind in ("score", "prediction"))
+    if len(scores) != 1 or len(verdicts) != 1:
+        return
+    both = {**nameless[verdicts[0]], **nameless[scores[0]]}
+    said = read_binary_values(reading.rows, reading.profiles[both["prediction"]])
+    direction = find_threshold_direction(reading.rows, reading.profiles[both["score"]], said)
+    if direction == (-1 if is_reversed_name(both["score"]) else 1):
+        del reading.evaluators[scores[0]]
+        reading.evaluators[verdicts[0]] = both
+        return
+    columns = [both["prediction"], both["score"]]
+    readings = [PossibleColumnReading(f"{' and '.join(columns)} are two evaluators", {"wide": columns})]
+    if len(reading.evaluators) == 2:
+        one = PossibleColumnReading(f"{' and '.join(columns)} are one evaluator's", {"columns": dict(both)})
+        readings.insert(0, one)
+    readings.append(leave_columns_unread([both["score"]]))
+    text = f"{columns[0]!r} does not follow from {columns[1]!r} by a threshold: of one evaluator, or of two"
+    reading.questions.append(OpenQuestion(text, readings))
