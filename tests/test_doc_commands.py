@@ -54,7 +54,12 @@ def test_commands_within_the_text_of_a_page_are_understood(page):
             check_command_is_understood(re.sub(r"\s+", " ", line))
 
 
-@pytest.mark.parametrize("page", RUN_PAGES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page",
+    # The README's commands are what a newcomer types first; those of the other pages take a minute together.
+    [page if page.name == "README.md" else pytest.param(page, marks=pytest.mark.slow) for page in RUN_PAGES],
+    ids=lambda path: path.relative_to(ROOT).as_posix(),
+)
 def test_commands_of_a_page_work_as_they_stand_and_print_what_it_shows(page, tmp_path):
     if page.name == "past-memory.md":
         pytest.importorskip("duckdb", reason="needs the [duckdb] extra")

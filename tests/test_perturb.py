@@ -301,6 +301,7 @@ def test_the_command_writes_pairs_that_are_judged_and_audited_like_any_claims(tm
     assert "did you mean 'negation_added'" in err
 
 
+@pytest.mark.slow
 def test_an_experiment_makes_variants_of_its_claims(tmp_path):
     source = ROOT / "data" / "minibench" / "claims.jsonl.gz"
     yaml = f"claims: {source}\nlimit_documents: 1\nevaluators: [unigram]\nreplicates: 0\nperturb: {{per_kind: 2}}\n"

@@ -75,6 +75,7 @@ def test_sentences_and_chunks() -> None:
     assert split_into_chunks(CHINESE, 4)[:2] == ["北京是中", "国的首都。"]
 
 
+@pytest.mark.slow
 def test_a_long_document_without_spaces_is_cut_in_time_that_grows_with_it() -> None:
     doc = CHINESE * 8000
     chunks = split_into_chunks(doc, 500)
