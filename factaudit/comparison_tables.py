@@ -22,7 +22,11 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.python_input import ClaimColumnNames, MappingSource, TableSource, load_python_input_frames
 from factaudit.signature import hash_texts, make_signature
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
-from factaudit.tables.annotations import list_annotator_judgements, relabel_claims_by_annotations
+from factaudit.tables.annotations import (
+    count_labels_by_grade,
+    list_annotator_judgements,
+    relabel_claims_by_annotations,
+)
 from factaudit.tables.digest import compute_table_digest
 from factaudit.version import __version__
 
@@ -31,12 +35,14 @@ from factaudit.version import __version__
 class ComparisonTables:
     """All that `compare` needs of claims and verdicts: whoever has this can let go of the verdicts.
 
-    tables: a digest of what was joined; order: the evaluators in the order of their verdicts.
+    tables_digest: of what was joined; evaluator_order: that of their verdicts; graded_labels: how people's grades
+    became labels (`count_labels_by_grade`).
     """
 
     judged: Judgements
     tables_digest: str
     evaluator_order: Sequence[str]
+    graded_labels: Sequence[Row] = ()
 
     @classmethod
     def join(
@@ -67,7 +73,8 @@ class ComparisonTables:
         judged = replace(Judgements.join(table, verdict_table, said), label_rules=tuple(label_rules))
         read = [table, verdict_table] if said is None else [table, verdict_table, said]
         digest = hash_texts(*map(compute_table_digest, read), *label_rules)
-        return cls(judged, digest, list(verdict_table["evaluator"].unique()))
+        order = list(verdict_table["evaluator"].unique())
+        return cls(judged, digest, order, count_labels_by_grade(table, annotations))
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,7 @@ from factaudit.run_folder import (
     write_run_lock_file,
 )
 from factaudit.run_reuse import (
+    describe_run_audit_rows,
     digest_run_reuse_dependencies,
     find_identical_run,
     remember_finished_run,
@@ -234,7 +235,7 @@ def run(
             estimates = estimator.estimate(claims, verdicts, experiment.seed, confidence)
         is_ours = verdicts["evaluator"].isin([one.name for one in evaluators])
         failed = is_ours & verdicts["status"].isin(RETRIED_STATUSES)
-        again, inputs = bool(failed.any()), read.input_files  # what failed is asked for again
+        again, inputs, notes = bool(failed.any()), read.input_files, read.notes  # what failed is asked for again
         told = select_detailed_verdicts(verdicts)
         joined = ComparisonTables.join(claims, verdicts, annotations, experiment.label_rules)
         del read, claims, verdicts, annotations, failed  # most of the memory: nothing below reads them
@@ -247,6 +248,8 @@ def run(
                 reuse=reuse,
                 looks=looks,
             )
+        if notes:
+            results.about["reading"] = notes
         if estimator is not None and estimates is not None:
             results.audits.update(estimates.audits())
             files = list_file_checksums(map(Path, estimator.files()))
@@ -257,7 +260,7 @@ def run(
             results.about["estimate"] = {"labels": labels, "sample": sample}
             results = replace(results, signature=f"{results.signature}|estimate:{estimator.signature(files)}")
         results.calls.extend(calls)
-        tell(_describe_audit_rows(results))
+        tell(describe_run_audit_rows(results))
         write_run_lock_file(folder, experiment, results, provenance=provenance, packages=_LOCKED_PACKAGES)
         people = folder / "annotations.parquet"
         shown = ClaimBrowser(joined.judged, told, read_annotations(people) if people.is_file() else None)
@@ -310,7 +313,7 @@ def _run_counts_experiment(
             counts, **experiment.compare_arguments, inputs=list_file_checksums([Path(counts_path)])
         )
         write_table(counts, folder / "counts.parquet")
-        say(_describe_audit_rows(results))
+        say(describe_run_audit_rows(results))
         write_run_lock_file(folder, experiment, results, packages=_LOCKED_PACKAGES)
         write_run_results_and_report(folder, results)
         say(f"report    {folder / 'report.html'}")
@@ -322,12 +325,6 @@ class ExperimentEngineDeclaration(NamedTuple):
 
     load: Callable[..., Any]
     run: Callable[..., Results]
-
-
-def _describe_audit_rows(results: Results) -> str:
-    """The line of progress once all audits are computed."""
-    rows = sum(map(len, results.audits.values()))
-    return f"audits    {rows:>9,} rows in {format_count(len(results.audits), 'audit')}"
 
 
 def find_experiment_engine(yaml_path: str | Path) -> ExperimentEngineDeclaration | None:

@@ -298,6 +298,8 @@ def compare(
     results = Results(
         *settings.assemble_results(about_of(judged, ready.evaluator_order, signatures or {}), chosen, found)
     )
+    if ready.graded_labels:
+        results.about["graded_labels"] = list(ready.graded_labels)
     if not (rules := judged.label_rules):
         return results
     line = f"{results.signature}|label_rule:{rules[0]}"

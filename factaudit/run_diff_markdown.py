@@ -24,10 +24,9 @@ def render_run_diff_markdown(run_diff: RunDiff, verdict: RunGateVerdict, link: s
     rows = [row for row in run_diff.changes if row["dataset"] == MACRO_MEAN]
     renamed = [pair for pair in run_diff.pairs if pair["before"] != pair["after"]]
     lines += [_render_changes_row(row) for row in rows[:_MAX_EVALUATORS]]
-    note = (
-        "Changes are after − before, in points, of the claims judged in both runs; in brackets: 95 % CI of the paired "
-    )
-    note += "difference."
+    note = "Changes are after − before, in points, of the claims judged in both runs"
+    note += "; of several datasets, their mean" * (len({row["dataset"] for row in run_diff.changes}) > 2)
+    note += ". In brackets: 95 % CI of the paired difference."
     parts += ["\n".join(lines), note]
     parts += [
         f"{_escape_mentions(pair['after'])} is compared with {_escape_mentions(pair['before'])}"

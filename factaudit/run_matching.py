@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from factaudit.audit import load_all_audits
 from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.findings import explain_absent_finding
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.results import Results, Row
 
@@ -83,7 +84,8 @@ def list_floor_names(results: Results) -> set[str]:
 def compare_findings_of_runs(first: Results, second: Results, new_names: Mapping[str, str]) -> tuple[list[Row], int]:
     """The findings that changed (``change`` says how), and how many cannot be compared.
 
-    A finding is that of the same check and evaluators; what it is most about (a data set) may be another place.
+    A finding is that of the same check and evaluators; what it is most about (a data set) may be another place. ``why``
+    of one that is gone: it was not checked, or its condition does not hold any more.
     """
     audit_of = {check.id: name for name, audit in load_all_audits().items() for check in audit.checks}
     lists: list[dict[tuple[str, str | None], list[Row]]] = []
@@ -106,6 +108,11 @@ def compare_findings_of_runs(first: Results, second: Results, new_names: Mapping
     for key in dict.fromkeys([*lists[1], *lists[0]]):
         before, after = lists[0].get(key, []), lists[1].get(key, [])
         rows += _match_findings_of_runs(before, after)
+    for row in rows:
+        if row["change"] == "gone":
+            who = " / ".join(new_names[name] for name in (row["evaluator"] or "").split(" / ") if name)
+            sought = row | {"evaluator": who}
+            row["why"] = explain_absent_finding(sought, second.audits, second.about, second.finding_rows)
     order = ("new", "worse", "moved", "milder", "gone")
     return sorted(rows, key=lambda row: order.index(row["change"])), not_compared
 

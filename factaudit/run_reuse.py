@@ -21,6 +21,7 @@ from factaudit.report.results_json import list_product_table_files_of_results_js
 from factaudit.results import Results, Row
 from factaudit.run_folder import hold_run_folder, list_run_files
 from factaudit.signature import compute_file_checksum, hash_texts
+from factaudit.text.display_text import format_count
 
 if TYPE_CHECKING:
     from factaudit.report.claim_browser import ClaimBrowser
@@ -35,6 +36,13 @@ def write_run_results_and_report(folder: Path, results: Results, claim_browser: 
     if published := recognise_published_files(results.about["inputs"]):
         write_text(folder / "references.bib", "\n".join(map(read_publication_citation, published)))
     refresh_report_of_reused_run(folder, claim_browser=claim_browser)
+
+
+def describe_run_audit_rows(results: Results, width: int = 9) -> str:
+    """The line of progress once all audits are computed: an audit without rows had nothing to compute."""
+    sizes = [len(rows) for rows in results.audits.values()]
+    computed, every = sum(map(bool, sizes)), format_count(len(sizes), "audit")
+    return f"audits    {sum(sizes):>{width},} rows in {every if computed == len(sizes) else f'{computed} of {every}'}"
 
 
 def refresh_report_of_reused_run(

@@ -9,7 +9,7 @@ import numpy as np
 from factaudit.arrays.count_source import CountSource, prediction_field, stated_prediction_field
 from factaudit.arrays.count_source import pair_count_source_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import has_interval
+from factaudit.audit.core.decision_limits import can_warn_by_points
 from factaudit.audit.core.evaluator_comparison import explain_no_evaluators_alike, list_evaluators_alike_by_bacc
 from factaudit.audit.core.finding_parts import format_how_many_datasets, pick_finding_evidence
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
@@ -148,7 +148,7 @@ def _find_inconsistent_evaluators(audited_run: AuditedRun) -> Iterator[Finding]:
     ]
     p_values = [p_below_limit(audited_run, row, "iou", MIN_IOU, is_share=True) for row in rows]
     sure = select_significant_rows(audited_run, rows, p_values)
-    apart = sure or [row for row in rows if row["iou"] < MIN_IOU and not has_interval(row, "iou")]
+    apart = sure or [row for row in rows if row["iou"] < MIN_IOU and can_warn_by_points(rows, "iou")]
     if not apart:
         return
     worst = min(sure or apart, key=lambda row: row["iou"])
@@ -241,7 +241,7 @@ AUDIT = Audit(
             {key: Column(f"BAcc {key[-1]}", "percent") for key in ("bacc_a", "bacc_b")},
             claims="disagree",
             null="evaluators of like BAcc share at least half of the claims that either puts in a class",
-            controls="Holm over both classes, all datasets and all pairs of like BAcc",
+            controls="Holm over both classes and all pairs of like BAcc[ on all datasets]",
             lacks=explain_no_evaluators_alike,
             figure="iou",
         ),

@@ -350,7 +350,7 @@ AUDIT = Audit(
             "a threshold tuned on other documents makes a significantly better BAcc than the evaluator's own",
             _find_wrong_discrimination_thresholds,
             null="no threshold has a better BAcc on other documents than the evaluator's own",
-            controls="Holm over all datasets of all evaluators",
+            controls="Holm over all evaluators[ on all datasets]",
             figure="tuned_bacc",
         ),
     ),

@@ -91,7 +91,7 @@ def _is_about_responses(audit: Audit) -> bool:
 
 
 def _render_check_line(check: Check) -> str:
-    texts = [check.says, check.null or "– (it counts)", check.controls or "–"]
+    texts = [check.says, check.null or "– (it counts)", check.describe_controls() or "–"]
     return f"| `{check.id}` | {' | '.join(map(_escape_table_cell, texts))} |"
 
 

@@ -9,7 +9,7 @@ None). ``evidence`` is a flat dict of the figures in it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from factaudit.arrays.row_table import RowTable
@@ -76,6 +76,30 @@ def list_audit_check_outcomes(
             )
             found.append(AuditCheckOutcome(check, name, why))
     return found
+
+
+def explain_absent_finding(
+    finding: Row, audit_rows: Mapping[str, Sequence[Row]], about: Mapping[str, Any] | None, findings: Sequence[Row]
+) -> str:
+    """Why a run, with its ``findings``, lacks one of another run: it was not checked, or is not so, as a sentence.
+
+    finding: its evaluators by their names in this run.
+    """
+    ids = {check.id: (check, name) for name, audit in load_all_audits().items() for check in audit.checks}
+    check, audit_name = ids.get(finding["id"], (None, ""))
+    if check is None or audit_name not in audit_rows:
+        return ""
+    mine = set((finding["evaluator"] or "").split(" / ")) - {""}
+    rivals = [each["evaluator"] for each in findings if each["id"] == check.id and each["severity"] != "ok"]
+    if len(mine) > 1 and rivals:
+        return f"Of several pairs the check names the worst, which is now {rivals[0]}."
+    whole = _make_run_without_floors(audit_rows, about)
+    others = {each["name"] for each in (about or {}).get("evaluators") or []} - mine if mine else set()
+    run = replace(whole, audits={name: _drop_evaluator_rows(rows, others) for name, rows in whole.audits.items()})
+    why = _explain_evaluators_not_checked(load_all_audits()[audit_name], check, list(run.rows(audit_name)))
+    if why := why or (check.lacks(run) if check.lacks else ""):
+        return f"Not checked now: {why}."
+    return "This is not shown now." if finding["severity"] == "ok" else f"Not found now: {check.says.replace('`', '')}."
 
 
 def _explain_evaluators_not_checked(audit: Audit, check: Check, rows: Sequence[Row]) -> str:

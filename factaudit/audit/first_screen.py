@@ -29,15 +29,11 @@ from factaudit.audit.core.evaluator_comparison import (
     is_surely_better_evaluator,
 )
 from factaudit.audit.core.finding_parts import format_first_finding_names
-from factaudit.audit.core.result_rows import Row
-from factaudit.audit.core.significance import DEFAULT_CONFIDENCE, read_confidence
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.audit.decomposition import list_decomposition_advice
-from factaudit.audit.first_screen_estimates import (
-    add_widths_to_first_screen_estimates,
-    list_first_screen_estimate_advice,
-    list_first_screen_estimates,
-)
+from factaudit.audit.first_screen_estimates import list_first_screen_estimate_advice
+from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.first_screen_table import (
     build_first_screen_estimate_table,
     build_first_screen_evaluator_table,
@@ -46,8 +42,6 @@ from factaudit.audit.first_screen_table import (
 )
 from factaudit.audit.input_description import list_test_look_advice, uses_trial_model
 from factaudit.audit.invariance import list_invariance_advice
-from factaudit.audit.quantification_checks import list_quantification_bias_rows, select_significant_biases
-from factaudit.audit.ranking_checks import list_ranking_order_rows, list_ranking_reversal_rows, sum_ordered_pairs
 from factaudit.text.display_text import format_count
 
 #: The title of a run that has none of its own.
@@ -109,7 +103,8 @@ def compose_first_screen(results: Mapping[str, Any]) -> FirstScreen:
         columns, rows = build_first_screen_estimate_table(run)
         advice = list(starmap(ScreenAdviceLine, list_first_screen_estimate_advice(run)))
         most = MAX_ESTIMATED_SYSTEMS
-    return FirstScreen(describe_first_screen_run_size(run), columns, rows[:most], rows[most:], advice)
+    size = describe_first_screen_run_size(run, has_estimates=not ranked)  # beside evaluators advice says it
+    return FirstScreen(size, columns, rows[:most], rows[most:], advice)
 
 
 def rank_evaluators_for_first_screen(run: AuditedRun) -> list[str]:
@@ -120,12 +115,15 @@ def rank_evaluators_for_first_screen(run: AuditedRun) -> list[str]:
     return []
 
 
-def describe_first_screen_run_size(run: AuditedRun) -> str:
-    """How many evaluators, claims, labels and errors there are, and how many labels estimates rest on."""
+def describe_first_screen_run_size(run: AuditedRun, has_estimates: bool = True) -> str:
+    """How many evaluators, claims, labels and errors there are, and (has_estimates) what labels estimates rest on."""
     about, n_estimated = run.about, sum(row["n_labels"] or 0 for row in run.rows("estimate_summary"))
     claims, evaluators = (about.get(key) or [] for key in ("claims", "evaluators"))
+    overall = find_overall_evaluator_rows(run.rows("rates")).values()
+    are_means = any(row["dataset"] == MACRO_MEAN for row in overall)
     if about.get("counts"):
-        return f"{format_count(len(evaluators), 'evaluator')}: {about['counts']}, so that there are no intervals."
+        text = f"{format_count(len(evaluators), 'evaluator')}: {about['counts']}, so that there are no intervals."
+        return text + " Rates are means over data sets." * are_means
     if not claims:
         return ""
     labelled, attributable, total = (
@@ -135,15 +133,17 @@ def describe_first_screen_run_size(run: AuditedRun) -> str:
     text = format_count(len(evaluators) - floors, "evaluator") if evaluators else ""
     text += f" and {format_count(floors, 'floor')}" * bool(floors)
     text = ", ".join(filter(None, [text, f"{format_count(total, 'claim')} in {format_count(len(claims), 'data set')}"]))
+    text += " (rates are their means)" * are_means
     if not labelled and n_estimated:
         return f"{text}; estimates rest on {format_count(n_estimated, 'label')}, all that is labelled."
     if not labelled:
         return f"{text}, none labelled."
-    used = f" Estimates rest on {n_estimated:,} of the labels." if 0 < n_estimated < labelled else ""
     share = "all labelled" if labelled == total else f"{labelled:,} labelled"
     errors = labelled - attributable
     found = f"{errors:,} are errors" if errors > 1 else "one is an error" if errors else "none is an error"
-    return f"{text}, {share}: {found}.{used}"
+    if has_estimates and 0 < n_estimated < labelled:
+        found += f". Estimates rest on {n_estimated:,} of the labels"
+    return f"{text}, {share}: {found}."
 
 
 # ---------------------------------------------------------------------------------------------------------- the advice
@@ -204,8 +204,7 @@ def _list_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[S
     yield ScreenAdviceLine("Use", _state_first_screen_recommended_evaluators(rows, useful, alike, worse))
     yield from _list_first_screen_evaluators_to_avoid(run, [row for row in rows if row not in alike])
     yield from _list_first_screen_error_flagging_advice(run, alike, [row["evaluator"] for row in rows])
-    yield from _list_first_screen_error_rate_advice(run, best)
-    yield from _list_first_screen_ranking_advice(run, best)
+    yield from starmap(ScreenAdviceLine, list_first_screen_system_advice(run, [row["evaluator"] for row in alike]))
     yield from _list_first_screen_caveat_advice(run, alike)
     for advise in filter(None, [audit.advice for audit in load_all_audits().values()]):
         yield from starmap(ScreenAdviceLine, advise(run, [row["evaluator"] for row in alike]))
@@ -284,69 +283,6 @@ def _list_first_screen_error_flagging_advice(
         yield ScreenAdviceLine("Instead", make_statement(text, review=review))
 
 
-def _list_first_screen_error_rate_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLine]:
-    rows = [row for row in list_quantification_bias_rows(run) if row["evaluator"] == best["evaluator"]]
-    biased, biased_datasets = select_significant_biases(run)
-    off = [row for row in biased if row in rows]
-    if off:
-        text = "reporting error rates: {n_off} of {rows:count rate} that {best.evaluator} predicts "
-        text += "differs" if len(off) == 1 else "differ"
-        if len(rows) == 1:
-            text = "reporting error rates: the one that {best.evaluator} predicts differs"
-        text += f" significantly from the labelled one{'s' * (len(rows) > 1)}, "
-        text += "{worst}{worst_row.bias:points} points."
-        worst_row = max(off, key=lambda row: abs(row["bias"]))
-        yield ScreenAdviceLine(
-            "Not for",
-            make_statement(
-                text,
-                n_off=make_statement("{off:count}", off=off),
-                rows=rows,
-                best=best,
-                worst="by " if len(off) == 1 else "the worst by ",
-                worst_row=worst_row,
-            ),
-        )
-    whole = [row for row in biased_datasets if row["evaluator"] == best["evaluator"]]
-    if whole and not off:
-        worst_row = max(whole, key=lambda row: abs(row["bias"]))
-        text = "reporting error rates: that of all systems together is significantly off, by {row.bias:points} points "
-        yield ScreenAdviceLine("Not for", make_statement(text + "on {row.dataset}.", row=worst_row))
-    quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
-    if quoted:
-        text = "estimates: {first.n_labels:number label}" + " a data set" * (len(quoted) > 1)
-        estimated = add_widths_to_first_screen_estimates(list_first_screen_estimates(run))
-        text += " give intervals {estimated.width:points} points wide on average"
-        known = [row for row in estimated if row.get("labelled_error_rate") is not None]
-        held = [row for row in known if row["rate_low"] <= row["labelled_error_rate"] <= row["rate_high"]]
-        text += "; {held:count} of {known:count} hold the true rate." if held else "."
-        if len({row["n_labels"] for row in quoted}) == 1 and read_confidence(run) == DEFAULT_CONFIDENCE:
-            told = make_statement(text, first=quoted[0], estimated=estimated, held=held, known=known)
-            yield ScreenAdviceLine("Instead", told)
-    elif off or whole:
-        yield ScreenAdviceLine(
-            "Instead",
-            make_statement("label a sample of new claims, and estimate error rates from it (factaudit sample)."),
-        )
-
-
-def _list_first_screen_ranking_advice(run: AuditedRun, best: Row) -> Iterator[ScreenAdviceLine]:
-    """By the criterion of the decision and of the finding."""
-    evaluator = best["evaluator"]
-    rows = [row for row in list_ranking_reversal_rows(run) if row["evaluator"] == evaluator]
-    counts = sum_ordered_pairs(run.rows("ranking"), evaluator)
-    if rows:
-        text = "ranking systems: {best.evaluator} reverses {rows.n_reversed:number} of {rows.n_pairs:number pair}."
-        yield ScreenAdviceLine("Not for", make_statement(text, best=best, rows=rows))
-    elif counts is not None and counts["n_ordered"] < read_decision_limits(run).min_orderable * counts["n_pairs"]:
-        text = "these labels order only {rows.n_ordered:number} of {rows.n_pairs:number pair} of systems."
-        if not counts["n_ordered"]:
-            text = "these labels order none of {rows.n_pairs:number pair} of systems."
-        yield ScreenAdviceLine(
-            "Beware", make_statement(text, rows=list_ranking_order_rows(run.rows("ranking"), evaluator))
-        )
-
-
 def _list_first_screen_caveat_advice(run: AuditedRun, alike: Sequence[Row]) -> Iterator[ScreenAdviceLine]:
     best = alike[0]
     trained = [each for each in run.about.get("evaluators") or [] if each.get("trained_on")]
@@ -359,10 +295,11 @@ def _list_first_screen_caveat_advice(run: AuditedRun, alike: Sequence[Row]) -> I
     if seen:
         text = "trained on this benchmark: {names}."
         yield ScreenAdviceLine("Beware", make_statement(text, names=format_first_finding_names(seen)))
-    if unscored_share_for_decision(best) > read_decision_limits(run).max_unscored:
-        lacking = best | {"n_lacking": count_unscored_or_guessed(best)}
-        text = "{lacking.n_lacking:number claim} of {best.evaluator} are unscored or guessed."
-        yield ScreenAdviceLine("Beware", make_statement(text, lacking=lacking, best=best))
+    for row in alike:
+        if unscored_share_for_decision(row) > read_decision_limits(run).max_unscored:
+            lacking = row | {"n_lacking": count_unscored_or_guessed(row)}
+            text = "{lacking.n_lacking:number claim} of {lacking.evaluator} are unscored or guessed."
+            yield ScreenAdviceLine("Beware", make_statement(text, lacking=lacking))
     for key, noun in (("n_unattributable", "labelled error"), ("n_attributable", "labelled correct claim")):
         if not is_said_as_share(run, best.get(key)):
             yield ScreenAdviceLine("Beware", make_statement(f"only {{best.{key}:number {noun}}}.", best=best))

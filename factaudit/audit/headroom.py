@@ -316,7 +316,7 @@ AUDIT = Audit(
             _find_biased_headroom,
             {"n_off": Column("off", "count")},
             null="the least error rate is the same by the labels and by the predictions, in every group of systems",
-            controls="Holm over all groups and datasets of all evaluators",
+            controls="Holm over all groups and evaluators[ on all datasets]",
             figure="bias",
         ),
     ),

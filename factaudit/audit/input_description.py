@@ -11,7 +11,7 @@ from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.result_rows import Row
 from factaudit.audit.core.significance import read_confidence
-from factaudit.audit.core.statements import Statement, make_statement
+from factaudit.audit.core.statements import Statement, join_statements, make_statement
 from factaudit.tables import STATUSES
 
 #: Evaluators that read nothing: floors for the others, and no candidates.
@@ -44,6 +44,35 @@ def list_test_look_advice(run: AuditedRun) -> Iterator[tuple[str, Statement]]:
         text = "the sealed test was opened {looks.n:number time}: intervals are at {looks.confidence:percent}, so that "
         text += "all looks hold together."
         yield "Beware", make_statement(text, looks=looks)
+
+
+def list_graded_label_statements(run: AuditedRun) -> Iterator[Statement]:
+    """How people's grades became labels, and what most annotators gave where a label hides it; per data set."""
+    for one in run.about.get("graded_labels") or []:
+        if one["rule"] is not None and len(one["grades"]) <= _MAX_LISTED_GRADES:
+            read = [make_statement("{row.grade} ({row.label})", row=row) for row in one["grades"]]
+            text = "{dataset}: people's grades were read as labels, {read}; " + _LABEL_RULE_PHRASES[one["rule"]] + "."
+            yield make_statement(text, dataset=one["dataset"], read=join_statements(read, ", "))
+        for label in (0, 1, None):
+            rows = [row for row in one["counts"] if row["label"] == label]
+            given = [row for row in rows if row["grade"] is not None][:_MAX_LISTED_GRADES]
+            split = [row for row in rows if row["grade"] is None]
+            if len(rows) < 2 or not given:
+                continue
+            text = "Of {rows.n:number claim} " + ("without a label" if label is None else f"with label {label}")
+            text += " most annotators gave {given}"
+            text += "; {split.n:number claim} of them without a grade of most." if split else "."
+            names = [make_statement("{row.grade} ({row.n:number})", row=row) for row in given]
+            yield make_statement(text, rows=rows, given=join_statements(names, ", "), split=split)
+
+
+#: More grades than this are a scale of numbers, which no sentence lists.
+_MAX_LISTED_GRADES = 6
+_LABEL_RULE_PHRASES = {
+    "majority": "a claim's label is that of most annotators",
+    "any_unattributable": "one annotator's 0 makes a claim 0",
+    "all_attributable": "a claim is 1 where all annotators say 1",
+}
 
 
 def _describe_input_claims(judgements: Judgements) -> list[Row]:

@@ -10,7 +10,7 @@ import numpy as np
 from factaudit.arrays.claim_groups import ALL_TOGETHER, group_claims_by_columns
 from factaudit.arrays.judgements import MISSING, Judgements
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
-from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, has_interval, read_decision_limits
+from factaudit.audit.core.decision_limits import MAX_FLIP_RATE, can_warn_by_points, read_decision_limits
 from factaudit.audit.core.finding_parts import (
     MIN_SHARE_COUNT,
     group_finding_rows_by_evaluator,
@@ -211,7 +211,8 @@ def _select_failing_rows(audited_run: AuditedRun, expected: str) -> tuple[list[R
     """Rows significantly above the limit, and those above it that have no interval."""
     rows, limit = _list_kind_rows(audited_run, expected), _failure_limit(audited_run, expected)
     p_values = [p_above_limit(audited_run, row, "failure_rate", limit, is_share=True) for row in rows]
-    untested = [row for row in rows if row["failure_rate"] > limit and not has_interval(row, "failure_rate")]
+    is_untested = can_warn_by_points(rows, "failure_rate")
+    untested = [row for row in rows if row["failure_rate"] > limit and is_untested]
     return select_significant_rows(audited_run, rows, p_values), untested
 
 
@@ -377,7 +378,7 @@ AUDIT = Audit(
             _find_flipped_verdicts,
             claims="contrary",
             null="at most 5 % of the verdicts change, for every kind of change that keeps the meaning",
-            controls="Holm over all such kinds, datasets and evaluators",
+            controls="Holm over all such kinds and evaluators[ on all datasets]",
             figure="failure_rate",
         ),
         Check(
@@ -387,7 +388,7 @@ AUDIT = Audit(
             _find_missed_changes,
             claims="contrary",
             null="at most 20 % of the changed claims are passed, for every kind of change of the meaning",
-            controls="Holm over all such kinds, datasets and evaluators",
+            controls="Holm over all such kinds and evaluators[ on all datasets]",
             figure="failure_rate",
         ),
     ),

@@ -201,7 +201,7 @@ AUDIT = Audit(
             "the best evaluators of two rules are each significantly behind under the other's",
             _find_label_rule_dependence,
             null="the best evaluator of one rule is behind that of another under neither, on every dataset",
-            controls="Holm over all evaluators, rules and datasets",
+            controls="Holm over all evaluators and rules[ on all datasets]",
             figure="behind",
         ),
     ),

@@ -262,8 +262,10 @@ def _explain_quantification_without_responses(audited_run: AuditedRun) -> str:
     return "" if differ else "no response has several claims"
 
 
-_OVER_ALL_RATES = "Holm over all error rates of systems and of whole datasets (claim level) of all evaluators"
-_OVER_ALL_DATASETS = "Holm over all datasets of all evaluators"
+_OVER_ALL_RATES = (
+    "Holm over all evaluators' error rates of systems and of all claims together (claim level)[ on all datasets]"
+)
+_OVER_ALL_DATASETS = "Holm over all evaluators[ on all datasets]"
 QUANTIFICATION_CHECKS = (
     Check(
         "bias",

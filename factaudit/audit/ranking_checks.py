@@ -246,7 +246,7 @@ RANKING_CHECKS = (
         "systems come out significantly in the reverse order of the labels",
         _find_reversed_systems,
         null="no pair of systems is in one order by the labels and in the reverse order by an evaluator",
-        controls="Holm over all pairs, then over all datasets of all evaluators; of a pair both tests must reject",
+        controls="Holm over all pairs, then over all evaluators[ on all datasets]; of a pair both tests must reject",
         figure="p_reversed",
     ),
     Check(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,9 +13,7 @@ from factaudit.audit.core.audit_declaration import (
     Audit,
     AuditedRun,
     AuditOverviewColumns,
-    Check,
     Column,
-    Finding,
     TaskDecisionAnswer,
     TaskDecisionColumn,
     Unit,
@@ -25,30 +23,17 @@ from factaudit.audit.core.data_caveats import CAVEAT_CHECKS
 from factaudit.audit.core.dataset_means import average_dataset_rows, explain_undefined_dataset_means
 from factaudit.audit.core.decision_limits import (
     explain_undecided_decision_limit,
-    has_interval,
     is_surely_above,
     is_surely_below,
-    is_surely_within,
     read_decision_limits,
 )
 from factaudit.audit.core.evaluator_comparison import (
-    ALIKE_BACC_DIFFERENCE,
-    explain_no_evaluators_alike,
     find_least_review_row,
     find_overall_evaluator_rows,
     is_constant_evaluator,
-    list_evaluators_alike_by_bacc,
     state_review_share,
 )
-from factaudit.audit.core.figure_formatting import format_limit_in_points
-from factaudit.audit.core.finding_parts import (
-    MAX_TPR_TNR_GAP,
-    format_how_many_datasets,
-    group_finding_rows_by_evaluator,
-    group_finding_rows_by_keys,
-    name_evaluator_pair,
-    pick_finding_evidence,
-)
+from factaudit.audit.core.finding_parts import group_finding_rows_by_keys
 from factaudit.audit.core.interval_methods import MOVER, WILSON
 from factaudit.audit.core.plot_specs import DotPlotSpec
 from factaudit.audit.core.result_rows import (
@@ -60,8 +45,8 @@ from factaudit.audit.core.result_rows import (
     explain_missing_row_intervals,
     is_constant_evaluator_row,
 )
-from factaudit.audit.core.significance import select_rows_beyond_limit
 from factaudit.audit.core.statements import make_statement
+from factaudit.audit.rates_checks import RATES_CHECKS
 from factaudit.audit.rates_opening import BACC_COLUMN, format_rates_opening, rank_evaluators_by_bacc
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import none_if_undefined
@@ -143,101 +128,6 @@ def _explain_undefined_rates(counts: np.ndarray, row: Row) -> list[str]:
     if confusion_counts.is_group_unlabelled(counts):
         found.append("ppr is over all scored claims" if row["n"] else "no claim is scored")
     return found
-
-
-# ----------------------------------------------------------------------------------------------------------- findings
-
-
-def _find_gap_between_tpr_and_tnr(audited_run: AuditedRun) -> Iterator[Finding]:
-    """TPR and TNR more than 20 points apart: the evaluator leans to one answer."""
-    every = list(audited_run.per_dataset("rates", "gap"))
-    significant = select_rows_beyond_limit(audited_run, every, "gap", MAX_TPR_TNR_GAP)
-    for evaluator, rows in group_finding_rows_by_evaluator(every):
-        sure = [row for row in significant if row["evaluator"] == evaluator]
-        far = [
-            row for row in rows if abs(row["gap"]) > MAX_TPR_TNR_GAP and (row in sure or not has_interval(row, "gap"))
-        ]
-        if far:
-            worst = max(sure or far, key=lambda row: abs(row["gap"]))
-            passes = worst["gap"] > 0
-            worse, better = ("unattributable", "attributable") if passes else ("attributable", "unattributable")
-            where = format_how_many_datasets(sure, rows)
-            total = (
-                " Its TPR and TNR are significantly over {limit:limit} points apart{where}." if where and sure else ""
-            )
-            unsure = "" if sure else f" ({explain_undecided_decision_limit(worst, 'gap')})"
-            high, low = ("tpr", "tnr") if passes else ("tnr", "tpr")
-            few = f"only {{worst.{low}:percent}} of" if worst[low] else "no"
-            yield Finding(
-                "fail" if sure else "warn",
-                evaluator,
-                worst["dataset"],
-                make_statement(
-                    f"{{worst.evaluator}} recognises {{worst.{high}:percent}} of {better} but {few} {worse} claims on "
-                    f"{{worst.dataset}}{{unsure}}. Check a sample of what it {'passes' if passes else 'rejects'} "
-                    f"before you rely on it.{total}",
-                    worst=worst,
-                    unsure=unsure,
-                    limit=MAX_TPR_TNR_GAP,
-                    where=where,
-                ),
-                pick_finding_evidence(worst, "tpr", "tnr", "gap", "gap_low", "gap_high")
-                | ({} if worst.get("n") is None else {"n": worst["n"]}),
-            )
-        elif rows and all(is_surely_within(row, "gap", MAX_TPR_TNR_GAP) for row in rows):
-            widest = max(rows, key=lambda row: abs(row["gap"]))
-            yield Finding(
-                "ok",
-                evaluator,
-                None,
-                make_statement(
-                    "{widest.evaluator}'s TPR and TNR are significantly within {limit:limit} points of each other "
-                    "everywhere (widest: {widest.gap:points} on {widest.dataset}).",
-                    widest=widest,
-                    limit=MAX_TPR_TNR_GAP,
-                ),
-                pick_finding_evidence(widest, "tpr", "tnr", "gap"),
-            )
-
-
-def _find_equal_bacc_of_opposite_leanings(audited_run: AuditedRun) -> Iterator[Finding]:
-    """Two evaluators of like BAcc, one of which passes and one of which rejects too much."""
-    rows = {(row["dataset"], row["evaluator"]): row for row in audited_run.per_dataset("rates", "gap")}
-    found = []
-    pairs = list_evaluators_alike_by_bacc(audited_run)
-    lopsided = select_rows_beyond_limit(audited_run, list(rows.values()), "gap", 0)
-    for first, second in pairs:
-        for dataset in dict.fromkeys(dataset for dataset, _ in rows):
-            a, b = rows.get((dataset, first)), rows.get((dataset, second))
-            if a and b and a["gap"] * b["gap"] < 0 and abs(a["gap"] - b["gap"]) > MAX_TPR_TNR_GAP:
-                sure = a in lopsided and b in lopsided
-                if not sure and not (not has_interval(a, "gap") and not has_interval(b, "gap")):
-                    continue
-                found.append((sure, abs(a["gap"] - b["gap"]), a, b))
-    if not found:
-        return
-    sure, _, a, b = max(found, key=lambda each: each[:2])
-    passes, rejects = (a, b) if a["gap"] > 0 else (b, a)
-    told = {name_evaluator_pair(each[2], each[3]) for each in found}
-    yield Finding(
-        "warn",
-        name_evaluator_pair(a, b),
-        a["dataset"],
-        make_statement(
-            "{a.evaluator} and {b.evaluator} have like BAcc but opposite habits on {a.dataset}. To catch "
-            "errors choose {rejects.evaluator} (TNR {rejects.tnr:percent} against {passes.tnr:percent}), to keep good "
-            "claims {passes.evaluator} (TPR {passes.tpr:percent} against {rejects.tpr:percent})."
-            + " This holds for {told:count} of {pairs:count} pairs of like BAcc, each on some dataset."
-            * (len(pairs) > 1),
-            a=a,
-            b=b,
-            passes=passes,
-            rejects=rejects,
-            told=sorted(told),
-            pairs=pairs,
-        ),
-        {f"{key}_{side}": row[key] for side, row in (("a", a), ("b", b)) for key in ("bacc", "tpr", "tnr")},
-    )
 
 
 # ---------------------------------------------------------------------------------------------- the report's opening
@@ -366,26 +256,7 @@ AUDIT = Audit(
         ),
     ),
     checks=(
-        Check(
-            "gap",
-            "TPR and TNR far apart",
-            f"TPR and TNR are more than {format_limit_in_points(MAX_TPR_TNR_GAP)} points apart",
-            _find_gap_between_tpr_and_tnr,
-            null=f"TPR and TNR are at most {format_limit_in_points(MAX_TPR_TNR_GAP)} points apart everywhere",
-            controls="Holm over all datasets of all evaluators",
-            figure="gap",
-        ),
-        Check(
-            "bacc_tie",
-            "Like BAcc, unlike habits",
-            f"two evaluators of like BAcc (within {format_limit_in_points(ALIKE_BACC_DIFFERENCE)} points) have "
-            "opposite habits",
-            _find_equal_bacc_of_opposite_leanings,
-            null="of no two evaluators of like BAcc is TPR above TNR for one and below for the other",
-            controls="Holm over the gaps of all evaluators on all datasets",
-            figure="gap",
-            lacks=explain_no_evaluators_alike,
-        ),
+        *RATES_CHECKS,
         *CAVEAT_CHECKS,
     ),
     best=rank_evaluators_by_bacc,

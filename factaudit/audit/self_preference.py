@@ -380,7 +380,7 @@ AUDIT = Audit(
             {"family": Column("family", "text")},
             null="a judge passes as many of its own family's claims as of others' with the same label, or judges of "
             "other families favour these claims as much",
-            controls="Holm over all judges with a family and all datasets",
+            controls="Holm over all judges with a family[ on all datasets]",
             figure="preference",
         ),
     ),

@@ -195,7 +195,7 @@ AUDIT = Audit(
             "TPR or TNR differs between systems, or the test could not have told",
             _find_untransferable_rates,
             null="TPR and TNR are the same on all systems (that the test has no power is a caveat, and no alarm)",
-            controls="Holm over both rates and all datasets of all evaluators",
+            controls="Holm over both rates of all evaluators[ on all datasets]",
             figure="p",
         ),
     ),

@@ -197,18 +197,19 @@ def _display_run_diff(run_diff: RunDiff) -> None:
     for names, side in ((run_diff.only_evaluators_before, "before"), (run_diff.only_evaluators_after, "after")):
         if names:
             print_line(f"alone     {', '.join(names)}: only {side}, not compared (--pair OLD=NEW names a pair)")
-    is_single = len({row["dataset"] for row in run_diff.changes}) == 2
+    datasets = {row["dataset"] for row in run_diff.changes} - {"__macro__"}
+    is_single = len(datasets) == 1
     for row in run_diff.changes:
         is_mean = row["dataset"] == "__macro__"
-        place = "all datasets" if is_mean else row["dataset"]
+        whole = next(iter(datasets)) if is_single else "all datasets (rates: means over them)"
+        place = whole if is_mean else row["dataset"]
         if is_mean or (not is_single and (row["n_flips"] or row["lost"] or row["gained"])):
             print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_diff_verdict_phrases(row))}")
     for row in run_diff.systems:
         _display_diff_reordered_systems(row)
     for row in run_diff.findings:
-        print_line(
-            f"{row['change']:<9} [{_format_severity(row)}] {'before: ' * (row['change'] == 'gone')}{row['statement']}"
-        )
+        before, why = ("before: ", f" {row['why']}") if row["change"] == "gone" else ("", "")
+        print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}{why}")
     if run_diff.findings_not_compared:
         print_line(f"findings  {run_diff.findings_not_compared} are of an audit or evaluator that one run has not")
     if None not in run_diff.costs.values():

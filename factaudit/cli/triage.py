@@ -162,8 +162,13 @@ def triage_command(
         print_line(
             f"{n_ask:,} claims wait for {then}: `factaudit judge {claims} --evaluator cascade:rule={out / 'rule.json'}`"
         )
-    n_known = int(((results.queue["decision"] == "labelled") & (results.queue["passes"] == 0)).sum())
-    known = f" ({n_known:,} more that do not pass are labelled already)" if n_known else ""
+    labelled = results.queue[results.queue["decision"] == "labelled"]["passes"]
+    kinds = [
+        f"{n:,} that {verb}"
+        for n, verb in ((int((labelled == 1).sum()), "pass"), (int((labelled == 0).sum()), "do not"))
+        if n
+    ]
+    known = f" (labelled already: {' and '.join(kinds)})" if kinds else ""
     to_open = f"{out / 'queue.csv'}{f', {page}' if page else ''}"
     print_line(f"to review {n_review:,} claims{known}, the riskiest first: {to_open}")
     print_line(f"rule {out / 'rule.json'}, curve {out / 'curve.svg'}")

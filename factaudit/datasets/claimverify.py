@@ -15,6 +15,7 @@ from factaudit.datasets.source_files import (
     Conversion,
     DatasetSourceRow,
     expand_dataset_source_folders,
+    note_grades_read_as_labels,
     parse_dataset_source_rows,
     parse_split_name,
 )
@@ -80,6 +81,9 @@ def convert_claimverify(sources: Sequence[Path]) -> Conversion:
         if judgements
         else _list_claimverify_claims(responses)
     )
+    if judgements:
+        said = [one.source_supports_statement for _, one in judgements]
+        notes.append(note_grades_read_as_labels((grade, int(grade == "complete_support")) for grade in said))
     if without := sum(row["system"] is None for row in rows):
         told = "their response is not among the annotations" if responses else "give human_evaluation_annotations.jsonl"
         notes.append(f"{format_count(without, 'claim')} without a system: {told}")

@@ -16,6 +16,7 @@ from factaudit.datasets.source_files import (
     Conversion,
     DatasetSourceRow,
     expand_dataset_source_folders,
+    note_grades_read_as_labels,
     read_dataset_source_rows,
 )
 from factaudit.intake.vocabulary import normalise_vocabulary_words
@@ -52,6 +53,7 @@ def convert_expertqa(sources: Sequence[Path]) -> Conversion:
     Completely supported is 1, partly or not supported 0. ``topic`` is the expert's field.
     """
     rows: list[dict[str, Any]] = []
+    graded: list[tuple[str | None, int | None]] = []
     notes = []
     for path in expand_dataset_source_folders(sources, "r2_compiled*.jsonl"):
         questions = read_dataset_source_rows(path, ExpertQuestion)
@@ -62,6 +64,7 @@ def convert_expertqa(sources: Sequence[Path]) -> Conversion:
                 for number, claim in enumerate((answer and answer.claims) or []):
                     if not claim.claim_string.strip():
                         continue
+                    graded.append((claim.support, _SUPPORT.get(normalise_vocabulary_words(claim.support or ""))))
                     rows.append(
                         {
                             "claim_id": f"{response}:{number}",
@@ -72,11 +75,11 @@ def convert_expertqa(sources: Sequence[Path]) -> Conversion:
                             "topic": one.metadata.field if one.metadata else None,
                             "claim": claim.claim_string,
                             "doc": "\n\n".join(claim.evidence or []) or None,
-                            "label": _SUPPORT.get(normalise_vocabulary_words(claim.support or "")),
+                            "label": graded[-1][1],
                             "question": one.question,
                         }
                     )
         notes.append(
             f"{path.name}: {format_count(len(questions), 'question')}, {format_count(len(rows) - before, 'claim')}"
         )
-    return Conversion.from_rows(rows, source="expertqa", notes=notes)
+    return Conversion.from_rows(rows, source="expertqa", notes=[*notes, note_grades_read_as_labels(graded)])

@@ -13,6 +13,7 @@ from factaudit.datasets.source_files import (
     Conversion,
     DatasetSourceRow,
     expand_dataset_source_folders,
+    note_grades_read_as_labels,
     read_dataset_source_rows,
 )
 from factaudit.intake.vocabulary import normalise_vocabulary_words
@@ -40,11 +41,12 @@ def convert_reveal(sources: Sequence[Path]) -> Conversion:
     Fully attributable is 1; partly attributable, unsupported and contradictory are 0. A step without evidence, or
     without such a label, has none. ``claim_as_written`` is the step within its chain.
     """
-    rows, notes = [], []
+    rows, notes, graded = [], [], list[tuple[str | None, int | None]]()
     for path in expand_dataset_source_folders(sources, "reveal_*.csv"):
         steps = read_dataset_source_rows(path, RevealStep)
         for one in steps:
             response = f"reveal:{one.answer_id}"
+            graded.append((one.attribution_label, _parse_attribution_label(one.attribution_label)))
             rows.append(
                 {
                     "claim_id": f"{response}:{one.step_idx}:{one.evidence_id or one.position}",
@@ -55,12 +57,12 @@ def convert_reveal(sources: Sequence[Path]) -> Conversion:
                     "claim": one.decontextualized_step or one.step,
                     "claim_as_written": one.step,
                     "doc": one.evidence,
-                    "label": _parse_attribution_label(one.attribution_label),
+                    "label": graded[-1][1],
                     "question": one.question,
                 }
             )
         notes.append(f"{path.name}: {format_count(len(steps), 'step')} with evidence")
-    return Conversion.from_rows(rows, source="reveal", notes=notes)
+    return Conversion.from_rows(rows, source="reveal", notes=[*notes, note_grades_read_as_labels(graded)])
 
 
 def _parse_attribution_label(label: str | None) -> int | None:

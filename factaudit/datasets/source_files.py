@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,7 @@ from factaudit.files import check_is_table_file, list_folder_files, parse_json_f
 from factaudit.tables import list_plain_rows, read_table, validate_claims, validate_verdicts
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
 from factaudit.tables.unreadable_rows import leave_out_columns_of_judgements, leave_out_unreadable_rows
+from factaudit.text.display_text import format_count
 from factaudit.yaml_paths import YamlPathKind
 
 
@@ -59,6 +61,25 @@ class Conversion:
         claims = validate_claims(pd.DataFrame(claim_rows), source=source)
         verdicts = validate_verdicts(pd.DataFrame(verdict_rows), claims, source) if verdict_rows else None
         return cls(claims, verdicts, list(notes))
+
+
+def note_grades_read_as_labels(graded_labels: Iterable[tuple[str | None, int | None]]) -> str:
+    """Which grade of a source was read as which label, of how many claims.
+
+    >>> note_grades_read_as_labels([("full", 1), ("partial", 0), ("full", 1), (None, None)])
+    'labels: full = 1 (2 claims), partial = 0 (1 claim), none = no label (1 claim)'
+    """
+    counts = Counter(graded_labels)
+    read = [
+        f"{grade or 'none'} = {'no label' if label is None else label} ({format_count(n, 'claim')})"
+        for (grade, label), n in counts.most_common(MAX_NOTED_GRADES)
+    ]
+    more = len(counts) - len(read)
+    return f"labels: {', '.join(read)}{f' and {more} more grades' if more else ''}"
+
+
+#: A note lists at most so many grades.
+MAX_NOTED_GRADES = 8
 
 
 class DatasetSourceRow(BaseModel):

@@ -17,6 +17,7 @@ def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
     """A line for each check of the run's audits; None where no audit has one."""
     found = Counter((each.get("id"), each.get("severity")) for each in results.get("findings") or [])
     rows = []
+    several = len((results.get("about") or {}).get("claims") or [None, None]) > 1  # printed rates name no claims
     n_tests = (results.get("about") or {}).get("n_tests") or {}
     for one in list_audit_check_outcomes(results["audits"], results.get("about")):
         counts = [f"{n} {severity}" for severity in ("fail", "warn", "ok") if (n := found[one.check.id, severity])]
@@ -24,7 +25,7 @@ def build_report_check_table(results: Mapping[str, Any]) -> ReportTable | None:
             [
                 one.check.title,
                 one.check.null or _NO_TEST,
-                one.check.controls or None,
+                one.check.describe_controls(has_several_datasets=several) or None,
                 n_tests.get(one.check.id),
                 ", ".join(counts) or None,
                 one.not_run or None,

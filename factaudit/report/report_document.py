@@ -16,12 +16,14 @@ from factaudit.audit import find_audit_declarations, load_all_audits, make_audit
 from factaudit.audit.core.audit_declaration import Audit, list_declared_columns, sort_declared_rows
 from factaudit.audit.core.interval_methods import is_random_interval_method
 from factaudit.audit.core.result_rows import Row, is_redundant_macro_row
+from factaudit.audit.core.statements import join_statements
 from factaudit.audit.first_screen import (
     DEFAULT_TITLE,
     FirstScreen,
     compose_first_screen,
     rank_evaluators_for_first_screen,
 )
+from factaudit.audit.input_description import list_graded_label_statements
 from factaudit.publications.register import recognise_published_files
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.figure_selection import MAX_DRAWN_EVALUATORS
@@ -161,7 +163,9 @@ def _build_report_audit_section(audit: Audit, results: Mapping[str, Any], ranked
         f"{name} {_format_report_audit_option(value)}"
         for name, value in (about.get("options") or {}).get(audit.name, {}).items()
     )
-    paragraphs = [text for text in (audit.text, f"Options of this run: {options}." * bool(options), unlisted) if text]
+    note_of_run = str((about.get("notes") or {}).get(audit.name) or "")
+    paragraphs = [audit.text, note_of_run, f"Options of this run: {options}." * bool(options), unlisted]
+    paragraphs = [text for text in paragraphs if text]
     if audit.remarks is not None:
         own = {check.id for check in audit.checks}
         paragraphs += audit.remarks(rows, [each for each in results.get("findings") or [] if each.get("id") in own])
@@ -334,6 +338,9 @@ def _build_report_provenance_section(results: Mapping[str, Any]) -> ReportSectio
                 columns, rows, "Evaluators: what became of their verdicts, and how they were made."
             )
         )
+    if about.get("reading"):
+        rows = [[" ".join(str(note).split())] for note in about["reading"]]
+        tables.append(build_plain_report_table(["note"], rows, "What was said as the sources were read."))
     if about.get("inputs"):
         rows = [[row.get("path"), row.get("checksum")] for row in about["inputs"]]
         tables.append(build_plain_report_table(["file", "checksum"], rows, "Inputs."))
@@ -355,5 +362,6 @@ def _build_report_provenance_section(results: Mapping[str, Any]) -> ReportSectio
         ", ".join(parts) + ".",
         f"Signature: {results['signature']}",
         *_explain_report_claims_labels_and_intervals(results),
+        join_statements(list_graded_label_statements(make_audited_run(results["audits"], about))),
     ]
-    return ReportSection("provenance", "Where the figures come from", text, [], tables)
+    return ReportSection("provenance", "Where the figures come from", list(filter(None, text)), [], tables)

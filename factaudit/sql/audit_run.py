@@ -15,7 +15,7 @@ from factaudit.run_folder import (
     list_file_checksums,
     write_run_lock_file,
 )
-from factaudit.run_reuse import reuse_audit_rows, write_run_results_and_report
+from factaudit.run_reuse import describe_run_audit_rows, reuse_audit_rows, write_run_results_and_report
 from factaudit.signature import hash_texts
 from factaudit.sql.source_tables import SourceTables
 from factaudit.sql.sql_tallies import SqlTallies
@@ -91,8 +91,7 @@ def run_sql_audits(
         finally:
             engine.close()
             shutil.rmtree(spill, ignore_errors=True)
-        n_rows = sum(map(len, results.audits.values()))
-        say(f"audits    {n_rows:>11,} rows in {format_count(len(results.audits), 'audit')}")
+        say(describe_run_audit_rows(results, width=11))
         write_run_lock_file(folder, settings, results, packages=_LOCKED_PACKAGES)
         write_run_results_and_report(folder, results)
         say(f"report    {folder / 'report.html'}")

@@ -15,6 +15,7 @@ import pandas as pd
 
 from factaudit.errors import UsageError, suggest_known_name
 from factaudit.tables.column_parsing import make_empty_text_column, parse_binary_column, parse_text_column
+from factaudit.tables.plain_values import list_plain_rows
 from factaudit.tables.problems import TableProblemCollector
 from factaudit.tables.reading import read_table
 from factaudit.tables.schema import POSITIONS_KEY, name_row_unit
@@ -165,6 +166,39 @@ def find_undecided_claims(rule: str, annotations: pd.DataFrame, labels: pd.Serie
     rows = rows[rows[["label", "grade", "note", "seconds"]].notna().any(axis=1)]
     reason = rows["note"].fillna(rows["grade"]).fillna(UNDECIDED_MARK).mask(rows["label"].notna(), DISAGREEMENT_REASON)
     return reason.groupby(rows["claim_id"], sort=False).first()
+
+
+def count_labels_by_grade(claims: pd.DataFrame, annotations: pd.DataFrame | None) -> list[dict[str, Any]]:
+    """How grades became labels, a row for each data set whose claims people graded.
+
+    ``grades``: the label that each grade was read as. ``rule``: the label rule by which the claims have the labels that
+    they have, null where no rule gives them all. ``counts``: rows of label, grade (what most annotators of a claim
+    gave; null: none has a majority) and n, the number of such claims.
+    """
+    graded = None if annotations is None else annotations.dropna(subset=["grade"])
+    if graded is None or graded.empty:
+        return []
+    judged = list_annotator_judgements(graded)
+    votes = graded.drop_duplicates(["claim_id", "annotator"]).value_counts(["claim_id", "grade"]).reset_index(name="n")
+    most = votes[2 * votes["n"] > votes.groupby("claim_id")["n"].transform("sum")].set_index("claim_id")["grade"]
+    known = claims.loc[claims["claim_id"].isin(graded["claim_id"]), ["claim_id", "dataset", "label"]]
+    known = known.assign(grade=known["claim_id"].map(most))
+    by_rule = {name: known["claim_id"].map(label_claims_by_annotations(name, judged)) for name in LABEL_RULES[:3]}
+    found = []
+    for dataset, part in known.groupby("dataset", sort=True):
+        mine = graded[graded["claim_id"].isin(part["claim_id"])].drop_duplicates(["grade", "label"])
+        label = part["label"].astype("Int8").fillna(-1)
+        fits = [name for name, made in by_rule.items() if (made.loc[part.index].fillna(-1) == label).all()]
+        counts = part.value_counts(["label", "grade"], dropna=False).reset_index(name="n")
+        found.append(
+            {
+                "dataset": str(dataset),
+                "rule": next(iter(fits), None),
+                "grades": list_plain_rows(mine[["grade", "label"]]),
+                "counts": list_plain_rows(counts),
+            }
+        )
+    return found
 
 
 def tabulate_annotator_labels(judgements: pd.DataFrame, claim_ids: pd.Series) -> np.ndarray:

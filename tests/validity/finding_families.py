@@ -64,6 +64,7 @@ HALF_WORLDS = (
     ),
     World("one of two alike leans to one answer", effect="one leans", evaluators=2, made_for=("bacc_tie",)),
     World("one of two leans, 12 documents", documents=12, effect="one leans", evaluators=2, made_for=("bacc_tie",)),
+    World("6 datasets of 20 documents", datasets=6, systems=1, documents=20, made_for=("gap",)),
     World("all systems off alike by 15 points", effect="all systems off", size=0.15, made_for=("adjustment",)),
     World("all off alike, 150 documents", documents=150, effect="all systems off", size=0.15, made_for=("adjustment",)),
 )
@@ -96,6 +97,15 @@ FAMILIES = {
         (*NULL_WORLDS, *HALF_WORLDS, *MANY_LABELS_WORLDS),
         (
             World("sees 40 % of what others see: gap", effect="misses errors", size=0.4, made_for=("gap",)),
+            World(
+                "sees 30 % of what others see: gap, 6 datasets of 20 documents",
+                datasets=6,
+                systems=1,
+                documents=20,
+                effect="misses errors",
+                size=0.3,
+                made_for=("gap",),
+            ),
             World("BAcc alike, 40 points to either side", effect="opposite habits", size=0.6, made_for=("bacc_tie",)),
             World("one of 6 systems off by 15 points", effect="one system off", size=0.15, made_for=("bias",)),
             World(

@@ -8,6 +8,7 @@ to docs/audits.md only (``what``, ``options``, ``Check.says``), and plain elsewh
 from __future__ import annotations
 
 import inspect
+import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -180,9 +181,10 @@ class Check:
     (``wrong``, ``disagree``, ``unscored``, ``contrary``).
 
     ``null``: in one line, when nothing is wrong: then it warns in at most 5 % of runs (`tests/validity/findings.py`);
-    "" for a check that only counts, and tests nothing. ``controls``: what the 5 % are over, and how. ``figure``: the
-    figure that it tests, without which (or without its interval) it could not run. ``lacks``: of a run that has it, why
-    there is nothing to look at all the same; "" where there is.
+    "" for a check that only counts, and tests nothing. ``controls``: what the 5 % are over, and how; in brackets: what
+    is only said where there are several data sets. ``figure``: the figure that it tests, without which (or without its
+    interval) it could not run. ``lacks``: of a run that has it, why there is nothing to look at all the same; "" where
+    there is.
     """
 
     id: str
@@ -195,6 +197,10 @@ class Check:
     controls: str = ""
     figure: str = ""
     lacks: Callable[[AuditedRun], str] | None = None
+
+    def describe_controls(self, *, has_several_datasets: bool = True) -> str:
+        """``controls`` as they are said of a run of one data set, or of several."""
+        return re.sub(r"\[(.*?)\]", r"\1" if has_several_datasets else "", self.controls)
 
 
 # ---------------------------------------------------------------------------------------------- the report's opening

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -68,6 +68,14 @@ def interval_for_decision_limits(row: Row, key: str) -> tuple[float, float] | No
 def has_interval(row: Row, key: str) -> bool:
     """Whether a figure has an interval: without one nothing follows of what it could be."""
     return row.get(f"{key}_low") is not None and row.get(f"{key}_high") is not None
+
+
+def can_warn_by_points(rows: Iterable[Row], key: str) -> bool:
+    """Whether a check may warn by a figure alone: no row that it looks at has an interval, as of published rates.
+
+    Beside rows that have one, a row without (of a single error, say) shows nothing.
+    """
+    return not any(has_interval(row, key) for row in rows)
 
 
 def explain_undecided_decision_limit(row: Row, *keys: str) -> str:

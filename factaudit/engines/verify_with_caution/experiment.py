@@ -26,6 +26,7 @@ from factaudit.engines.verify_with_caution.printed_tables import (
     PRINTED_PAIR_TEST,
     PrintedTables,
     drop_rates_pooled_over_printed_systems,
+    show_printed_balanced_accuracies,
 )
 from factaudit.engines.verify_with_caution.reproduction_rows import (
     build_reproduction_rows,
@@ -40,9 +41,8 @@ from factaudit.run_folder import (
     list_file_checksums,
     write_run_lock_file,
 )
-from factaudit.run_reuse import write_run_results_and_report
+from factaudit.run_reuse import describe_run_audit_rows, write_run_results_and_report
 from factaudit.tables import write_table
-from factaudit.text.display_text import format_count
 
 _LOCKED_PACKAGES = ("numpy", "pandas", "scipy")
 #: The audits of the recovered counts, as the paper has them; those of its thresholds need scores.
@@ -52,6 +52,11 @@ RECOVERED_COUNTS_AUDITS: tuple[str | dict[str, Any], ...] = (
     {"ranking": PRINTED_PAIR_TEST},
     {"ranking_pairs": PRINTED_PAIR_TEST},
     {"adjustment": {"levels": ["claim"], "methods": ["none", "adjusted_counts"]}},
+)
+#: What a reader must know of tests and corrections that rest on numbers of claims.
+RECOVERED_COUNTS_NOTE = (
+    "The paper prints no numbers of claims. These tests and corrections rest on recovered ones, which give the printed "
+    "rates and are not unique: with others some <, = and > may differ."
 )
 
 
@@ -113,18 +118,20 @@ def run_verify_with_caution_experiment(
         results.about["counts"] = NO_COUNTS_PRINTED
         names = dict.fromkeys([*results.evaluators, *rates.evaluators])
         results.about["evaluators"] = [{"name": name, "signature": None, "floor": False} for name in names]
+        results.about["notes"] = dict.fromkeys(("ranking", "ranking_pairs", "adjustment"), RECOVERED_COUNTS_NOTE)
         rows = build_reproduction_rows(printed, recompute_printed_cells(printed, recovered))
         results.audits.update(
             {
                 "reproduction_agreement": count_reproduced_cells(rows),
                 "reproduction": rows,
                 "reproduction_text": compare_running_text(block.text, printed, recovered),
-                "rates": remove_counts_derived_from_printed_rates(rates.audits["rates"], "ppr"),
+                "rates": show_printed_balanced_accuracies(
+                    printed, remove_counts_derived_from_printed_rates(rates.audits["rates"], "ppr")
+                ),
             }
         )
         results.finding_rows[:], results.about["n_tests"] = run_audit_checks(results.audits, results.about)
-        n_rows = sum(map(len, results.audits.values()))
-        say(f"audits    {n_rows:>9,} rows in {format_count(len(results.audits), 'audit')}")
+        say(describe_run_audit_rows(results))
         say(describe_reproduction_agreement(rows))
         write_run_lock_file(folder, experiment, results, packages=_LOCKED_PACKAGES)
         write_run_results_and_report(folder, results)

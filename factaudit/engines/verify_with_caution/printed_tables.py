@@ -97,3 +97,10 @@ def drop_rates_pooled_over_printed_systems(rows: Sequence[Row]) -> list[Row]:
     """
     named = {(row["dataset"], row["level"]) for row in rows if row["system"] != ALL_SYSTEMS}
     return [row for row in rows if row["system"] != ALL_SYSTEMS or (row["dataset"], row["level"]) not in named]
+
+
+def show_printed_balanced_accuracies(printed: PrintedTables, rates_rows: Sequence[Row]) -> list[Row]:
+    """Rows of `rates` with the BAcc of Table 3: that of the rounded TPR and TNR may round to another last digit."""
+    return [
+        row | {"bacc": printed.get_value(3, row["dataset"], None, row["evaluator"], "bacc") / 100} for row in rates_rows
+    ]

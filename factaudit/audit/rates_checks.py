@@ -1,0 +1,167 @@
+"""What is said of TPR and TNR that are far apart: the checks of the audit `rates`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from factaudit.audit.core.audit_declaration import AuditedRun, Check, Finding
+from factaudit.audit.core.decision_limits import (
+    can_warn_by_points,
+    explain_undecided_decision_limit,
+    is_surely_within,
+)
+from factaudit.audit.core.evaluator_comparison import (
+    ALIKE_BACC_DIFFERENCE,
+    explain_no_evaluators_alike,
+    find_overall_evaluator_rows,
+    list_evaluators_alike_by_bacc,
+)
+from factaudit.audit.core.figure_formatting import format_limit_in_points
+from factaudit.audit.core.finding_parts import (
+    MAX_TPR_TNR_GAP,
+    format_how_many_datasets,
+    group_finding_rows_by_evaluator,
+    name_evaluator_pair,
+    pick_finding_evidence,
+)
+from factaudit.audit.core.result_rows import MACRO_MEAN, Row
+from factaudit.audit.core.significance import select_rows_beyond_limit
+from factaudit.audit.core.statements import make_statement
+
+
+def _find_gap_between_tpr_and_tnr(audited_run: AuditedRun) -> Iterator[Finding]:
+    """TPR and TNR more than 20 points apart, on a data set or on average: the evaluator leans to one answer."""
+    every = list(audited_run.per_dataset("rates", "gap"))
+    means = _list_rates_of_mean_gaps(audited_run, every)
+    significant = select_rows_beyond_limit(audited_run, [*every, *means], "gap", MAX_TPR_TNR_GAP)
+    is_untested = can_warn_by_points(every, "gap")
+    for evaluator, rows in group_finding_rows_by_evaluator(every):
+        mine = [row for row in significant if row["evaluator"] == evaluator]
+        sure = [row for row in mine if row["dataset"] != MACRO_MEAN]
+        far = [row for row in rows if abs(row["gap"]) > MAX_TPR_TNR_GAP and (row in sure or is_untested)]
+        if mine or far:
+            worst = max(sure or mine or far, key=lambda row: abs(row["gap"]))
+            passes = worst["gap"] > 0
+            worse, better = ("unattributable", "attributable") if passes else ("attributable", "unattributable")
+            where = format_how_many_datasets(sure, rows)
+            total = (
+                " Its TPR and TNR are significantly over {limit:limit} points apart{where}." if where and sure else ""
+            )
+            place = "on {worst.dataset}"
+            if mine and not sure:
+                place = "as the mean over {rows:count dataset}"
+                total = " That mean is significantly over {limit:limit} points; no dataset alone is."
+            unsure = "" if mine else f" ({explain_undecided_decision_limit(worst, 'gap')})"
+            high, low = ("tpr", "tnr") if passes else ("tnr", "tpr")
+            few = f"only {{worst.{low}:percent}} of" if worst[low] else "no"
+            yield Finding(
+                "fail" if mine else "warn",
+                evaluator,
+                None if worst["dataset"] == MACRO_MEAN else worst["dataset"],
+                make_statement(
+                    f"{{worst.evaluator}} recognises {{worst.{high}:percent}} of {better} but {few} {worse} claims "
+                    f"{place}{{unsure}}. Check a sample of what it {'passes' if passes else 'rejects'} "
+                    f"before you rely on it.{total}",
+                    worst=worst,
+                    rows=rows,
+                    unsure=unsure,
+                    limit=MAX_TPR_TNR_GAP,
+                    where=where,
+                ),
+                pick_finding_evidence(worst, "tpr", "tnr", "gap", "gap_low", "gap_high")
+                | ({} if worst.get("n") is None else {"n": worst["n"]}),
+            )
+        elif rows and all(is_surely_within(row, "gap", MAX_TPR_TNR_GAP) for row in rows):
+            widest = max(rows, key=lambda row: abs(row["gap"]))
+            yield Finding(
+                "ok",
+                evaluator,
+                None,
+                make_statement(
+                    "{widest.evaluator}'s TPR and TNR are significantly within {limit:limit} points of each other "
+                    "everywhere (widest: {widest.gap:points} on {widest.dataset}).",
+                    widest=widest,
+                    limit=MAX_TPR_TNR_GAP,
+                ),
+                pick_finding_evidence(widest, "tpr", "tnr", "gap"),
+            )
+
+
+def _list_rates_of_mean_gaps(audited_run: AuditedRun, dataset_rows: Sequence[Row]) -> list[Row]:
+    """Each evaluator's mean over data sets, where there are several and each has the gap.
+
+    Few claims a data set may show nothing on any, and the same gap on all of them.
+    """
+    counts = Counter(row["evaluator"] for row in dataset_rows)
+    overall = find_overall_evaluator_rows(audited_run.rows("rates"))
+    return [
+        row
+        for name, row in overall.items()
+        if row["dataset"] == MACRO_MEAN and row.get("n_datasets") == counts[name] > 1
+    ]
+
+
+def _find_equal_bacc_of_opposite_leanings(audited_run: AuditedRun) -> Iterator[Finding]:
+    """Two evaluators of like BAcc, one of which passes and one of which rejects too much."""
+    rows = {(row["dataset"], row["evaluator"]): row for row in audited_run.per_dataset("rates", "gap")}
+    found = []
+    pairs, is_untested = list_evaluators_alike_by_bacc(audited_run), can_warn_by_points(rows.values(), "gap")
+    lopsided = select_rows_beyond_limit(audited_run, list(rows.values()), "gap", 0)
+    for first, second in pairs:
+        for dataset in dict.fromkeys(dataset for dataset, _ in rows):
+            a, b = rows.get((dataset, first)), rows.get((dataset, second))
+            if a and b and a["gap"] * b["gap"] < 0 and abs(a["gap"] - b["gap"]) > MAX_TPR_TNR_GAP:
+                sure = a in lopsided and b in lopsided
+                if not sure and not is_untested:
+                    continue
+                found.append((sure, abs(a["gap"] - b["gap"]), a, b))
+    if not found:
+        return
+    sure, _, a, b = max(found, key=lambda each: each[:2])
+    passes, rejects = (a, b) if a["gap"] > 0 else (b, a)
+    told = {name_evaluator_pair(each[2], each[3]) for each in found}
+    yield Finding(
+        "warn",
+        name_evaluator_pair(a, b),
+        a["dataset"],
+        make_statement(
+            "{a.evaluator} and {b.evaluator} have like BAcc but opposite habits on {a.dataset}. To catch "
+            "errors choose {rejects.evaluator} (TNR {rejects.tnr:percent} against {passes.tnr:percent}), to keep good "
+            "claims {passes.evaluator} (TPR {passes.tpr:percent} against {rejects.tpr:percent})."
+            + " This holds for {told:count} of {pairs:count} pairs of like BAcc, each on some dataset."
+            * (len(pairs) > 1),
+            a=a,
+            b=b,
+            passes=passes,
+            rejects=rejects,
+            told=sorted(told),
+            pairs=pairs,
+        ),
+        {f"{key}_{side}": row[key] for side, row in (("a", a), ("b", b)) for key in ("bacc", "tpr", "tnr")},
+    )
+
+
+RATES_CHECKS = (
+    Check(
+        "gap",
+        "TPR and TNR far apart",
+        f"TPR and TNR are more than {format_limit_in_points(MAX_TPR_TNR_GAP)} points apart, on a data set or "
+        "as the mean over data sets",
+        _find_gap_between_tpr_and_tnr,
+        null=f"TPR and TNR are at most {format_limit_in_points(MAX_TPR_TNR_GAP)} points apart everywhere",
+        controls="Holm over all evaluators[, datasets and their means]",
+        figure="gap",
+    ),
+    Check(
+        "bacc_tie",
+        "Like BAcc, unlike habits",
+        f"two evaluators of like BAcc (within {format_limit_in_points(ALIKE_BACC_DIFFERENCE)} points) have "
+        "opposite habits",
+        _find_equal_bacc_of_opposite_leanings,
+        null="of no two evaluators of like BAcc is TPR above TNR for one and below for the other",
+        controls="Holm over the gaps of all evaluators[ on all datasets]",
+        figure="gap",
+        lacks=explain_no_evaluators_alike,
+    ),
+)

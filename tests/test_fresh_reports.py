@@ -1,0 +1,227 @@
+"""What readers of fresh reports found false or misleading: each test is of a sentence that such a reader tried."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.findings import list_checks
+from factaudit.audit.first_screen import compose_first_screen
+from factaudit.audit.first_screen_systems import list_first_screen_system_advice
+from factaudit.audit.rates_checks import RATES_CHECKS
+from factaudit.datasets import convert
+from factaudit.report.check_table import build_report_check_table
+from factaudit.report.report_document import build_report_document
+from factaudit.results import Results, compare
+from factaudit.run_matching import compare_findings_of_runs
+from factaudit.run_reuse import describe_run_audit_rows
+from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.tables.annotations import count_labels_by_grade, validate_annotations
+
+Row = dict[str, Any]
+
+
+# ---------------------------------------------------------------------------------- TPR and TNR apart, on average
+
+
+def make_rate_row(dataset: str, gap: float, half: float, n_datasets: int = 1) -> Row:
+    row: Row = {"dataset": dataset, "evaluator": "e", "n": 100, "n_datasets": n_datasets, "tpr": 0.9, "tnr": 0.9 - gap}
+    row |= {"gap": gap, "gap_min": gap, "gap_max": gap, "gap_low": gap - half, "gap_high": gap + half}
+    return row
+
+
+def find_gap(gaps: list[float], half: float, n_datasets: int | None = None) -> list[Any]:
+    """What the check finds of gaps by data set, and of their mean; half: of each interval."""
+    rows = [make_rate_row(f"d{at}", gap, half) for at, gap in enumerate(gaps)]
+    mean = make_rate_row("__macro__", float(np.mean(gaps)), half / len(gaps) ** 0.5, n_datasets or len(gaps))
+    return list(RATES_CHECKS[0].run(AuditedRun({"rates": [*rows, mean]})))
+
+
+def test_a_gap_that_no_data_set_shows_alone_is_found_in_their_mean() -> None:
+    (finding,) = find_gap([0.45] * 4, 0.26)
+    assert (finding.severity, finding.dataset) == ("fail", None)
+    assert finding.statement == (
+        "e recognises 90.0 % of attributable but only 45.0 % of unattributable claims as the mean over 4 datasets. "
+        "Check a sample of what it passes before you rely on it. That mean is significantly over 20 points; no dataset "
+        "alone is."
+    )
+
+
+@pytest.mark.parametrize(
+    ("gaps", "half", "n_datasets"),
+    [
+        ([0.45, -0.45, 0.45, -0.45], 0.26, None),  # they cancel: on average it leans to neither answer
+        ([0.30] * 4, 0.26, None),  # the mean's interval holds the limit
+        ([0.45], 0.26, None),  # the mean of one is that one
+        ([0.45] * 4, 0.26, 5),  # another data set has no gap: the mean is of other claims than TPR and TNR
+    ],
+)
+def test_a_mean_gap_is_not_said_where_it_is_not_shown(gaps: list[float], half: float, n_datasets: int | None) -> None:
+    assert find_gap(gaps, half, n_datasets) == []
+
+
+def test_a_rate_without_an_interval_is_no_warning_beside_others_that_have_one() -> None:
+    """A data set with one error has no interval; that the evaluator missed it is no sign of a habit."""
+    alone = make_rate_row("d0", 0.9, 0.1) | {"gap_low": None, "gap_high": None}
+    other = make_rate_row("d1", 0.1, 0.4)
+    assert list(RATES_CHECKS[0].run(AuditedRun({"rates": [alone, other]}))) == []
+    (finding,) = RATES_CHECKS[0].run(AuditedRun({"rates": [alone]}))
+    assert finding.severity == "warn"
+
+
+# ------------------------------------------------------------------------------------------------- what was checked
+
+
+def make_tables(
+    rates: dict[str, tuple[float, float]], n: int = 600, datasets: int = 1
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Claims of three systems, 30 % of them errors, and verdicts of evaluators with these (TPR, TNR)."""
+    draw, parts = np.random.default_rng(5), []
+    claims = pd.DataFrame({"claim_id": [f"c{at}" for at in range(n)], "claim": "a claim"})
+    claims["dataset"] = [f"set{at % datasets}" for at in range(n)]
+    claims["system"] = [("ant", "bee", "cow")[at // datasets % 3] for at in range(n)]
+    claims["label"] = (draw.random(n) < 0.7).astype(int)
+    for name, (tpr, tnr) in rates.items():
+        hit = draw.random(n)
+        said = np.where(claims["label"] == 1, hit < tpr, hit >= tnr).astype(int)
+        parts.append(claims[["claim_id"]].assign(evaluator=name, prediction=said, status="ok"))
+    return validate_claims(claims), validate_verdicts(pd.concat(parts, ignore_index=True))
+
+
+def test_a_correction_over_datasets_is_said_where_there_are_several() -> None:
+    assert all("dataset" not in one.describe_controls(has_several_datasets=False) for one in list_checks())
+    for datasets in (1, 2):
+        results = compare(*make_tables({"e": (0.9, 0.8)}, datasets=datasets), replicates=20)
+        table = build_report_check_table(results.to_dict())
+        assert table is not None
+        controls = " ".join(line[2].text for line in table.rows)
+        assert "Holm over all evaluators" in controls
+        assert ("datasets" in controls) == (datasets == 2)
+
+
+def test_an_audit_without_rows_is_not_counted_as_computed() -> None:
+    audits: dict[str, Any] = {"rates": [{}, {}], "ranking": [{}], "chunking": []}
+    assert describe_run_audit_rows(Results("s", {}, audits)) == "audits            3 rows in 2 of 3 audits"
+    del audits["chunking"]
+    assert describe_run_audit_rows(Results("s", {}, audits)) == "audits            3 rows in 2 audits"
+
+
+# ----------------------------------------------------------------------------------------------------- first screen
+
+
+def list_lines(results: Results, word: str) -> list[str]:
+    return [str(one.sentence) for one in compose_first_screen(results.to_dict()).advice if one.word == word]
+
+
+def test_a_fault_of_each_evaluator_under_use_is_named() -> None:
+    """The reader may take the second as well."""
+    results = compare(*make_tables({"a": (0.95, 0.6), "b": (0.95, 0.6)}, n=1800), replicates=50)
+    assert "or" in list_lines(results, "Use")[0]
+    (line,) = [one for one in list_lines(results, "Not for") if "error rates" in one]
+    text = r"reporting error rates: 3 of 3 by (\w), 3 of 3 by (\w) are significantly off \(worst: [\d.]+ points\)\."
+    found = re.fullmatch(text, line)
+    assert found is not None, line
+    assert {found[1], found[2]} == {"a", "b"}
+
+
+def test_a_fault_of_the_second_under_use_alone_is_named() -> None:
+    about = {"dataset": "d", "level": "claim", "n": 90, "n_clusters": 90, "labelled_error_rate": 0.3}
+    rows = [
+        about
+        | {"evaluator": name, "system": system, "bias": bias, "bias_min": bias, "bias_max": bias}
+        | {"bias_low": bias - 0.05, "bias_high": bias + 0.05, "predicted_error_rate": 0.3 + bias}
+        for name, bias in (("first", 0.0), ("second", 0.3))
+        for system in ("ant", "bee")
+    ]
+    lines = list(list_first_screen_system_advice(AuditedRun({"quantification": rows}), ["first", "second"]))
+    assert [word for word, _ in lines] == ["Not for", "Instead"]
+    assert lines[0][1].startswith("reporting error rates: 2 of 2 rates that second predicts differ significantly")
+
+
+@pytest.mark.parametrize("datasets", [1, 2])
+def test_the_first_line_says_what_rates_are_means_of(datasets: int) -> None:
+    results = compare(*make_tables({"e": (0.9, 0.8)}, datasets=datasets), replicates=20)
+    size = compose_first_screen(results.to_dict()).size
+    assert ("data sets (rates are their means), all labelled" in size) == (datasets == 2)
+
+
+# ------------------------------------------------------------------------------------------- how grades became labels
+
+
+def test_the_report_says_how_grades_became_labels(tmp_path: Path) -> None:
+    """1,703 "errors" hid that annotators had said "partially" of 234 of them, and disagreed on 136."""
+    yes, part, no = "supported", "partially", "not_supported"
+    votes = [(yes, yes, no), (yes, part, part), (yes, part, no), (no, no, no), (no, no, part), (yes, yes, yes)]
+    sentences = [{"answer": f"Sentence {at}.", "labels": labels} for at, labels in enumerate(votes)]
+    folder = tmp_path / "annotations"
+    folder.mkdir()
+    path = folder / "annotations-alpaca.json"
+    pd.Series([{"question_id": "q", "annotations": sentences}]).to_json(path, orient="values")
+    converted = convert("lfqa", [path])
+    assert converted.annotations is not None
+    (one,) = count_labels_by_grade(converted.claims, converted.annotations)
+    assert one["rule"] == "majority"
+    assert {row["grade"]: row["label"] for row in one["grades"]} == {yes: 1, part: 0, no: 0}
+    assert {(row["label"], row["grade"]): row["n"] for row in one["counts"]} == {
+        (1, yes): 2,
+        (0, no): 2,
+        (0, part): 1,
+        (0, None): 1,
+    }
+    verdicts = validate_verdicts(converted.claims[["claim_id"]].assign(evaluator="e", prediction=1))
+    results = compare(converted.claims, verdicts, annotations=converted.annotations, audits=["rates"], replicates=0)
+    text = " ".join(build_report_document(results.to_dict(), tmp_path).sections[-1].paragraphs)
+    assert (
+        "LFQA: people's grades were read as labels, supported (1), not_supported (0), partially (0); a claim's label "
+        "is that of most annotators. Of 4 claims with label 0 most annotators gave not_supported (2), partially (1); 1 "
+        "claim of them without a grade of most."
+    ) in text
+
+
+def test_no_rule_is_said_of_labels_that_no_rule_makes() -> None:
+    claims = validate_claims(pd.DataFrame({"claim_id": ["a", "b"], "dataset": "d", "claim": "a", "label": [1, 0]}))
+    said = [{"claim_id": name, "annotator": "p", "label": 0, "grade": "bad"} for name in "ab"]
+    (one,) = count_labels_by_grade(claims, validate_annotations(pd.DataFrame(said)))
+    assert one["rule"] is None
+    assert count_labels_by_grade(claims, None) == []
+    assert count_labels_by_grade(claims, validate_annotations(pd.DataFrame(said).drop(columns="grade"))) == []
+
+
+# --------------------------------------------------------------------------------------------------------- diff
+
+
+def make_results(rates: dict[str, tuple[float, float]], findings: list[Row]) -> Results:
+    made = compare(*make_tables(rates, n=900), audits=["rates", "consistency", "quantification"], replicates=20)
+    made.finding_rows[:] = findings
+    return made
+
+
+def test_a_finding_that_is_gone_is_told_with_its_reason() -> None:
+    """ "a and b share only 35 %" was gone where they shared less: their BAcc were no longer alike."""
+    before = [
+        {"id": check, "severity": severity, "evaluator": who, "dataset": "set0", "statement": check}
+        for check, severity, who in (("iou", "fail", "a / b"), ("gap", "fail", "a"), ("gap", "ok", "b"))
+    ]
+    alike, apart = {"a": (0.9, 0.9), "b": (0.9, 0.9)}, {"a": (0.95, 0.95), "b": (0.7, 0.7)}
+    names = {"a": "a", "b": "b"}
+    rows, _ = compare_findings_of_runs(make_results(alike, before), make_results(apart, []), names)
+    assert [(row["change"], row["id"], row["why"]) for row in rows] == [
+        ("gone", "iou", "Not checked now: no two evaluators of like BAcc are clear of chance."),
+        (
+            "gone",
+            "gap",
+            "Not found now: TPR and TNR are more than 20 points apart, on a data set or as the mean over data sets.",
+        ),
+        ("gone", "gap", "This is not shown now."),
+    ]
+    now = [{"id": "iou", "severity": "fail", "evaluator": "a / c", "dataset": "set0", "statement": "iou"}]
+    three = alike | {"c": (0.9, 0.9)}
+    rows, _ = compare_findings_of_runs(make_results(three, before[:1]), make_results(three, now), names | {"c": "c"})
+    assert [row["change"] for row in rows] == ["new", "gone"]
+    assert rows[1]["why"] == "Of several pairs the check names the worst, which is now a / c."
