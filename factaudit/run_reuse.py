@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from factaudit.arrays.row_table import RowTable
-from factaudit.audit import list_computable_audits
+from factaudit.audit import find_audit_declaration, list_computable_audits
 from factaudit.errors import InputError
 from factaudit.files import replace_file_atomically, write_json, write_text
 from factaudit.publications.register import read_publication_citation, recognise_published_files
@@ -39,10 +39,20 @@ def write_run_results_and_report(folder: Path, results: Results, claim_browser: 
 
 
 def describe_run_audit_rows(results: Results, width: int = 9) -> str:
-    """The line of progress once all audits are computed: an audit without rows had nothing to compute."""
-    sizes = [len(rows) for rows in results.audits.values()]
-    computed, every = sum(map(bool, sizes)), format_count(len(sizes), "audit")
-    return f"audits    {sum(sizes):>{width},} rows in {every if computed == len(sizes) else f'{computed} of {every}'}"
+    """The line of progress once all audits are computed: an audit without rows had nothing to compute.
+
+    Tables that a command or an engine writes beside them (estimates, a reproduction's) are no audits.
+    """
+    sizes: dict[bool, list[int]] = {True: [], False: []}
+    for name, rows in results.audits.items():
+        sizes[find_audit_declaration(name).compute is not None].append(len(rows))
+    audits, others = sizes[True], sizes[False]
+    every, tables = format_count(len(audits), "audit"), format_count(len(others), "table")
+    if others and not audits:
+        return f"tables    {sum(others):>{width},} rows in {tables}"
+    some = every if all(audits) else f"{sum(map(bool, audits))} of {every}"
+    beside = f", {sum(others):,} in {tables} beside them" if others else ""
+    return f"audits    {sum(audits):>{width},} rows in {some}{beside}"
 
 
 def refresh_report_of_reused_run(

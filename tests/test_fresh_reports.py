@@ -11,13 +11,14 @@ import pandas as pd
 import pytest
 
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.findings import list_checks
+from factaudit.audit.findings import list_audit_check_outcomes, list_checks
 from factaudit.audit.first_screen import compose_first_screen
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.rates_checks import RATES_CHECKS
 from factaudit.datasets import convert
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.report_document import build_report_document
+from factaudit.report.summary import compose_report_summary_paragraphs
 from factaudit.results import Results, compare
 from factaudit.run_matching import compare_findings_of_runs
 from factaudit.run_reuse import describe_run_audit_rows
@@ -105,11 +106,37 @@ def test_a_correction_over_datasets_is_said_where_there_are_several() -> None:
         assert ("datasets" in controls) == (datasets == 2)
 
 
-def test_an_audit_without_rows_is_not_counted_as_computed() -> None:
-    audits: dict[str, Any] = {"rates": [{}, {}], "ranking": [{}], "chunking": []}
-    assert describe_run_audit_rows(Results("s", {}, audits)) == "audits            3 rows in 2 of 3 audits"
-    del audits["chunking"]
-    assert describe_run_audit_rows(Results("s", {}, audits)) == "audits            3 rows in 2 audits"
+@pytest.mark.parametrize(
+    ("sizes", "told"),
+    [
+        ({"rates": 2, "ranking": 1}, "audits            3 rows in 2 audits"),
+        ({"rates": 2, "ranking": 1, "chunking": 0}, "audits            3 rows in 2 of 3 audits"),
+        ({"rates": 2, "estimates": 5}, "audits            2 rows in 1 audit, 5 in 1 table beside them"),
+        ({"estimates": 5, "estimate_summary": 1}, "tables            6 rows in 2 tables"),
+    ],
+)
+def test_audits_that_computed_something_are_counted(sizes: dict[str, int], told: str) -> None:
+    """Not those without a row, nor tables that a command writes."""
+    audits: dict[str, Any] = {name: [{}] * n for name, n in sizes.items()}
+    assert describe_run_audit_rows(Results("s", {}, audits)) == told
+
+
+def list_reasons(results: Results) -> dict[str, str]:
+    return {one.check.id: one.not_run for one in list_audit_check_outcomes(results.audits, results.about)}
+
+
+def test_what_nothing_could_have_shown_is_not_checked() -> None:
+    """No response, labels that order no pair, documents too few: that nothing is found there says nothing."""
+    claims, verdicts = make_tables({"e": (0.9, 0.8)}, n=36)
+    few = compare(validate_claims(claims.assign(doc_id=[f"d{at % 4}" for at in range(36)])), verdicts, replicates=20)
+    reasons = list_reasons(few)
+    assert reasons["level"] == "no response has several claims"
+    assert reasons["order"] == "the labels order no pair of systems significantly"
+    assert "none could reject" in reasons["bias"]
+    assert reasons["adjustment"] == reasons["bias"]
+    assert {"level", "order", "bias", "adjustment"}.isdisjoint(few.about["n_tests"])
+    screen = compose_first_screen(few.to_dict())
+    assert "reversed" not in " ".join(" ".join(head) for head in screen.columns), "0 of 3 would look like a merit"
 
 
 # ----------------------------------------------------------------------------------------------------- first screen
@@ -142,6 +169,20 @@ def test_a_fault_of_the_second_under_use_alone_is_named() -> None:
     lines = list(list_first_screen_system_advice(AuditedRun({"quantification": rows}), ["first", "second"]))
     assert [word for word, _ in lines] == ["Not for", "Instead"]
     assert lines[0][1].startswith("reporting error rates: 2 of 2 rates that second predicts differ significantly")
+
+
+def test_a_difference_that_unscored_claims_leave_open_is_not_called_insignificant() -> None:
+    """The paired interval beside it is on one side of 0."""
+    claims, verdicts = make_tables({"a": (0.95, 0.7), "b": (0.93, 0.55)}, n=600)
+    is_lost = (verdicts["evaluator"] == "b") & (np.arange(len(verdicts)) % 6 == 0)
+    verdicts.loc[is_lost, "prediction"] = pd.NA
+    verdicts.loc[is_lost, "status"] = "error"
+    results = compare(claims, verdicts, audits=["rates", "differences"], replicates=20)
+    (row,) = results.rows("differences", key="bacc", dataset="set0")
+    assert row["difference_low"] > 0 > row["difference_low"] + row["difference_min"] - row["difference"]
+    assert list_lines(results, "Use") == ["a or b: the difference is open by the unscored claims."]
+    assert "The difference from b" in (told := " ".join(compose_report_summary_paragraphs(results.to_dict())))
+    assert "is open by the unscored claims." in told
 
 
 @pytest.mark.parametrize("datasets", [1, 2])

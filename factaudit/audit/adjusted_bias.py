@@ -49,7 +49,7 @@ from factaudit.audit.core.result_rows import (
 )
 from factaudit.audit.core.significance import select_rows_beyond_limit
 from factaudit.audit.core.statements import Statement, join_statements, make_statement
-from factaudit.audit.quantification_checks import select_significant_biases
+from factaudit.audit.quantification_checks import explain_too_few_documents, select_significant_biases
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.threshold_calibration import CORRECTION_METHODS, mean_over_threshold_calibrations
 from factaudit.stats.undefined_values import none_if_undefined
@@ -232,26 +232,21 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
     rows = [
         row
         for row in every
-        if row["calibration_system"] != MEAN_OVER_CALIBRATIONS
-        and row["level"] == "claim"
-        and row["bias"] is not None
-        and has_interval(row, "bias")
+        if row["calibration_system"] != MEAN_OVER_CALIBRATIONS and row["level"] == "claim" and has_interval(row, "bias")
     ]
     # A rate that is not corrected is the same beside each calibration: it is tested once.
     once = list({_get_tested_rate_key(row): row for row in rows}.values())
     biased = {_get_tested_rate_key(row) for row in select_rows_beyond_limit(audited_run, once, "bias", 0)}
     # Whether there is anything to help is tested once, where error rates are audited.
-    off_before = {
-        row["evaluator"] for of in select_significant_biases(replace(audited_run, test_counts=[])) for row in of
-    }
-    max_bias = read_decision_limits(audited_run).max_bias
+    off = [row for of in select_significant_biases(replace(audited_run, test_counts=[])) for row in of]
+    off_before = {row["evaluator"] for row in off}
+    most = read_decision_limits(audited_run).max_bias
     for (evaluator,), mine in group_finding_rows_by_keys(rows, "evaluator"):
         by_method: dict[str, dict[tuple[str, str, str], Row]] = {}
         for row in mine:
             by_method.setdefault(row["method"], {})[row["dataset"], row["calibration_system"], row["system"]] = row
-        before, said = by_method.get("none", {}), list[Statement]()
-        helping: list[str] = []
-        left: dict[str, tuple[float, int, bool]] = {}  # mean |bias|, how many are off, whether all are near
+        before, said, helping = by_method.get("none", {}), list[Statement](), list[str]()
+        left: dict[str, tuple[float, int]] = {}  # mean |bias|, how many are off
         evidence: Row = {}
         for method, words in _METHOD_PHRASES.items():
             # Compared on the systems that the method could correct, by the calibrations that could be made.
@@ -263,10 +258,10 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
             off = [len(rows) for rows in off_rows]
             means = [float(np.mean([abs(row["bias"]) for row in side])) for side in sides]
             worst = max(sides[1], key=lambda row: abs(row["bias"]))
-            left[method] = means[1], off[1], all(is_surely_within(row, "bias", max_bias) for row in sides[1])
+            lacking = [row for key, row in before.items() if key not in by_method.get(method, {})]
+            left[method] = means[1], off[1]
             if means[1] < means[0] and off[1] <= off[0]:
                 helping.append(method)
-            lacking = [row for key, row in before.items() if key not in by_method.get(method, {})]
             how_many = "{off_after:count}" if off_rows[1] else "none"
             said.append(
                 make_statement(
@@ -288,11 +283,13 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
         best = min(helping, key=lambda method: left[method][0], default=None)
         advice = "Do not count on a correction from one system."
         if best:
-            advice = f"The least is left by {_METHOD_PHRASES[best]}."
+            made = ", where it can be made," * (len(by_method[best].keys() & before.keys()) < len(before))
+            advice = f"The least is left{made} by {_METHOD_PHRASES[best]}."
         if best and not left[best][1]:
-            failing = [_METHOD_PHRASES[method] for method, (_, n_off, _) in left.items() if n_off]
+            failing = [_METHOD_PHRASES[one] for one, (_, n_off) in left.items() if n_off or one not in helping]
             advice += f" This is no “ok” for {' or '.join(failing)}." if failing else ""
-            advice += "" if left[best][2] else " Whether all are then within {most:limit} points is not known."
+            near = all(is_surely_within(row, "bias", most) for row in by_method[best].values())
+            advice += "" if near else " Whether all are then within {most:limit} points is not known."
         yield Finding(
             "fail" if best is None else "warn" if left[best][1] else "ok",
             evaluator,
@@ -301,7 +298,7 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
                 "This is what calibrating {evaluator} on one system does to the others. {said} " + advice,
                 evaluator=evaluator,
                 said=join_statements(said),
-                most=max_bias,
+                most=most,
             ),
             evidence,
         )
@@ -395,6 +392,7 @@ AUDIT = Audit(
             "others",
             controls="Holm over all evaluators' rates of systems: each uncorrected once, and each corrected one",
             figure="bias",
+            lacks=explain_too_few_documents,  # it is for evaluators that are found off there
         ),
     ),
 )

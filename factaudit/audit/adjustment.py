@@ -254,7 +254,7 @@ def _describe_best_adjustment(rows: Sequence[Row], best: Row) -> Statement:
             changes += [row["change"]] if row["method"] != "none" and row["change"] is not None else []
     helped = [evaluator for evaluator, changes in by_evaluator.items() if min(changes, default=0.0) < 0]
     text = "some correction by it lowers the mean |bias| of the other systems for {helped:count} of "
-    text += "{evaluators:count evaluator}"
+    text += "{evaluators:count evaluator} (which is not tested)"
     if not helped:
         text = "no correction by it lowers the mean |bias| of the other systems for any evaluator"
     return make_statement(
@@ -298,7 +298,7 @@ CALIBRATION_SYSTEM_COLUMN = Column(
     "text",
     f"the system whose labels are used, or `{MEAN_OVER_CALIBRATIONS}`: the mean over all that could be",
     key=True,
-    values={MEAN_OVER_CALIBRATIONS: "mean, each in turn"},
+    values={MEAN_OVER_CALIBRATIONS: "each in turn"},
 )
 CALIBRATION_OPTIONS = {
     "levels": "`claim`, `response`",
@@ -328,7 +328,13 @@ _COLUMNS = {
         "threshold", "number", "the tuned one; a prediction is 1 where the score is above it", digits=3
     ),
     "mean_abs_bias": Column("mean |bias|", "points", _BIAS_DESCRIPTION, signed=False, counted_in="n_systems"),
-    "worst_abs_bias": Column("worst |bias|", "points", _BIAS_DESCRIPTION, signed=False, counted_in="n_systems"),
+    "worst_abs_bias": Column(
+        "worst |bias|",
+        "points",
+        f"the worst {_BIAS_DESCRIPTION}; in a `{MEAN_OVER_CALIBRATIONS}` row of all calibrations",
+        signed=False,
+        counted_in="n_systems",
+    ),
     "mean_abs_bias_before": Column(
         "mean |bias| before",
         "points",
@@ -351,8 +357,8 @@ AUDIT = Audit(
     source="VC §5, A.7",
     formula="Adjusted counts: corrected error rate = clip((predicted error rate − FNR) / (TNR − FNR), 0, 1), where FNR "
     "is the share of attributable claims called errors and TNR the share of errors found; thresholds are tuned on the "
-    "calibration system to zero bias or to the best BAcc. |bias| is over the other systems; “each in turn” is the mean "
-    "over calibration systems.",
+    "calibration system to zero bias or to the best BAcc. |bias| is over the other systems; “each in turn” has the "
+    "mean over calibration systems, and the worst of all.",
     text="One system's labels calibrate the evaluator; the others' predicted error rates are corrected (VC §5).",
     remedy=(
         "No method leaves less than `none`: do not correct by one system's labels; estimate each system's rate from "

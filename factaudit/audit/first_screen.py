@@ -26,6 +26,7 @@ from factaudit.audit.core.evaluator_comparison import (
     find_datasets_apart_by_bacc,
     find_least_review_row,
     find_overall_evaluator_rows,
+    is_difference_open_by_unscored_claims,
     is_surely_better_evaluator,
 )
 from factaudit.audit.core.finding_parts import format_first_finding_names
@@ -192,38 +193,40 @@ def _list_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[S
         return
     useful = [row for row in rows if is_surely_above(row, "bacc", 0.5)]
     if not useful:
-        text = "any of them: none is shown to be better than guessing."
+        text = "any of them at its threshold: none is shown to be better than guessing."
         if len(rows) == 1:
-            text = "{best.evaluator}: it is not shown to be better than guessing."
+            text = "{best.evaluator} at its threshold: it is not shown to be better than guessing."
         yield ScreenAdviceLine("Do not use", make_statement(text, best=rows[0]))
-        yield from _list_first_screen_caveat_advice(run, rows[:1])
+        yield from _list_first_screen_caveat_advice(run, rows[:1], rows[:1])
         return
     best, *others = useful
     alike = [best, *(row for row in others if not is_surely_better_evaluator(run, best, row["evaluator"]))]
     worse = [row for row in rows if is_surely_better_evaluator(run, best, row["evaluator"])]
-    yield ScreenAdviceLine("Use", _state_first_screen_recommended_evaluators(rows, useful, alike, worse))
+    yield ScreenAdviceLine("Use", _state_first_screen_recommended_evaluators(run, rows, useful, alike, worse))
     yield from _list_first_screen_evaluators_to_avoid(run, [row for row in rows if row not in alike])
     yield from _list_first_screen_error_flagging_advice(run, alike, [row["evaluator"] for row in rows])
     yield from starmap(ScreenAdviceLine, list_first_screen_system_advice(run, [row["evaluator"] for row in alike]))
-    yield from _list_first_screen_caveat_advice(run, alike)
+    yield from _list_first_screen_caveat_advice(run, alike, rows)
     for advise in filter(None, [audit.advice for audit in load_all_audits().values()]):
         yield from starmap(ScreenAdviceLine, advise(run, [row["evaluator"] for row in alike]))
 
 
 def _state_first_screen_recommended_evaluators(
-    rows: Sequence[Row], useful: Sequence[Row], alike: Sequence[Row], worse: Sequence[Row]
+    run: AuditedRun, rows: Sequence[Row], useful: Sequence[Row], alike: Sequence[Row], worse: Sequence[Row]
 ) -> Statement:
     """Which evaluator to use; ``alike``: the best, and those of use that do not differ from it significantly."""
     best = alike[0]
     if len(rows) == 1:
         return make_statement("{best.evaluator}, the only evaluator here: it is better than guessing.", best=best)
+    is_open = any(is_difference_open_by_unscored_claims(run, best, row["evaluator"]) for row in alike[1:])
     if len(alike) == 2:
-        text = "{best.evaluator} or {second.evaluator}: the difference is not significant."
+        text = "{best.evaluator} or {second.evaluator}: the difference is "
+        text += "open by the unscored claims." if is_open else "not significant."
         return make_statement(text, best=best, second=alike[1])
     if len(alike) > 2:
         names = format_first_finding_names([row["evaluator"] for row in alike[1:]])
-        text = "{best.evaluator}: the differences from {names} are not significant."
-        return make_statement(text, best=best, names=names)
+        text = "{best.evaluator}: the differences from {names} are not significant"
+        return make_statement(text + ", or open by the unscored claims" * is_open + ".", best=best, names=names)
     if len(useful) == 1 and len(worse) < len(rows) - 1:
         return make_statement("{best.evaluator}: it alone is shown to be better than guessing.", best=best)
     if len(worse) == len(rows) - 1 > 1:
@@ -283,7 +286,10 @@ def _list_first_screen_error_flagging_advice(
         yield ScreenAdviceLine("Instead", make_statement(text, review=review))
 
 
-def _list_first_screen_caveat_advice(run: AuditedRun, alike: Sequence[Row]) -> Iterator[ScreenAdviceLine]:
+def _list_first_screen_caveat_advice(
+    run: AuditedRun, alike: Sequence[Row], every: Sequence[Row]
+) -> Iterator[ScreenAdviceLine]:
+    """What is wrong with evaluators of use, the best first; every: those that the table shows."""
     best = alike[0]
     trained = [each for each in run.about.get("evaluators") or [] if each.get("trained_on")]
     sets = {row["dataset"] for row in run.about.get("claims") or []}
@@ -308,7 +314,8 @@ def _list_first_screen_caveat_advice(run: AuditedRun, alike: Sequence[Row]) -> I
         worst, top = apart
         text = "{best.evaluator} is worse on {worst.dataset} (balanced accuracy {worst.bacc:percent}) than on "
         text += "{top.dataset} ({top.bacc:percent}){others}."
-        also = [row["evaluator"] for row in alike[1:] if _is_worse_on_same_dataset(run, row["evaluator"], worst, top)]
+        names = [row["evaluator"] for row in every if row is not best]
+        also = [name for name in names if _is_worse_on_same_dataset(run, name, worst, top)]
         others = f"; {format_first_finding_names(also)}, too" if also else ""
         yield ScreenAdviceLine("Beware", make_statement(text, best=best, worst=worst, top=top, others=others))
 

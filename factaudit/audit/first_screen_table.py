@@ -105,7 +105,9 @@ def _format_bias_cell(run: AuditedRun, evaluator: str) -> str:
 
 def _format_reversals_cell(run: AuditedRun, evaluator: str) -> str:
     found = sum_ordered_pairs(run.rows("ranking"), evaluator)
-    return UNDEFINED_MARK if found is None else f"{found['n_reversed']:,} of {found['n_pairs']:,}"
+    if found is None or not found["n_ordered"]:  # where labels order nothing, nothing could be reversed
+        return UNDEFINED_MARK
+    return f"{found['n_reversed']:,} of {found['n_pairs']:,}"
 
 
 def build_first_screen_estimate_table(run: AuditedRun) -> tuple[list[tuple[str, str]], list[list[str]]]:

@@ -82,7 +82,7 @@ def _least_bias_p_value(row: Row) -> float:
     return float(sign_test_p(np.array(row["n_clusters"]), np.array(0)))
 
 
-def _explain_too_few_documents(audited_run: AuditedRun) -> str:
+def explain_too_few_documents(audited_run: AuditedRun) -> str:
     tested = [row for row in select_tested_biases(audited_run) if has_interval(row, "bias")]
     if not tested or select_rejectable_biases(audited_run):
         return ""
@@ -258,7 +258,7 @@ def _explain_quantification_without_responses(audited_run: AuditedRun) -> str:
     sizes: dict[str, dict[tuple[str, str, str], int]] = {"claim": {}, "response": {}}
     for row in audited_run.rows("quantification"):
         sizes.setdefault(row["level"], {})[row["dataset"], row["system"], row["evaluator"]] = row["n"]
-    differ = any(n != sizes["claim"].get(key) for key, n in sizes["response"].items())
+    differ = any(n and n != sizes["claim"].get(key) for key, n in sizes["response"].items())
     return "" if differ else "no response has several claims"
 
 
@@ -277,7 +277,7 @@ QUANTIFICATION_CHECKS = (
         null="every predicted error rate is, over many claims, the labelled one",
         controls=_OVER_ALL_RATES,
         figure="bias",
-        lacks=_explain_too_few_documents,
+        lacks=explain_too_few_documents,
     ),
     Check(
         "direction",

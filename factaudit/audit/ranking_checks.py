@@ -79,6 +79,11 @@ def _find_reversed_systems(audited_run: AuditedRun) -> Iterator[Finding]:
             )
 
 
+def _explain_no_ordered_pair(audited_run: AuditedRun) -> str:
+    rows = _list_claim_ranking_rows(audited_run)
+    return "" if any(row["n_ordered"] for row in rows) else "the labels order no pair of systems significantly"
+
+
 def _number_or_none(field: str, number: int) -> str:
     """The part of a template that says how many: ``none`` where there is nothing."""
     return f"{{{field}:number}}" if number else "none"
@@ -248,6 +253,7 @@ RANKING_CHECKS = (
         null="no pair of systems is in one order by the labels and in the reverse order by an evaluator",
         controls="Holm over all pairs, then over all evaluators[ on all datasets]; of a pair both tests must reject",
         figure="p_reversed",
+        lacks=_explain_no_ordered_pair,
     ),
     Check(
         "power",

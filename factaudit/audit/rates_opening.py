@@ -16,6 +16,7 @@ from factaudit.audit.core.decision_limits import (
 from factaudit.audit.core.evaluator_comparison import (
     find_datasets_apart_by_bacc,
     find_overall_evaluator_rows,
+    is_difference_open_by_unscored_claims,
     is_surely_better_evaluator,
 )
 from factaudit.audit.core.finding_parts import MAX_TPR_TNR_GAP, format_first_finding_names
@@ -64,13 +65,10 @@ def format_rates_opening(audited_run: AuditedRun, evaluator: str | None) -> Stat
         told = [make_statement(head + of_these, best=best, figure=figure, over=over)]
         if alike:
             listed = [make_statement("{other.evaluator} ({other.bacc:percent})", other=row) for row in alike]
-            told.append(
-                make_statement(
-                    f"The difference{'s' * (len(alike) > 1)} from {{names}} {'are' if len(alike) > 1 else 'is'} not "
-                    "significant.",
-                    names=format_first_finding_names(listed),
-                )
-            )
+            text = f"The difference{'s' * (len(alike) > 1)} from {{names}} {'are' if len(alike) > 1 else 'is'} "
+            is_open = any(is_difference_open_by_unscored_claims(audited_run, best, row["evaluator"]) for row in alike)
+            ends = ["not significant"] * (len(alike) > 1 or not is_open) + ["open by the unscored claims"] * is_open
+            told.append(make_statement(text + ", or ".join(ends) + ".", names=format_first_finding_names(listed)))
         if below:
             told.append(make_statement("It is significantly above {names}.", names=format_first_finding_names(below)))
     told += _state_leaning_of_best_evaluator(audited_run, best)

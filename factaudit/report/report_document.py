@@ -266,6 +266,9 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
         alone = "Each interval is of its own figure alone"
         if results["audits"].get("headroom"):
             alone += ", but that of a lowest error rate is of all its systems together"
+        if any(row.get("headroom") is not None for row in results["audits"].get("estimate_summary") or []):
+            alone += "; those" if results["audits"].get("headroom") else ", but those"
+            alone += " of the lowest and highest estimates and of the best-looking system allow for the choice"
         text = f"{alone} ({level}); captions say how it is made."
         if about.get("replicates") == 0:
             text = "No interval was computed."

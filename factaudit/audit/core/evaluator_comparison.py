@@ -10,6 +10,7 @@ from itertools import combinations
 from factaudit.arrays.claim_groups import ALL_TOGETHER
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.decision_limits import (
+    has_interval,
     interval_for_decision_limits,
     is_surely_above,
     is_surely_below,
@@ -92,6 +93,19 @@ def is_surely_better_evaluator(audited_run: AuditedRun, best_row: Row, other_eva
     if its is None and is_constant_evaluator_row(other_row):  # 50 % for any claims
         its = other_row.get("bacc_min") or 0.5, other_row.get("bacc_max") or 0.5
     return mine is not None and its is not None and mine[0] > its[1]
+
+
+def is_difference_open_by_unscored_claims(audited_run: AuditedRun, best_row: Row, other_evaluator: str) -> bool:
+    """Whether two evaluators' BAcc differ by the paired interval, and not whatever the unscored claims may be."""
+    pair = {best_row["evaluator"], other_evaluator}
+    return any(
+        (row["difference_low"] > 0 or row["difference_high"] < 0)
+        and not is_surely_above(row, "difference", 0)
+        and not is_surely_below(row, "difference", 0)
+        for row in audited_run.rows("differences")
+        if row.get("key") == "bacc" and row.get("dataset") == best_row.get("dataset")
+        if {row["evaluator_a"], row["evaluator_b"]} == pair and has_interval(row, "difference")
+    )
 
 
 def find_datasets_apart_by_bacc(rates_rows: Sequence[Row], evaluator: str) -> tuple[Row, Row] | None:

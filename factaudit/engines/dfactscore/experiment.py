@@ -139,6 +139,7 @@ def run_dfactscore_experiment(
             out,
             **block.model_dump(include={"facts", "system", "limit", "citation_judge", "annotations", "views"}),
             **experiment.model_dump(include={"title", "audits", "max_cost"}),
+            pages=block.knowledge if block.knowledge is not None and block.knowledge.endswith(".jsonl") else None,
             progress=progress,
             say=say,
         )
@@ -154,6 +155,7 @@ def score_dfactscore_files(
     citation_judge: str | Mapping[str, Any] | None = None,
     annotations: str | Path | None = None,
     views: str | Path | None = None,
+    pages: str | Path | None = None,
     progress: bool = False,
     **options: Any,
 ) -> Results:
@@ -163,6 +165,7 @@ def score_dfactscore_files(
         citation_judge: an evaluator that judges the citations of biographies with documents (`judge_citations`).
         annotations: people's annotations (`factaudit.datasets.biography_annotations.BiographyFactAnnotation`) to
         compare with. views: a CSV of ``title,views``: does a system tell of the person whom most people look up?
+        pages: the file that the scorer's knowledge source was built from, for the report's list of inputs.
         options: of `score_response_files`.
     """
     judge = None if citation_judge is None else make_named_evaluator(citation_judge)
@@ -196,7 +199,7 @@ def score_dfactscore_files(
         scorer,
         out,
         callers=[(f"citations: {judge.name}", member) for member, _ in members] if judge is not None else [],
-        inputs=[one for one in (annotations, views) if one is not None],
+        inputs=[one for one in (annotations, views, pages) if one is not None],
         extend_results=extend_results,
         progress=progress,
         **options,
