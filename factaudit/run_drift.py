@@ -43,7 +43,7 @@ class DriftDate:
 class RunDrift:
     """Rows per date, in the order of dates.
 
-    judge: evaluator, date, n anchors, n_unscored, n_flips (predictions unlike those of the first date), tpr, tnr, bacc,
+    judge: evaluator, date, n anchors, n_unscored, n_flips (predictions unlike the first date's), tpr, tnr, bacc,
     ppr and the change of bacc (ppr without labels) since the first date with its interval at one look (change, _low,
     _high). system: system, date, n_labels, error_rate with _low and _high. Both: evidence (the capital of the bets that
     something moved), moved (the figure that did, and how; null), since (the date at which that was first sure).
@@ -149,7 +149,7 @@ def _follow_judge(
     for at, name in enumerate(names):
         changes = compute_paired_changes(label, share[0], share[at], groups, 1, cluster, confidence)
         row: Row = {"evaluator": evaluator, "date": name, "n": len(label), "n_unscored": int((said[at] < 0).sum())}
-        row |= {"n_flips": int((said[at] != said[0]).sum())}
+        row |= {"n_flips": int(((said[at] != said[0]) & (said[[0, at]] >= 0).all(0)).sum())}
         row |= {key: none_if_undefined(changes[key][1][0]) for key in ("tpr", "tnr", "bacc", "ppr")}
         change = changes["bacc" if (label >= 0).any() else "ppr"]
         ends = dict(zip(("change", "change_low", "change_high"), change[2:], strict=True))

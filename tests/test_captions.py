@@ -103,6 +103,9 @@ def test_a_caption_says_of_what_its_numbers_are() -> None:
         "n = 14 labels of the system itself behind each point that uses labels; hierarchical and pooled-threshold use "
         "all systems'." in " ".join(drawn)
     )
+    looks = [about | {"look": look, "rate_low": 0.0, "rate_high": 0.3} for look in (1, 2)]
+    (look,) = list_report_figures(load_all_audits()["estimate_looks"], looks, [], {"confidence": 0.95})
+    assert "n = 14 labels of the system itself behind each point." in look.caption, "no method stands there"
     means = {"dataset": "d", "level": "claim", "evaluator": "e", "calibration_system": "__cv__", "n": 900}
     means |= {"method": "none", "n_systems": 5, "mean_abs_bias": 0.1, "worst_abs_bias": 0.2}
     assert "n = 5 calibrations behind each point" in compose_captions("adjustment", means)

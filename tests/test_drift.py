@@ -155,6 +155,9 @@ def test_a_verdict_that_is_missing_is_not_right(anchors: pd.DataFrame) -> None:
     (move,) = detect_drift(anchors, dates).list_moves("judge")
     assert move["moved"] == "TNR fell"
     assert move["n_unscored"] == 50
+    (before, after) = [validate_verdicts(judge(anchors, date)).set_index("claim_id")["prediction"] for date in (0, 4)]
+    kept = (np.arange(len(before)) % 4) > 0
+    assert move["n_flips"] == int((before != after)[kept].sum()), "a lost verdict is no other verdict"
 
 
 def test_anchors_without_labels_tell_of_a_judge_that_says_other_things(anchors: pd.DataFrame) -> None:

@@ -83,5 +83,5 @@ def test_checks_stay_silent_where_nothing_is_wrong(name):
     ],
 )
 def test_checks_warn_where_something_is_wrong(family, check):
-    (world,) = [one for one in FAMILIES[family].effects if check in one.made_for]
+    world, *_ = [one for one in FAMILIES[family].effects if check in one.made_for]
     assert count_warnings(FAMILIES[family], world, 3)[check] >= 2

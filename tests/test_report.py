@@ -541,6 +541,7 @@ def test_the_report_reads_results_and_declarations_only(root: Path) -> None:
         "factaudit.audit",
         "factaudit.audit.findings",
         "factaudit.audit.first_screen",
+        "factaudit.audit.input_description",
         "factaudit.audit.core.decision_limits",
         "factaudit.audit.core.audit_declaration",
         "factaudit.audit.core.plot_specs",

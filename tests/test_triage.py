@@ -72,6 +72,9 @@ def test_too_few_labels_say_how_many_would_do():
     assert promise["n_passing"] == 0
     assert 45 <= promise["labels_needed"] <= 200
     assert f"About {promise['labels_needed']:,} labels" in promise["statement"]
+    (promise,) = triage(GOOD, n_labels=30, max_error=0.05, min_recall=0.9)[0].promises
+    assert promise["labels_needed"] is None, "of two promises nobody knows how many labels both take"
+    assert promise["statement"].endswith("of all errors are among what is reviewed.")
 
 
 def test_nine_of_ten_errors_are_reviewed():

@@ -238,8 +238,8 @@ def _find_adjusted_bias_left(audited_run: AuditedRun) -> Iterator[Finding]:
     once = list({_get_tested_rate_key(row): row for row in rows}.values())
     biased = {_get_tested_rate_key(row) for row in select_rows_beyond_limit(audited_run, once, "bias", 0)}
     # Whether there is anything to help is tested once, where error rates are audited.
-    off = [row for of in select_significant_biases(replace(audited_run, test_counts=[])) for row in of]
-    off_before = {row["evaluator"] for row in off}
+    biases = select_significant_biases(replace(audited_run, test_counts=[]))
+    off_before = {row["evaluator"] for of in biases for row in of}
     most = read_decision_limits(audited_run).max_bias
     for (evaluator,), mine in group_finding_rows_by_keys(rows, "evaluator"):
         by_method: dict[str, dict[tuple[str, str, str], Row]] = {}

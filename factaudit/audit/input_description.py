@@ -46,8 +46,12 @@ def list_test_look_advice(run: AuditedRun) -> Iterator[tuple[str, Statement]]:
         yield "Beware", make_statement(text, looks=looks)
 
 
-def list_graded_label_statements(run: AuditedRun) -> Iterator[Statement]:
+def describe_graded_labels(run: AuditedRun) -> Statement:
     """How people's grades became labels, and what most annotators gave where a label hides it; per data set."""
+    return join_statements(_list_graded_label_statements(run))
+
+
+def _list_graded_label_statements(run: AuditedRun) -> Iterator[Statement]:
     for one in run.about.get("graded_labels") or []:
         if one["rule"] is not None and len(one["grades"]) <= _MAX_LISTED_GRADES:
             read = [make_statement("{row.grade} ({row.label})", row=row) for row in one["grades"]]

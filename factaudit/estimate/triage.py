@@ -280,7 +280,7 @@ def _describe_triage_promise(
     else:
         labels = format_count(len(error), "label")
         statement = f"No claim passes without review: {labels} cannot promise that {wanted}."
-        if promise.max_error is not None:
+        if promise.max_error is not None and promise.min_recall is None:  # of both nobody knows how many would do
             needed = plan_labels_to_pass(curve, len(error), promise.max_error, promise.confidence)
             statement += (
                 f" About {needed:,} labels would let some pass."

@@ -16,14 +16,13 @@ from factaudit.audit import find_audit_declarations, load_all_audits, make_audit
 from factaudit.audit.core.audit_declaration import Audit, list_declared_columns, sort_declared_rows
 from factaudit.audit.core.interval_methods import is_random_interval_method
 from factaudit.audit.core.result_rows import Row, is_redundant_macro_row
-from factaudit.audit.core.statements import join_statements
 from factaudit.audit.first_screen import (
     DEFAULT_TITLE,
     FirstScreen,
     compose_first_screen,
     rank_evaluators_for_first_screen,
 )
-from factaudit.audit.input_description import list_graded_label_statements
+from factaudit.audit.input_description import describe_graded_labels
 from factaudit.publications.register import recognise_published_files
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.figure_selection import MAX_DRAWN_EVALUATORS
@@ -269,6 +268,8 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
         if any(row.get("headroom") is not None for row in results["audits"].get("estimate_summary") or []):
             alone += "; those" if results["audits"].get("headroom") else ", but those"
             alone += " of the lowest and highest estimates and of the best-looking system allow for the choice"
+        if results["audits"].get("estimate_looks"):
+            alone += "; those of looks hold at all looks at once"
         text = f"{alone} ({level}); captions say how it is made."
         if about.get("replicates") == 0:
             text = "No interval was computed."
@@ -365,6 +366,6 @@ def _build_report_provenance_section(results: Mapping[str, Any]) -> ReportSectio
         ", ".join(parts) + ".",
         f"Signature: {results['signature']}",
         *_explain_report_claims_labels_and_intervals(results),
-        join_statements(list_graded_label_statements(make_audited_run(results["audits"], about))),
+        describe_graded_labels(make_audited_run(results["audits"], about)),
     ]
     return ReportSection("provenance", "Where the figures come from", list(filter(None, text)), [], tables)

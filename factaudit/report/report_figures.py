@@ -387,13 +387,15 @@ def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequ
             ranges.setdefault(text, []).append(column.heading if column is not None else key)
     if not ranges:
         return ""
-    # A row of all systems counts again what theirs count.
-    parts = [row for row in single if not any(is_total_key(row.get(key)) for key in ("system", "group"))] or single
+    parts = [
+        row for row in single if not any(is_total_key(row.get(key)) for key in ("system", "group"))
+    ] or single  # these count again
     is_of_pairs = "evaluator_a" in parts[0]
     unscored = max(row.get("n_unscored") or 0 for row in parts) if is_of_pairs else count_unscored_verdicts(parts)
     behind += " of one data set" * (len(single) < len(rows) and not is_of_pairs)
     if all(text.endswith((" label", " labels")) for text in ranges):
-        behind = f"of the system itself {behind} that uses labels; hierarchical and pooled-threshold use all systems'"
+        behind = f"of the system itself {behind}"
+        behind += " that uses labels; hierarchical and pooled-threshold use all systems'" * ("method" in parts[0])
     by_figure = ", ".join(f"{counts} ({', '.join(headings)})" for counts, headings in ranges.items())
     each = f"n = {next(iter(ranges))}" if len(ranges) == 1 else f"n = {by_figure}"
     left_out = f"up to {unscored:,} unscored by one of them" if is_of_pairs else f"{unscored:,} unscored in all"

@@ -175,9 +175,9 @@ def count_labels_by_grade(claims: pd.DataFrame, annotations: pd.DataFrame | None
     they have, null where no rule gives them all. ``counts``: rows of label, grade (what most annotators of a claim
     gave; null: none has a majority) and n, the number of such claims.
     """
-    graded = None if annotations is None else annotations.dropna(subset=["grade"])
-    if graded is None or graded.empty:
+    if annotations is None or "grade" not in annotations or annotations["grade"].isna().all():
         return []
+    graded = annotations.dropna(subset=["grade"])
     judged = list_annotator_judgements(graded)
     votes = graded.drop_duplicates(["claim_id", "annotator"]).value_counts(["claim_id", "grade"]).reset_index(name="n")
     most = votes[2 * votes["n"] > votes.groupby("claim_id")["n"].transform("sum")].set_index("claim_id")["grade"]
