@@ -382,21 +382,19 @@ def _describe_report_figure_counts(audit: Audit, keys: Sequence[str], rows: Sequ
             noun = audit.columns[counter].heading if counter in audit.columns else ""
             # "pairs", "systems", "labels"; "n" and "label 1" count claims.
             text = low if low == high else f"{low} to {high}"
-            if noun.endswith("s"):
-                text += f" {noun.removesuffix('s') if high == '1' else noun}"
+            text += f" {noun.removesuffix('s') if high == '1' else noun}" * noun.endswith("s")
             ranges.setdefault(text, []).append(column.heading if column is not None else key)
     if not ranges:
         return ""
-    parts = [
-        row for row in single if not any(is_total_key(row.get(key)) for key in ("system", "group"))
-    ] or single  # these count again
+    # A row of all systems counts again what theirs count.
+    parts = [row for row in single if not any(is_total_key(row.get(key)) for key in ("system", "group"))] or single
     is_of_pairs = "evaluator_a" in parts[0]
     unscored = max(row.get("n_unscored") or 0 for row in parts) if is_of_pairs else count_unscored_verdicts(parts)
     behind += " of one data set" * (len(single) < len(rows) and not is_of_pairs)
     if all(text.endswith((" label", " labels")) for text in ranges):
         behind = f"of the system itself {behind}"
         behind += " that uses labels; hierarchical and pooled-threshold use all systems'" * ("method" in parts[0])
-    by_figure = ", ".join(f"{counts} ({', '.join(headings)})" for counts, headings in ranges.items())
-    each = f"n = {next(iter(ranges))}" if len(ranges) == 1 else f"n = {by_figure}"
+    by_figure = [f"{counts} ({', '.join(headings)})" for counts, headings in ranges.items()]
+    each = f"n = {next(iter(ranges)) if len(ranges) == 1 else ', '.join(by_figure)}"
     left_out = f"up to {unscored:,} unscored by one of them" if is_of_pairs else f"{unscored:,} unscored in all"
     return f"{each} {behind}" + (f"; {left_out}." if unscored else ".")
