@@ -81,7 +81,7 @@ def test_equals_are_both_recommended_and_none_where_all_guess():
     assert any("flagging single errors" in text for text in advice_of(equal, "Good for"))
     guessing = screen_of(compare(*make_tables({"a": (0.5, 0.5), "b": (0.5, 0.5)}), replicates=200))
     assert not advice_of(guessing, "Use")
-    assert advice_of(guessing, "Do not use") == ["any of them: none is shown to be better than guessing."]
+    assert advice_of(guessing, "Do not use") == ["any of them as they are: none is shown to be better than guessing."]
 
 
 def test_one_that_is_of_use_is_named_where_a_noisy_one_stands_above_it():
@@ -285,7 +285,7 @@ def test_the_report_opens_with_it_in_at_most_120_words(demo_results):
 def test_both_evaluators_under_use_are_named_where_both_have_a_fault(demo_results):
     """The reader may take either: what is wrong with the second is as much worth as what is wrong with the first."""
     assert advice_of(screen_of(demo_results), "Use")[0].startswith("modernbert_b or modernbert_a: ")
-    assert advice_of(screen_of(demo_results), "Beware")[-1].endswith("; modernbert_a, too.")
+    assert advice_of(screen_of(demo_results), "Beware")[-1].endswith("; modernbert_a, deberta, too.")
 
 
 def test_without_labels_nothing_is_found_of_labels():

@@ -193,9 +193,9 @@ def _list_evaluator_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[S
         return
     useful = [row for row in rows if is_surely_above(row, "bacc", 0.5)]
     if not useful:
-        text = "any of them at its threshold: none is shown to be better than guessing."
+        text = "any of them as they are: none is shown to be better than guessing."
         if len(rows) == 1:
-            text = "{best.evaluator} at its threshold: it is not shown to be better than guessing."
+            text = "{best.evaluator} as it is: it is not shown to be better than guessing."
         yield ScreenAdviceLine("Do not use", make_statement(text, best=rows[0]))
         yield from _list_first_screen_caveat_advice(run, rows[:1], rows[:1])
         return
