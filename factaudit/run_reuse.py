@@ -47,12 +47,11 @@ def describe_run_audit_rows(results: Results, width: int = 9) -> str:
     for name, rows in results.audits.items():
         sizes[find_audit_declaration(name).compute is not None].append(len(rows))
     audits, others = sizes[True], sizes[False]
-    every, tables = format_count(len(audits), "audit"), format_count(len(others), "table")
+    computed, tables = format_count(sum(map(bool, audits)), "audit"), format_count(len(others), "table")
     if others and not audits:
         return f"tables    {sum(others):>{width},} rows in {tables}"
-    some = every if all(audits) else f"{sum(map(bool, audits))} of {every}"
     beside = f", {sum(others):,} in {tables} beside them" if others else ""
-    return f"audits    {sum(audits):>{width},} rows in {some}{beside}"
+    return f"audits    {sum(audits):>{width},} rows in {computed}{beside}"
 
 
 def refresh_report_of_reused_run(

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.findings import list_audit_check_outcomes, list_checks
+from factaudit.audit.findings import collect_findings, list_audit_check_outcomes, list_checks
 from factaudit.audit.first_screen import compose_first_screen
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.rates_checks import RATES_CHECKS
@@ -110,7 +110,7 @@ def test_a_correction_over_datasets_is_said_where_there_are_several() -> None:
     ("sizes", "told"),
     [
         ({"rates": 2, "ranking": 1}, "audits            3 rows in 2 audits"),
-        ({"rates": 2, "ranking": 1, "chunking": 0}, "audits            3 rows in 2 of 3 audits"),
+        ({"rates": 2, "ranking": 1, "chunking": 0}, "audits            3 rows in 2 audits"),
         ({"rates": 2, "estimates": 5}, "audits            2 rows in 1 audit, 5 in 1 table beside them"),
         ({"estimates": 5, "estimate_summary": 1}, "tables            6 rows in 2 tables"),
     ],
@@ -137,6 +137,21 @@ def test_what_nothing_could_have_shown_is_not_checked() -> None:
     assert {"level", "order", "bias", "adjustment"}.isdisjoint(few.about["n_tests"])
     screen = compose_first_screen(few.to_dict())
     assert "reversed" not in " ".join(" ".join(head) for head in screen.columns), "0 of 3 would look like a merit"
+
+
+def test_systems_that_differ_by_one_test_alone_are_no_sign_that_they_are_alike() -> None:
+    """The evaluator with most evidence against it had no warning, those with less had one."""
+    row = {"level": "claim", "evaluator": "e", "rate": "tnr", "n": 45, "n_unscored": 0, "n_systems": 3, "lowest": 0.2}
+    row |= {"highest": 0.8, "p": 0.03, "power_10": 0.1, "missable": 0.7, "transfers": "no", "reason": None}
+    rows = [row | {"dataset": name} for name in ("c", "d")]
+    (finding,) = collect_findings({"transfer": rows}, {})
+    assert finding["severity"] == "warn"
+    assert (
+        "its TNR on c differs between systems by one test alone, but not after the correction for 2 tests"
+        in (finding["statement"])
+    )
+    (finding,) = collect_findings({"transfer": rows[:1]}, {})
+    assert finding["severity"] == "fail"
 
 
 # ----------------------------------------------------------------------------------------------------- first screen

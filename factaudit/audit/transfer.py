@@ -131,6 +131,21 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 ),
                 pick_finding_evidence(worst, "rate", "p", f"power_{POWER_POINTS}", "missable", "n"),
             )
+        elif alone := [row for row in mine if row["transfers"] == "no"]:
+            worst = min(alone, key=lambda row: row["p"])
+            yield Finding(
+                "warn",
+                evaluator,
+                worst["dataset"],
+                make_statement(
+                    "Whether {worst.evaluator} judges all systems alike is not known: its "
+                    f"{worst['rate'].upper()} on {{worst.dataset}} differs between systems by one test alone, but not "
+                    "after the correction for {rows:count test}. Adjusted counts by one system rest on it.",
+                    worst=worst,
+                    rows=rows,
+                ),
+                pick_finding_evidence(worst, "rate", "p", f"power_{POWER_POINTS}", "missable", "n"),
+            )
 
 
 def _state_missable_difference(row: Row) -> str:
