@@ -26,7 +26,8 @@ from factaudit.errors import UsageError
 from factaudit.knowledge.docdb import PASSAGE_SEPARATOR, DocDB
 from factaudit.knowledge.retrieval import PassageRetriever
 from factaudit.knowledge.topic_lookup import TopicLookup
-from factaudit.llm.chat_types import ChatReply
+from factaudit.llm.chat_types import ChatReply, ChatReplyToken
+from factaudit.llm.client import LLMClient
 from factaudit.results import compare
 
 PASSAGES = ["<s>Ada Fenn was a miller</s>", "She was born in Emberlow.", "Ada Fenn won the Quill. It was 1901."]
@@ -64,7 +65,7 @@ def answer(prompt: str) -> str | ChatReply:
     return "False" if "wrong" in fact else "True"
 
 
-def make_scorer(knowledge: TopicLookup, llm: ScriptedLLM, **options: Any) -> FactScorer:
+def make_scorer(knowledge: TopicLookup, llm: Any, **options: Any) -> FactScorer:
     plain = {"decomposer": RuleDecomposer(), "retriever": PassageRetriever(k=1), "gamma": 0, "replicates": 0}
     return FactScorer(knowledge, llm, **{**plain, **options})
 
@@ -118,6 +119,7 @@ def test_a_fact_that_cannot_be_rewritten_stays_and_is_told_and_equal_ones_are_on
     [
         ({"decontextualize": "dndscor"}, "unknown decontextualize 'dndscor' (did you mean 'dndscore'?)"),
         ({"decontextualize": "response", "llm": None, "verifiers": ["unigram"]}, "give an llm"),
+        ({"decontextualize": "dndscore", "verifiers": ["unigram"]}, "an evaluator is given no context"),
         ({"prompts": "jason"}, "unknown prompts 'jason' (did you mean 'json'?)"),
         ({"explain_unsupported": True, "verifiers": ["no-context"]}, "asks the verifier 'retrieval': name it first"),
     ],
@@ -204,26 +206,28 @@ def test_a_reply_that_does_not_begin_with_an_answer_explains_nothing(reply: str,
 # -------------------------------------------------------------------------------------------- prompts of small models
 
 TASK = (
-    "List the facts that the last sentence states, each as a short sentence of its own. Use the words of the sentence, "
-    "and add nothing.\n\nSentence: She sang.\n"
+    "List the facts that the sentence states, each as a short sentence of its own. Use the words of the sentence, and "
+    "add nothing."
 )
 
 
 @pytest.mark.parametrize("style", ["short", "json"])
-def test_short_prompts_and_replies_in_json(style: str, knowledge: TopicLookup, tmp_path: Path) -> None:
-    demos = tmp_path / "demons.json"
-    demos.write_text(json.dumps({"She sang.": ["She sang.", "It was a song."], "He ran.": ["He ran."]}))
+def test_short_prompts_and_replies_in_json(style: str, knowledge: TopicLookup) -> None:
+    sure = (ChatReplyToken("True", -0.1, {"False": -3.0}),)
 
-    def reply(prompt: str) -> str:
+    def reply(prompt: str) -> str | ChatReply:
         if prompt.endswith("\n"):
             return '{"facts": ["Ada won."]}' if style == "json" else "- Ada won."
-        return '{"answer": "True"}' if style == "json" else "True"
+        return ChatReply("ok", '{"answer": "True"}' if style == "json" else "True", tokens=sure)
 
     llm = ScriptedLLM(reply)
-    scorer = make_scorer(knowledge, llm, decomposer=None, demos=demos, prompts=style)
-    assert scorer.score(["Ada Fenn"], ["Ada won."])["score"] == 1
-    shown = '{"facts": ["She sang.", "It was a song."]}\n' if style == "json" else "- She sang.\n- It was a song.\n"
-    assert llm.prompts[0] == f"{TASK}{shown}\nSentence: Ada won.\n"
+    scorer = make_scorer(knowledge, llm, decomposer=None, prompts=style)
+    scored = scorer.score_responses([make_response("Ada Fenn", "Ada won.")])
+    assert scored.summary["score"] == 1
+    # Tokens that are not those of the reply, as llama.cpp gives them beside a grammar, make no score.
+    assert scored.verdicts["score"].isna().tolist() == [style == "json"]
+    form = ' Reply in JSON, with the key "facts".' if style == "json" else ' Write one fact a line, after "- ".'
+    assert llm.prompts[0] == f"{TASK}{form}\n\nSentence: Ada won.\n"
     assert llm.prompts[1].endswith("\n\nInput: Ada won. True or False?\nOutput:")
     schemas = [request.params.get("response_format") for request in llm.requests]
     if style == "short":
@@ -231,11 +235,30 @@ def test_short_prompts_and_replies_in_json(style: str, knowledge: TopicLookup, t
     else:
         properties = [one["json_schema"]["schema"]["properties"] for one in schemas if one]
         assert properties == [
-            {"facts": {"type": "array", "items": {"type": "string"}}},
+            {"facts": {"type": "array", "items": {"type": "string"}, "maxItems": 24}},
             {"answer": {"type": "string", "enum": ["True", "False"]}},
         ]
-    plain = make_scorer(knowledge, ScriptedLLM(reply), decomposer=None, demos=demos)
+    plain = make_scorer(knowledge, ScriptedLLM(reply), decomposer=None)
     assert plain.signatures != scorer.signatures
+
+
+@pytest.mark.local
+@pytest.mark.slow
+@pytest.mark.parametrize("style", ["short", "json"])
+def test_the_local_model_follows_the_prompts_of_small_models(
+    style: str, knowledge: TopicLookup, tmp_path: Path
+) -> None:
+    client = LLMClient("smollm2", base_url="local", timeout=300, cache=tmp_path / "c.sqlite")
+    scorer = make_scorer(knowledge, client, decomposer=None, prompts=style, max_facts=2)
+    scored = scorer.score_responses([make_response("Ada Fenn", "Ada Fenn was a miller in Emberlow.")])
+    (sentence,) = scored.responses[0]["sentences"]
+    assert sentence["status"] == "ok"
+    if style == "json":  # whatever 135 million parameters say, the grammar keeps it in its form
+        assert 1 <= len(json.loads(sentence["reply"])["facts"]) <= 24
+        assert {json.loads(raw)["answer"] for raw in scored.verdicts["raw"]} <= {"True", "False"}
+    else:  # in the words of the sentence; of a demonstration there is none
+        (row,) = compare(scored.claims, scored.verdicts, audits=["decomposition"]).rows("decomposition")
+        assert (row["leaked"], row["invented"]) == (0, 0)
 
 
 # --------------------------------------------------------------------------------------------------------- variants

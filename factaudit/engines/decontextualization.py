@@ -1,12 +1,12 @@
 """Facts that stand alone: each is rewritten with its whole response at hand (Gunjal & Durrett 2024, Molecular Facts).
 
 The rewritten fact is verified in place of its fact; or it is the context in which the fact itself is verified (Wanner,
-Van Durme & Dredze 2025, DnDScore), whose prompts are not published in a form that could be taken over: these are ours.
+Van Durme & Dredze 2025, DnDScore). The prompts are ours, not those of the papers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from factaudit.engines.progress import ResponseCallCounter
@@ -35,12 +35,19 @@ def make_decontextualization_prompt(text: str, fact: str) -> str:
     return f"{_TASK}\n\nText: {text.strip()}\n\nStatement: {fact.strip()}{REWRITING_PROMPT_END}"
 
 
-def check_decontextualization(way: bool | str, llm: ChatModelProtocol | None) -> None:
-    """Raise `UsageError` for a way that is not known, or that asks a language model where there is none."""
+def check_decontextualization(way: bool | str, llm: ChatModelProtocol | None, verifiers: Collection[str]) -> None:
+    """Raise `UsageError` for a way that is not known, or that asks a language model where there is none.
+
+    verifiers: those that put FActScore's prompts to the model; evaluators are given no context.
+    """
     if isinstance(way, str) and way not in (REWRITTEN, DNDSCORE):
         raise UsageError(f"unknown decontextualize {way!r}{suggest_known_name(way, (REWRITTEN, DNDSCORE))}")
     if isinstance(way, str) and llm is None:
         raise UsageError(f"decontextualize={way} asks a language model of each fact: give an llm")
+    if way == DNDSCORE and not verifiers:
+        raise UsageError(
+            f"decontextualize={way} is a way of the verifier 'retrieval': an evaluator is given no context"
+        )
 
 
 async def decontextualize_facts(

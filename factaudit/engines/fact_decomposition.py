@@ -39,10 +39,13 @@ _DECONTEXTUALIZATION_TASK = (
     "pronoun"
 )
 _SHORT_TASK = (
-    "List the facts that the last sentence states, each as a short sentence of its own. Use the words of the sentence, "
-    "and add nothing"
+    "List the facts that the sentence states, each as a short sentence of its own. Use the words of the sentence, and "
+    "add nothing"
 )
-_FACTS_SCHEMA = {"type": "array", "items": {"type": "string"}}
+_LINES_TASK = ' Write one fact a line, after "- ".'
+_JSON_TASK = ' Reply in JSON, with the key "facts".'
+#: A small model does not stop by itself; no sentence has so many facts.
+_FACTS_SCHEMA = {"type": "array", "items": {"type": "string"}, "maxItems": 24}
 _ENDS_WITH_INITIAL = re.compile(r"(?:^|[\s.(])[A-Z]\.$")
 _STARTS_WITH_INITIAL = re.compile(r"^[A-Z]\.")
 
@@ -101,9 +104,10 @@ class DecompositionDemonstrations:
     @property
     def signature(self) -> str:
         """A hash of the demonstrations, in order, and of what the task says besides."""
-        told = [json.dumps(self.facts, ensure_ascii=False)]
-        told += [_DECONTEXTUALIZATION_TASK] if self.decontextualize else []
-        return hash_texts(*told, *([self.style, _SHORT_TASK] if self.style != ORIGINAL_PROMPTS else []))
+        if self.style != ORIGINAL_PROMPTS:  # which have none
+            return hash_texts(self._make_short_prompt(""), json.dumps(_FACTS_SCHEMA))
+        told = json.dumps(self.facts, ensure_ascii=False)
+        return hash_texts(told, _DECONTEXTUALIZATION_TASK) if self.decontextualize else hash_texts(told)
 
     def find_nearest(self, sentence: str, k: int = N_NEAREST_DEMONSTRATIONS) -> list[str]:
         """The ``k`` demonstrations nearest to a sentence: BM25Okapi over words between white space.
@@ -118,7 +122,7 @@ class DecompositionDemonstrations:
         """The original's prompt: the fixed demonstrations, then the nearest (it may be among them).
 
         It ends in a new line, which the original strips before it asks; otherwise it is the same byte for byte. The
-        short one has the first demonstration alone, as small models copy what they are shown.
+        short ones have no demonstration: small models take over what they are shown.
         """
         if self.style != ORIGINAL_PROMPTS:
             return self._make_short_prompt(sentence)
@@ -134,11 +138,7 @@ class DecompositionDemonstrations:
 
     def _make_short_prompt(self, sentence: str) -> str:
         task = f"{_SHORT_TASK}{_DECONTEXTUALIZATION_TASK if self.decontextualize else ''}."
-        shown, facts = next(iter(self.facts.items()))
-        told = "".join(f"- {fact}\n" for fact in facts)
-        if self.style == JSON_PROMPTS:
-            told = f"{json.dumps({'facts': list(facts)}, ensure_ascii=False)}\n"
-        return f"{task}\n\nSentence: {shown}\n{told}\nSentence: {sentence}\n"
+        return f"{task}{_JSON_TASK if self.style == JSON_PROMPTS else _LINES_TASK}\n\nSentence: {sentence}\n"
 
     @cached_property
     def _sentences(self) -> list[str]:

@@ -302,7 +302,10 @@ class FactVerifierSet:
 
     async def _verify_by_prompt(self, prompt: str, ask: AskFunction) -> FactVerificationRecord:
         request = make_verification_request(prompt, self.logprobs, self.in_json)
-        return parse_verification_reply(await ask(request), self.parser)
+        reply = await ask(request)
+        if self.in_json and "".join(token.text for token in reply.tokens or ()) != reply.text:
+            reply = replace(reply, tokens=None)  # llama.cpp gives those that its grammar did not let pass
+        return parse_verification_reply(reply, self.parser)
 
     async def _verify_by_probability(self, page: KnowledgePage, topic: str, fact: str) -> FactVerificationRecord:
         found = await asyncio.to_thread(self._np.compute_fact_probability, page, topic, fact)

@@ -135,9 +135,9 @@ class ScoringEngine:
         if isinstance(self.verifiers, str | Mapping):
             self.verifiers = (self.verifiers,)
         response_length_penalty(1, self.gamma)
-        check_decontextualization(self.decontextualize, self.llm)
         told = (self.parser, self.logprobs, self.npm, self.prompts == JSON_PROMPTS)
         self._verifiers = FactVerifierSet(self.verifiers, self.llm, *told)
+        check_decontextualization(self.decontextualize, self.llm, self._verifiers.builtin_verifiers)
         self._demonstrations = DecompositionDemonstrations.load(self.demos, self.decontextualize is True, self.prompts)
         self._filter = None if self.entity_filter is None else EntityFilter(self.entity_filter)
         given = isinstance(self.knowledge, str | Path)

@@ -50,7 +50,8 @@ class FactScorer(ScoringEngine):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._verifiers = replace(self._verifiers, explains=self.explain_unsupported)
+        if self.explain_unsupported:
+            self._verifiers = replace(self._verifiers, explains=True)
 
     def score(self, topics: Sequence[str], outputs: Sequence[str], **options: Any) -> Row:
         """Score texts; topic and text at the same position belong together. ``options``: of `score_responses`.
