@@ -72,9 +72,8 @@ def make_scorer(knowledge: TopicLookup, llm: Any, **options: Any) -> FactScorer:
 
 def test_a_fact_is_rewritten_with_the_whole_response_at_hand(knowledge: TopicLookup) -> None:
     llm = ScriptedLLM(answer)
-    scored = make_scorer(knowledge, llm, decontextualize="response").score_responses(
-        [make_response("Ada Fenn", OUTPUT)]
-    )
+    said = make_response("Ada Fenn", f"<think>Who is she?</think>{OUTPUT}")  # thoughts are no part of the response
+    scored = make_scorer(knowledge, llm, decontextualize="response").score_responses([said])
     asked = [prompt for prompt in llm.prompts if "Quill." in prompt.rpartition("\n\n")[2]]
     assert asked == [
         f"{REWRITE}She won the Quill.\nRewritten statement:",

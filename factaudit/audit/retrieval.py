@@ -169,7 +169,7 @@ UNSUPPORTED_REASONS = Audit(
     after="retrieval",
     title="Why facts are not supported",
     question="Does the page contradict what was found unsupported, does it have the evidence, or does it not tell?",
-    source="Min et al. 2023, §4.1; Wei et al. 2024",
+    source="Min et al. 2023, §4.1; its three kinds as in FEVER (Thorne et al. 2018)",
     text="Facts that a model did not find supported by their passages, put to it again with the whole page. Its errors "
     "are in the shares: where it supports a fact at the second look, the first may have been wrong.",
     formula="Facts of each kind / facts that the second look explains.",

@@ -14,7 +14,7 @@ from factaudit.engines.records import DecompositionRecord, ResponseRecord
 from factaudit.engines.reply_facts import parse_reply_facts
 from factaudit.engines.responses import AtomicFact
 from factaudit.errors import UsageError, suggest_known_name
-from factaudit.llm.answer_extraction import extract_llm_answer
+from factaudit.llm.answer_extraction import extract_llm_answer, strip_thoughts
 from factaudit.llm.chat_types import ChatModelProtocol, ChatRequest
 from factaudit.llm.coroutine_runner import run_coroutines_concurrently
 from factaudit.text.display_text import format_count
@@ -32,7 +32,7 @@ REWRITING_PROMPT_END = "\nRewritten statement:"
 
 def make_decontextualization_prompt(text: str, fact: str) -> str:
     """The prompt that asks for a fact in words that need no text around them. text: the whole response."""
-    return f"{_TASK}\n\nText: {text.strip()}\n\nStatement: {fact.strip()}{REWRITING_PROMPT_END}"
+    return f"{_TASK}\n\nText: {strip_thoughts(text).strip()}\n\nStatement: {fact.strip()}{REWRITING_PROMPT_END}"
 
 
 def check_decontextualization(way: bool | str, llm: ChatModelProtocol | None, verifiers: Collection[str]) -> None:
