@@ -16,6 +16,7 @@ from factaudit.audit.first_screen import compose_first_screen
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.rates_checks import RATES_CHECKS
 from factaudit.datasets import convert
+from factaudit.intake.standard_columns import list_further_columns_of_scores
 from factaudit.report.check_table import build_report_check_table
 from factaudit.report.report_document import build_report_document
 from factaudit.report.summary import compose_report_summary_paragraphs
@@ -247,6 +248,11 @@ def test_no_rule_is_said_of_labels_that_no_rule_makes() -> None:
     assert one["rule"] is None
     assert count_labels_by_grade(claims, None) == []
     assert count_labels_by_grade(claims, validate_annotations(pd.DataFrame(said).drop(columns="grade"))) == []
+
+
+def test_a_column_of_scores_with_gaps_is_offered_as_an_evaluator_too() -> None:
+    claims = pd.DataFrame({"claim_id": list("abc"), "whole": [0.1, 0.5, 0.9], "gaps": [0.2, None, 0.8], "n": [1, 2, 3]})
+    assert list_further_columns_of_scores(claims) == ["whole", "gaps"]
 
 
 # --------------------------------------------------------------------------------------------------------- diff

@@ -273,7 +273,7 @@ AUDIT = Audit(
     counts="margins",
     plots=(
         CrossTablePlotSpec(
-            what="Labelled against predicted order of system pairs, counted over datasets",
+            what="Labelled against predicted order of system pairs",
             reading="The first system has the lower labelled rate: the labels put no pair in the line >. Off the "
             "diagonal the two orders differ. A pair is reversed only where both are significant and opposite: in the "
             "far corner of the line <.",

@@ -249,7 +249,7 @@ AUDIT = Audit(
     counts="joint",
     plots=(
         DotPlotSpec(
-            what="TPR, TNR and BAcc of evaluators across datasets",
+            what="TPR, TNR and BAcc of evaluators",
             keys=("tpr", "tnr", "bacc"),
             guides={"bacc": 0.5},
             per_page=16,

@@ -86,7 +86,7 @@ def list_further_columns_of_scores(claims: pd.DataFrame) -> list[str]:
     an evaluator said, perhaps."""
     found = []
     for name in claims.columns.difference([*CLAIM_COLUMNS], sort=False):
-        numbers = pd.to_numeric(claims[name], errors="coerce")
+        numbers = pd.to_numeric(claims[name].dropna(), errors="coerce")
         if numbers.between(0, 1).all() and numbers.nunique() > 1:
             found.append(str(name))
         elif has_vocabulary_word_in_column_name("judges", str(name)):
