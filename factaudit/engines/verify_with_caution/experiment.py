@@ -60,8 +60,8 @@ RECOVERED_COUNTS_NOTE = (
 )
 #: Why means of the report are other ones than the paper's, which agree with ours where both have all calibrations.
 REFUSED_CALIBRATIONS_NOTE = (
-    "Calibrations that do no better than chance are left out of these means, and not of Table 1's. No adjustment is "
-    "over all."
+    "Calibrations that do no better than chance are left out of these means, and not of Table 1's. The row “no "
+    "adjustment” has all calibrations."
 )
 
 
