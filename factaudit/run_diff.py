@@ -55,10 +55,11 @@ class RunDiff:
     (n_repeats says how many there are).
     systems: where an evaluator's order of systems by predicted error rate, over the claims judged in both runs,
     changed, with the pairs of systems of which a significant order came, went or turned round. findings: those that
-    are new, gone, worse, milder or at another place. findings_not_compared: how many findings are of an audit or an
-    evaluator that one of the runs has not. costs: US dollars of the calls, where known. only_evaluators_before,
-    only_evaluators_after: those without a partner. n_labels_changed: shared claims whose label differs; the labels
-    before are used for both runs. examples: some claims whose prediction changed, those that became wrong first.
+    are new, gone, worse, milder, at another place, or restated with other figures. findings_not_compared: how many
+    findings are of an audit or an evaluator that one of the runs has not. costs: US dollars of the calls, where known.
+    only_evaluators_before, only_evaluators_after: those without a partner. n_labels_changed: shared claims whose label
+    differs; the labels before are used for both runs. examples: some claims whose prediction changed, those that became
+    wrong first.
     """
 
     before: str

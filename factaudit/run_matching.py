@@ -113,7 +113,7 @@ def compare_findings_of_runs(first: Results, second: Results, new_names: Mapping
             who = " / ".join(new_names[name] for name in (row["evaluator"] or "").split(" / ") if name)
             sought = row | {"evaluator": who}
             row["why"] = explain_absent_finding(sought, second.audits, second.about, second.finding_rows)
-    order = ("new", "worse", "moved", "milder", "gone")
+    order = ("new", "worse", "moved", "milder", "gone", "restated")
     return sorted(rows, key=lambda row: order.index(row["change"])), not_compared
 
 
@@ -133,9 +133,10 @@ def _match_findings_of_runs(before: Sequence[Row], after: Sequence[Row]) -> list
 
 
 def _classify_finding_change(before: Row, after: Row) -> list[Row]:
-    """worse, milder or moved (to another data set); no row where neither severity nor place changed."""
+    """worse, milder, moved (to another data set) or restated (with other figures); no row where nothing changed."""
     ranks = [_SEVERITIES.index(each["severity"]) for each in (before, after)]
     if ranks[0] == ranks[1] and before["dataset"] == after["dataset"]:
-        return []
+        restated = {"change": "restated", **after, "statement_before": before["statement"]}
+        return [restated] if before["statement"] != after["statement"] else []
     change = "moved" if ranks[0] == ranks[1] else "worse" if ranks[1] < ranks[0] else "milder"
     return [{"change": change, **after, "severity_before": before["severity"]}]

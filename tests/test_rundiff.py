@@ -322,6 +322,7 @@ def test_a_finding_that_got_milder_is_one_and_other_audits_make_none(tmp_path: P
         return {"id": id, "severity": severity, "evaluator": "judge", "dataset": dataset, "statement": severity}
 
     claims = make_claims()
+    stable = ("unscored", "bias")
     right = claims["label"].to_numpy(dtype=int)
     runs = [
         make_run(tmp_path / "one", right, claims),
@@ -330,8 +331,14 @@ def test_a_finding_that_got_milder_is_one_and_other_audits_make_none(tmp_path: P
     for folder, mine in zip(
         runs,
         (
-            [finding("fail", "d"), finding("warn", "d", "bacc_tie")],
-            [finding("warn", "e"), finding("warn", "e", "bacc_tie"), finding("warn", "d", "headroom")],
+            [finding("fail", "d"), finding("warn", "d", "bacc_tie"), *(finding("warn", "d", id_) for id_ in stable)],
+            [
+                finding("warn", "e"),
+                finding("warn", "e", "bacc_tie"),
+                finding("warn", "d", "headroom"),
+                finding("warn", "d", stable[0]),
+                finding("warn", "d", stable[1]) | {"statement": "Three of 12 are off."},
+            ],
         ),
         strict=True,
     ):
@@ -340,8 +347,15 @@ def test_a_finding_that_got_milder_is_one_and_other_audits_make_none(tmp_path: P
         stored["findings"] = [each | {"evaluator": name, "evidence": {}} for each in mine]
         (folder / "results.json").write_text(json.dumps(stored))
     found = diff_runs(*runs)
-    assert [(row["change"], row["id"]) for row in found.findings] == [("moved", "bacc_tie"), ("milder", "gap")]
+    assert [(row["change"], row["id"]) for row in found.findings] == [
+        ("moved", "bacc_tie"),
+        ("milder", "gap"),
+        ("restated", "bias"),
+    ]
     assert found.findings_not_compared == 1
+    output = CliRunner().invoke(cli, ["diff", *map(str, runs), "--replicates", "0"], catch_exceptions=False).output
+    assert "findings  1 with other figures than before" in output
+    assert "Three of 12 are off." not in output
 
 
 def test_an_order_of_systems_that_chance_makes_is_not_said_with_a_sign(runs: tuple[Path, Path]) -> None:

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
         " both), n_flips, flips (their share of n_both), lost and gained (judged before only, after only), to_right,"
         " to_wrong, and per figure its change, _low, _high, _before and _after; abs_bias: of its size",
         "systems": "array: where an evaluator's order of systems changed; pairs: those with another significant order",
-        "findings": "array: those that changed; change: new, gone, worse, milder, or moved to another data set",
+        "findings": "array: those that changed; change: new, gone, worse, milder, moved to another data set, or"
+        " restated with other figures (statement_before)",
         "costs": "object: US dollars before and after, null where unknown",
         "pairs": "array: the evaluators compared: before, after, by (name, option or left over)",
         "only_evaluators_before": "array: evaluators without a partner",
@@ -207,9 +208,14 @@ def _display_run_diff(run_diff: RunDiff) -> None:
             print_line(f"{row['evaluator']}, {place}: {'; '.join(_list_diff_verdict_phrases(row))}")
     for row in run_diff.systems:
         _display_diff_reordered_systems(row)
+    restated = [row for row in run_diff.findings if row["change"] == "restated"]
     for row in run_diff.findings:
+        if row in restated:
+            continue
         before, why = ("before: ", f" {row['why']}") if row["change"] == "gone" else ("", "")
         print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}{why}")
+    if restated:
+        print_line(f"findings  {len(restated)} with other figures than before (--format json lists them)")
     if run_diff.findings_not_compared:
         print_line(f"findings  {run_diff.findings_not_compared} are of an audit or evaluator that one run has not")
     if None not in run_diff.costs.values():
