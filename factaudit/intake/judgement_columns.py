@@ -75,6 +75,8 @@ _CALL_WORDS = {
 #: Metrics of overlap, and which of their numbers a column holds: `bertscore_f1`, `rouge2_precision`.
 _OVERLAP_METRICS = frozenset({"bertscore", "rouge", "rouge1", "rouge2", "rougel", "chrf", "meteor"})
 _OVERLAP_METRIC_PARTS = frozenset({"f1", "precision", "recall"})
+#: Words of a column that says of which kind an error is.
+_KIND_WORDS = {"type", "types", "kind", "category", "class", "typ", "art"}
 #: How often columns must agree to be the same.
 _MIN_SAME_ROWS = 4
 
@@ -173,6 +175,8 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
     words = {*normalise_vocabulary_words(name).split()}
     if column.kind == "binary" and is_reversed_name(name) and not words & (_CALL_WORDS | {"flagged", "flags"}):
         return "label"
+    if column.kind in ("name", "text", "id") and is_reversed_name(name) and words & _KIND_WORDS:
+        return "label"  # "error_type": none, EntE, OutE
     is_named_score = extract_evaluator_name(name) != name or is_reversed_name(name)
     if column.is_fine_score and column.kind == "share" and is_named_score:
         return "judge"  # a score, and nobody gives 0.83

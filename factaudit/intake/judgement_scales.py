@@ -124,9 +124,10 @@ def ask_meaning_of_judgement_words(
         telling = [word for word in _list_telling_words(column) if parse_label_word(word) is not None]
         telling += [word for word in column.words if normalise_vocabulary_words(word) in said and word not in telling]
         unknown = [word for word in column.words if word not in telling and normalise_vocabulary_words(word) != "none"]
-        if unknown and (telling or len(unknown) > 1):
+        has_known = bool(telling) or (is_reversed_name(column.name) and "none" in map(str.lower, column.words))
+        if unknown and (has_known or len(unknown) > 1):
             said |= {normalise_vocabulary_words(word) for word in unknown}
-            questions.append(_ask_about_unknown_words(column, unknown, bool(telling)))
+            questions.append(_ask_about_unknown_words(column, unknown, has_known))
     return questions
 
 

@@ -263,6 +263,8 @@ def ask_about_unknown_columns(reading: TableReading, unknown: Sequence[ColumnPro
             f"{listed}: {'each is an evaluator' if len(names) > 1 else 'an evaluator'}", {"wide": names}
         )
         readings = [by_judges, nothing] if has_labels else [by_people, by_judges, nothing]
+        if has_labels and len(names) > 1:
+            readings.append(by_people)  # beside what they agreed on
         if not has_labels and len(group) == 1 and group[0].kind == "binary":
             turned = {"columns": {"label": names[0]}, "scales": {names[0]: [1.0, 0.0]}}
             readings.append(

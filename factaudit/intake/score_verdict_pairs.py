@@ -103,3 +103,28 @@ def join_nameless_score_and_verdict(reading: TableReading) -> None:
     readings.append(leave_columns_unread([both["score"]]))
     text = f"{columns[0]!r} does not follow from {columns[1]!r} by a threshold: of one evaluator, or of two"
     reading.questions.append(OpenQuestion(text, readings))
+
+
+def ask_about_repeated_claims(reading: TableReading) -> None:
+    """Ask where each claim stands in as many rows as another column has values: a judge's prompts or temperatures, each
+    of which would be a claim more, or systems."""
+    keys = [reading.roles[key].name for key in ("dataset", "system", "doc", "claim") if key in reading.roles]
+    columns = [one for pair in reading.evaluators.values() for one in pair.items()]
+    if not {"claim"} <= {*reading.roles} or {"claim_id", "annotator"} & {*reading.roles} or len(columns) != 1:
+        return
+    cells = reading.rows.astype("str")
+    times = cells.groupby(keys).size()
+    if times.min() < 2 or times.min() != times.max():
+        return
+    for column in reading.profiles.values():
+        if column.n_different == times.min() and not cells.duplicated([*keys, column.name]).any():
+            ((kind, judged),) = columns
+            readings = [
+                PossibleColumnReading(
+                    f"each of {column.name} is an evaluator", {"columns": {"evaluator": column.name, kind: judged}}
+                ),
+                PossibleColumnReading(f"{column.name} names systems", {"columns": {"system": column.name}}),
+            ]
+            text = f"each claim stands in {times.min()} rows, which {column.name!r} tells apart"
+            reading.questions.append(OpenQuestion(text, readings))
+            return

@@ -35,11 +35,16 @@ from factaudit.intake.label_columns import (
     leave_out_columns,
 )
 from factaudit.intake.list_columns import ask_about_lists
-from factaudit.intake.score_verdict_pairs import join_nameless_score_and_verdict, pair_score_and_verdict_columns
+from factaudit.intake.score_verdict_pairs import (
+    ask_about_repeated_claims,
+    join_nameless_score_and_verdict,
+    pair_score_and_verdict_columns,
+)
 from factaudit.intake.standard_columns import OWN_COLUMNS, list_missing_standard_columns
 from factaudit.intake.vocabulary import (
     COLUMN_NAMES,
     has_vocabulary_word_in_column_name,
+    is_reversed_name,
     normalise_vocabulary_words,
     parse_label_word,
 )
@@ -116,6 +121,8 @@ def read_foreign_table(
         reading.roles = {ours: one for ours, one in reading.roles.items() if ours not in LONG_FORM_ROLES}
         if "annotator" not in reading.roles and (reading.evaluators or not has_others):
             demote_repeated_claim_ids_to_doc_ids(rows, reading.roles)
+        if not has_others:
+            ask_about_repeated_claims(reading)
     return reading
 
 
@@ -150,6 +157,7 @@ def _has_label_words(column: ColumnProfile) -> bool:
     if not column.words:
         return False
     known = any(parse_label_word(word) is not None for word in column.words)
+    known = known or (is_reversed_name(column.name) and "none" in map(str.lower, column.words))
     marks = column.n_different == 1 and column.n_missing > 0  # an "x" for some claims
     if not known and (
         (column.n_different < 2 and not marks) or {"truth", "gold"} & {*normalise_vocabulary_words(column.name).split()}
@@ -157,6 +165,7 @@ def _has_label_words(column: ColumnProfile) -> bool:
         return False
     called = any(has_vocabulary_word_in_column_name(kind, column.name) for kind in ("people", "judges", "labels"))
     called = called or normalise_vocabulary_words(column.name) in ("label", "verdict", "prediction", "grade")
+    called = called or (is_reversed_name(column.name) and known)  # an error's kind, or none
     short = column.mean_length <= 30 and len(column.words) <= _MAX_LABEL_WORDS
     repeated = column.n_different < 0.6 * _count_present(column) or known
     return short and called and repeated and not has_vocabulary_word_in_column_name("measures", column.name)

@@ -289,7 +289,8 @@ def _suggest_column_of_repeats(keys: pd.DataFrame | pd.Series, further_columns: 
         return ""
     name = min(found, key=lambda one: found[one])
     numbers = pd.to_numeric(further_columns[name], errors="coerce")
-    repeat = f"--map repeat={name} where it was asked again; else " if (numbers >= 0).all() else ""
+    is_number = bool(((numbers >= 0) & (numbers % 1 == 0)).all())
+    repeat = f"--map repeat={name} where it was asked again; else " if is_number else ""
     return f"; {name!r} tells them apart: {repeat}write it into the evaluator's name"
 
 

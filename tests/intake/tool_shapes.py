@@ -351,3 +351,20 @@ add(
 )
 glue = {"sentence1": DOCS, "sentence2": CLAIMS, "gold_label": spell(L, "entailment", "neutral")}
 add("glue.csv", glue)
+
+# Tried once all of these were mended
+errors = ["none", "none", "EntE", "none", "OutE", "none", "none", "CircE", "PredE", "none"]
+add("error_types.csv", {**texts, "error_type": errors, "gpt4_score": FIRST_SCORES}, L, {"gpt4": A}, "asked")
+prompts = {**{name: [*cells, *cells] for name, cells in labelled.items()}, "prompt": ["p1"] * N + ["p2"] * N}
+second = "".join(str(int(x > 0.5)) for x in SECOND_SCORES)
+add("prompts.csv", {**prompts, "gpt4_score": FIRST_SCORES + SECOND_SCORES}, L, {"p1": A, "p2": second}, "asked")
+agreed = {"A1": spell(L, "yes", "no"), "A2": spell(B, "yes", "no"), "A3": spell(L, "yes", "no")}
+add(
+    "majority_of_three.csv",
+    {**texts, **agreed, "Majority": spell(L, "yes", "no"), "ChatGPT": spell(A, "yes", "no")},
+    L,
+    {"ChatGPT": A},
+    "asked",
+    3,
+)
+add("wins.csv", {**texts, "win": ones, "gpt4_win": firsts}, NONE)
