@@ -69,12 +69,13 @@ def _is_copy(reading: TableReading, name: str, column: ColumnProfile) -> bool:
     if not judges[0] & judges[1] or other.kind != column.kind:
         return False
     if column.kind == "binary":
-        turned = is_reversed_name(name) != is_reversed_name(column.name)
-        values = [read_binary_values(reading.rows, one) for one in (other, column)]
-        return turned and are_same(*values)
+        if is_reversed_name(name) == is_reversed_name(column.name):
+            return False
+        return are_same(*(read_binary_values(reading.rows, one) for one in (other, column)))
     words = [{*normalise_vocabulary_words(one).split()} for one in (name, column.name)]
-    numbers = [parse_judgement_numbers(reading.rows[one.name]).to_numpy() for one in (other, column)]
-    return words[0] <= words[1] and column.n_different > 2 and are_same(*numbers)
+    if column.n_different < 3 or not words[0] <= words[1]:
+        return False
+    return are_same(*(parse_judgement_numbers(reading.rows[one.name]).to_numpy() for one in (other, column)))
 
 
 def join_nameless_score_and_verdict(reading: TableReading) -> None:
@@ -110,7 +111,9 @@ def ask_about_repeated_claims(reading: TableReading) -> None:
     of which would be a claim more, or systems."""
     keys = [reading.roles[key].name for key in ("dataset", "system", "doc", "claim") if key in reading.roles]
     columns = [one for pair in reading.evaluators.values() for one in pair.items()]
-    if not {"claim"} <= {*reading.roles} or {"claim_id", "annotator"} & {*reading.roles} or len(columns) != 1:
+    if "claim" not in reading.roles or {"claim_id", "annotator"} & {*reading.roles} or len(columns) != 1:
+        return
+    if not reading.rows[reading.roles["claim"].name].astype("str").duplicated(keep=False).all():
         return
     cells = reading.rows.astype("str")
     times = cells.groupby(keys).size()
