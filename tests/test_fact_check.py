@@ -188,13 +188,14 @@ def test_provenance_says_of_labels_intervals_and_replicates_what_holds_for_the_r
     alone = describe_provenance(estimated, tmp_path)
     assert "all other figures" not in alone, "there is no other figure"
     assert "bootstrap" not in alone, "nothing was resampled"
+    assert "The intervals of the lowest, the highest and the best-looking estimate allow for the choice. Each" in alone
     assert "it expects at most 1 % in the wrong order" in alone
     assert "after a correction" not in alone, "no check was made"
     claims, verdicts = make_world("whole")
     audits = ["rates", "headroom", "ranking"]
     whole = compare(validate_claims(claims), validate_verdicts(verdicts), audits=audits, replicates=20)
     text = describe_provenance(whole, tmp_path)
-    assert "that of a lowest error rate is of all its systems together" in text
+    assert "The interval of a lowest error rate is of all its systems together. Each other interval is of" in text
     assert "20 bootstrap replicates" in text
     assert "fewer rates" not in text
     rates = compare(validate_claims(claims), validate_verdicts(verdicts), audits=["rates"], replicates=20)

@@ -262,15 +262,19 @@ def _explain_report_claims_labels_and_intervals(results: Mapping[str, Any]) -> l
         told.append(text)
     if about.get("confidence"):
         level = f"{100 * about['confidence']:.4g} %"
-        alone = "Each interval is of its own figure alone"
+        joint = []
         if results["audits"].get("headroom"):
-            alone += ", but that of a lowest error rate is of all its systems together"
+            joint.append("The interval of a lowest error rate is of all its systems together. ")
         if any(row.get("headroom") is not None for row in results["audits"].get("estimate_summary") or []):
-            alone += "; those" if results["audits"].get("headroom") else ", but those"
-            alone += " of the lowest and highest estimates and of the best-looking system allow for the choice"
+            joint.append(
+                "The intervals of the lowest, the highest and the best-looking estimate allow for the choice. "
+            )
         if results["audits"].get("estimate_looks"):
-            alone += "; those of looks hold at all looks at once"
-        text = f"{alone} ({level}); captions say how it is made."
+            joint.append("The intervals of looks hold at all looks at once. ")
+        text = (
+            f"Each {'other ' * bool(joint)}interval is of its own figure alone ({level}); captions say how it is made."
+        )
+        text = "".join(joint) + text
         if about.get("replicates") == 0:
             text = "No interval was computed."
         if n_tests := about.get("n_tests") or {}:
