@@ -187,7 +187,13 @@ def run(
             said.append(line)
             say(line)
 
-        read = read_experiment_inputs(experiment)
+        callers = [
+            (one.name, part)
+            for one in evaluators
+            for asked in one.evaluator_and_repeats
+            for part, _ in walk_evaluator_members(asked)
+        ]
+        read = read_experiment_inputs(experiment, [part for _, part in callers])
         claims, verdicts, annotations, provenance = read.claims, read.verdicts, read.annotations, read.provenance
         for note in read.notes:
             tell(note)
@@ -198,12 +204,6 @@ def run(
         calls: list[Row] = []
         if evaluators:
             check_unique_evaluator_names(evaluators, () if verdicts is None else verdicts["evaluator"].unique())
-            callers = [
-                (one.name, part)
-                for one in evaluators
-                for asked in one.evaluator_and_repeats
-                for part, _ in walk_evaluator_members(asked)
-            ]
             with count_run_llm_calls(callers, work / "calls.json", experiment.max_cost) as calls:
                 judged = judge(claims, evaluators, journal=work / "journal", progress=progress)
             verdicts = judged if verdicts is None else merge_verdict_tables((verdicts, judged))

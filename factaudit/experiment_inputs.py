@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from factaudit.datasets import FORMATS, check_conversion_options, convert
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
+from factaudit.evaluators.base import Evaluator
+from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
 from factaudit.files import list_folder_files
 from factaudit.input_tables import load_input_tables
 from factaudit.perturb.variants import VariantSettings, add_claim_variants
@@ -73,8 +75,12 @@ class ExperimentInputs:
     notes: list[str]
 
 
-def read_experiment_inputs(experiment: ExperimentTablePaths) -> ExperimentInputs:
-    """Read all sources; published data that is missing is fetched. Raises `InputError` and `UsageError`."""
+def read_experiment_inputs(experiment: ExperimentTablePaths, evaluators: Iterable[Evaluator] = ()) -> ExperimentInputs:
+    """Read all sources; published data that is missing is fetched. Raises `InputError` and `UsageError`.
+
+    evaluators: those that judge. A claim of any split but ``train`` in one's prompt is an error now, not when that
+    split is judged.
+    """
     fetch_missing_published_files(list_experiment_tables(experiment))
     files = [item for item in experiment.claims if isinstance(item, str)]
     claim_tables: dict[str, pd.DataFrame] = {}
@@ -107,6 +113,7 @@ def read_experiment_inputs(experiment: ExperimentTablePaths) -> ExperimentInputs
         if converted.provenance:
             provenance.append({"format": item.format, **converted.provenance})
     claims = merge_claim_tables(list(claim_tables.values()), list(claim_tables))
+    check_prompts_spare_claims(evaluators, claims)
     if not mapped:
         verdict_tables |= {path: read_verdicts(path, claims=claims) for path in experiment.verdicts}
         said += [read_annotations(*experiment.annotations, claims=claims)] if experiment.annotations else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +18,14 @@ from factaudit.errors import InputError, UsageError
 from factaudit.estimate.label_sample import (
     SAMPLE_COLUMNS,
     LabelSample,
+    check_label_sample_matches,
     draw_label_sample,
     draw_next_sample_phase,
     read_sample,
 )
 from factaudit.estimate.rate_estimation import estimate_rates, join_claims_for_estimation
 from factaudit.stats.allocation import AllocationStrata, allocate_labels_to_strata, stratify_for_allocation
+from factaudit.tables.annotations import validate_annotations
 
 EVALUATORS = ("e0", "e1")
 
@@ -191,6 +194,13 @@ def test_labels_drawn_otherwise_are_refused(work: tuple[Path, pd.DataFrame, pd.D
     )
     with pytest.raises(InputError, match="2 of 62 labels are of claims that were not drawn"):
         estimate_rates(claims, verdicts, annotations=annotated(claims, ids), sample=read_sample(path))
+    # A claim that people left undecided was judged, too; a row without anything in it was not.
+    other = annotated(claims, ids[-2:]).assign(label=None)
+    for note, refused in (("?", True), (None, False)):
+        said = validate_annotations(pd.concat([annotated(claims, ids[:-2]), other.assign(note=note)]))
+        judged = join_claims_for_estimation(claims, verdicts, said)
+        with pytest.raises(InputError, match="2 of 62 labels") if refused else nullcontext():
+            check_label_sample_matches(sample, judged, said)
     some = annotated(claims, sample.rows["claim_id"][:50])
     made = estimate_rates(claims, verdicts, annotations=some, sample=read_sample(path), levels=["claim"])
     assert made.summary[0]["n_labels"] == 50

@@ -11,6 +11,7 @@ from conftest import Call
 from factaudit.errors import UsageError
 from factaudit.evaluators.judging import judge, make_named_evaluator
 from factaudit.evaluators.prompt_examples import check_prompts_spare_claims
+from factaudit.experiment import Experiment, run
 from factaudit.tables import validate_claims
 
 CLAIM = "The mill stands by  the River."
@@ -47,8 +48,11 @@ def test_a_claim_of_train_or_one_that_is_not_in_the_prompt_is_no_error(spec, spl
 
 
 def test_a_claim_of_the_test_stops_a_judge_of_dev_too(spec, tmp_path: Path, call: Call):
-    claims = pd.concat([split_claims("test"), split_claims("dev", "A cat sat up today.").assign(claim_id="c2")])
+    claims = pd.concat([split_claims("dev", "A cat sat up today.").assign(claim_id="c2"), split_claims("test")])
     claims.to_parquet(tmp_path / "split.parquet")
+    experiment = Experiment(claims=[str(tmp_path / "split.parquet")], evaluators=[spec], split="dev")
+    with pytest.raises(UsageError, match="'c1' of the split 'test'; take examples"):
+        run(experiment, tmp_path / "run")
     evaluator = f"llm:model=m,template={spec['llm']['template']},base_url=http://127.0.0.1:9/v1"
     code, _, err = call(
         "judge", tmp_path / "split.parquet", "--split", "dev", "--evaluator", evaluator, "--out", tmp_path / "v.csv"

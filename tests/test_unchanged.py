@@ -116,9 +116,9 @@ def test_a_run_with_nothing_changed_only_checks(
     read = []
     inputs = experiment.read_experiment_inputs
 
-    def reading(one):
+    def reading(one, evaluators):
         read.append(one)
-        return inputs(one)
+        return inputs(one, evaluators)
 
     monkeypatch.setattr(experiment, "read_experiment_inputs", reading)
     again: list[str] = []

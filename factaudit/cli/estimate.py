@@ -289,7 +289,7 @@ def sample_command(
     if then is not None:
         before = read_sample(then)
         judged = join_claims_for_estimation(table, judgements, annotations, rule)
-        drawn = draw_next_sample_phase(before, judged, more, seed)
+        drawn = draw_next_sample_phase(before, judged, more, seed, annotations, rule)
     elif budget is not None:
         judged = join_claims_for_estimation(table.assign(label=None), judgements)
         drawn = draw_label_sample(

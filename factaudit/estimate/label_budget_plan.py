@@ -146,7 +146,7 @@ def plan_label_budgets(
     """
     judgements = join_claims_for_estimation(claims, verdicts, annotations, rule)
     if sample is not None:
-        check_label_sample_matches(sample, judgements)
+        check_label_sample_matches(sample, judgements, annotations, rule)
     options = EstimationOptions(target=target, seed=seed)
     rows: list[Row] = []
     for corpus in build_scored_corpora(

@@ -36,6 +36,7 @@ from factaudit.stats.allocation import (
 )
 from factaudit.stats.stratified_sampling import StratifiedDraw
 from factaudit.tables import find_claim_positions_in_table
+from factaudit.tables.annotations import find_undecided_claims
 from factaudit.tables.column_parsing import make_arrow_text
 from factaudit.tables.parquet_size import check_parquet_unpacked_size
 
@@ -218,17 +219,23 @@ def draw_label_sample(
 
 
 def draw_next_sample_phase(
-    sample: LabelSample, judgements: Judgements, extra_labels: int | None = None, seed: int = 0
+    sample: LabelSample,
+    judgements: Judgements,
+    extra_labels: int | None = None,
+    seed: int = 0,
+    annotations: pd.DataFrame | None = None,
+    rule: str = "majority",
 ) -> LabelSample:
     """The next phase: what remains of the budget, or ``extra_labels`` labels on top of it, where the fit so far is
     unsure.
 
-    judgements: with the labels so far. The rows that were drawn before stay as they are.
+    judgements: with the labels so far, made of ``annotations`` by ``rule``. The rows that were drawn before stay as
+    they are.
     """
     plan = sample.plan
     if plan.same_documents:
         raise UsageError("a sample of the same documents for all systems cannot be extended")
-    check_label_sample_matches(sample, judgements)
+    check_label_sample_matches(sample, judgements, annotations, rule)
     found = list(build_scored_corpora(judgements, plan.level, plan.evaluators, plan.strata))
     added = (
         {corpus.dataset: 0 for corpus in found}
@@ -275,13 +282,23 @@ def _split_sample_budget_over_datasets(budget: int, corpora: Sequence[ScoredCorp
     return {corpus.dataset: int(n) for corpus, n in zip(corpora, np.diff(ends, prepend=0), strict=True)}
 
 
-def check_label_sample_matches(sample: LabelSample, judgements: Judgements) -> None:
-    """Raise `InputError` where the claims are not those drawn from, or where claims that were not drawn have labels."""
+def check_label_sample_matches(
+    sample: LabelSample, judgements: Judgements, annotations: pd.DataFrame | None = None, rule: str = "majority"
+) -> None:
+    """Raise `InputError` where the claims are not those drawn from, or where people judged claims that were not drawn.
+
+    annotations, rule: what the labels were made of; a claim that people left undecided was judged, too.
+    """
     if sample.plan.corpus != _digest_sample_claim_keys(judgements):
         raise InputError(
             sample.source, [Problem("it was drawn from another claims table (other claims, systems or responses)")]
         )
-    ids = judgements.claims["claim_id"][judgements.label >= 0]
+    ids = judgements.claims["claim_id"]
+    is_judged = judgements.label >= 0
+    if annotations is not None:
+        labels = pd.Series(judgements.label, index=ids)
+        is_judged |= ids.isin(find_undecided_claims(rule, annotations, labels.where(labels >= 0)).index).to_numpy()
+    ids = ids[is_judged]
     strange = ids[~ids.isin(sample.rows["claim_id"])]
     if len(strange):
         message = (

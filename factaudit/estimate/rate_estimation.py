@@ -137,7 +137,7 @@ def estimate_rates(
     annotations = loaded.annotations if annotations is None else annotations
     judgements = join_claims_for_estimation(claims, verdicts, annotations, rule, grades)
     if sample is not None:
-        check_label_sample_matches(sample, judgements)
+        check_label_sample_matches(sample, judgements, annotations, rule)
     people = None if annotations is None else PeoplesLabels.join(judgements, annotations, rule, grades)
     if main is None and sample is not None and sample.plan.evaluators[0] in judgements.evaluators:
         main = sample.plan.evaluators[0]

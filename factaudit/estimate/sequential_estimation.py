@@ -57,7 +57,7 @@ def estimate_rates_at_every_look(
             "together; draw one without --same-documents"
         )
     judgements = join_claims_for_estimation(claims, verdicts, annotations, rule, grades)
-    check_label_sample_matches(sample, judgements)
+    check_label_sample_matches(sample, judgements, annotations, rule)
     is_judged = judgements.label >= 0
     if annotations is not None:
         is_judged |= judgements.claims["claim_id"].isin(annotations["claim_id"]).to_numpy()

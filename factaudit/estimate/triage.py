@@ -143,7 +143,7 @@ def read_labelled_judgements(
     annotations = loaded.annotations if annotations is None else annotations
     judgements = join_claims_for_estimation(loaded.claims, loaded.verdicts, annotations, rule)
     if sample is not None:
-        check_label_sample_matches(sample, judgements)
+        check_label_sample_matches(sample, judgements, annotations, rule)
     rows = np.flatnonzero(judgements.label >= 0)
     if not len(rows):
         raise UsageError("there is no label: `factaudit sample` draws the claims to label, --labels names the labels")
