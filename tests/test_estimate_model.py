@@ -12,6 +12,7 @@ from factaudit.estimate.estimation_case import EstimationCase, EstimationOptions
 from factaudit.estimate.scored_corpus import ScoredCorpus, build_scored_corpora
 from factaudit.estimate.system_comparison import pairwise_rate_differences
 from factaudit.stats.hierarchical_regression import (
+    APART_SCALE,
     EFFECT_SCALES,
     PosteriorDraws,
     fit_hierarchical_regression,
@@ -59,7 +60,8 @@ def test_the_gradient_vanishes_at_every_mode(name: str, n: int) -> None:
     corpus = corpus_of(WORLDS[name])
     rows = np.random.default_rng(1).choice(len(corpus.error), min(n, len(corpus.error)), replace=False)
     posterior = fitted(corpus, rows)
-    assert len(posterior.modes) == len(EFFECT_SCALES)
+    n_systems = len(corpus.systems)
+    assert len(posterior.modes) == len(EFFECT_SCALES) * (3 if n_systems > 2 else 1)
     for mode in posterior.modes:
         # Not what the fit says of itself: the gradient computed again from the model's definition.
         columns = build_score_covariates(corpus.score, corpus.evaluators)
@@ -67,7 +69,9 @@ def test_the_gradient_vanishes_at_every_mode(name: str, n: int) -> None:
             [np.ones((len(rows), 1)), columns.values[rows], np.eye(len(corpus.systems))[corpus.system[rows]]], axis=1
         )
         mean = np.concatenate([[0], columns.prior_mean, np.zeros(len(corpus.systems))])
-        sd = np.concatenate([[5.0], columns.prior_sd, np.full(len(corpus.systems), mode.effect_scale)])
+        sd = np.concatenate([[5.0], columns.prior_sd, np.full(n_systems, mode.effect_scale)])
+        if mode.apart is not None:
+            sd[-n_systems + mode.apart] = APART_SCALE
         gradient = (
             design.T @ (corpus.error[rows] - reference_expit(design @ mode.parameters))
             - (mode.parameters - mean) / sd**2

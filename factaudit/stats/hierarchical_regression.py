@@ -2,10 +2,12 @@
 
 logit P(error) = a + β·covariates + u_system, where the system effects u are shrunk as much as the labels ask for.
 Labels that were drawn by the scores need no weights: given scores and system, being labelled carries no information.
+Of three systems or more one may be apart from the others, and is then shrunk less (a mixture in place of the normal
+distribution of effects): the lowest or the highest, whose labels say how probable that is.
 
-The posterior is integrated over a grid of the effects' scale τ. At each τ: the mode (Newton), a Laplace weight, and
-draws from a t distribution with five degrees of freedom around the mode, weighted by posterior over proposal. 1,000 of
-all draws are resampled by their weights.
+The posterior is integrated over a grid of the effects' scale τ, and over which system is apart. For each: the mode
+(Newton), a Laplace weight, and draws from a t distribution with five degrees of freedom around the mode, weighted by
+posterior over proposal. 1,000 of all draws are resampled by their weights.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ from factaudit.stats.score_covariates import ScoreCovariates
 
 #: Standard deviations of the system effects that the posterior is integrated over; τ ~ half-Cauchy(1).
 EFFECT_SCALES = (0.1, 0.3, 0.6, 1.0, 1.5, 2.2, 3.2)
+#: One system may be apart from the others, with this probability, and then has an effect of this standard deviation.
+APART_PROBABILITY = 0.5
+APART_SCALE = 2.0
 #: Draws that are kept, and proposals for them: doubled while the effective number of the proposals is too low.
 N_DRAWS = 1000
 N_PROPOSALS = 5 * N_DRAWS
@@ -34,7 +39,7 @@ _MAX_NEWTON_STEPS = 200
 
 @dataclass(frozen=True)
 class PosteriorMode:
-    """The mode of the posterior at one τ (``effect_scale``).
+    """The mode of the posterior at one τ (``effect_scale``), with one system ``apart`` from the others or none.
 
     parameters: (P,), intercept, K slopes, S system effects; cholesky_factor: (P, P), lower, of minus the Hessian at the
     mode; log_weight: of Laplace; largest_gradient: greatest |element| of the gradient that Newton has left.
@@ -45,13 +50,15 @@ class PosteriorMode:
     cholesky_factor: np.ndarray
     log_weight: float
     largest_gradient: float
+    apart: int | None = None
 
 
 @dataclass(frozen=True)
 class PosteriorDraws:
     """D draws: intercept (D,), slopes (D, K), system_effects (D, S), effect_scale (D,).
 
-    n_effective_proposals: Kish's effective number of the weighted proposals; modes: one per element of `EFFECT_SCALES`.
+    n_effective_proposals: Kish's effective number of the weighted proposals; modes: one per element of `EFFECT_SCALES`,
+    and as many with the lowest and with the highest of three systems or more apart.
     """
 
     intercept: np.ndarray
@@ -113,28 +120,32 @@ class _HierarchicalModel:
             label_weight=label_weight,
         )
 
-    def prior_precision(self, effect_scale: float) -> np.ndarray:
+    def prior_precision(self, effect_scale: float, apart: int | None = None) -> np.ndarray:
         sd = self.prior_sd.copy()
-        sd[len(sd) - self.n_systems :] = effect_scale
+        effects = sd[len(sd) - self.n_systems :]
+        effects[:] = effect_scale
+        if apart is not None:
+            effects[apart] = APART_SCALE
         return 1 / sd**2
 
-    def log_posterior(self, parameters: np.ndarray, effect_scale: float) -> np.ndarray:
-        """Up to a constant that is the same for every τ: (...) of (..., P) parameters."""
-        precision = self.prior_precision(effect_scale)
+    def log_posterior(self, parameters: np.ndarray, effect_scale: float, apart: int | None = None) -> np.ndarray:
+        """Up to a constant that is the same for every τ and system apart: (...) of (..., P) parameters."""
+        precision = self.prior_precision(effect_scale, apart)
         eta = parameters @ self.design.T
         # log(1 + exp(η)) in functions that are computed many at a time; `logaddexp` takes five times as long.
         likelihood = self.label_weight * (
             eta @ self.error - (np.maximum(eta, 0) + np.log(1 + np.exp(-np.abs(eta)))).sum(-1)
         )
         prior = -0.5 * ((parameters - self.prior_mean) ** 2 @ precision) + 0.5 * np.log(precision).sum()
+        prior = prior + np.log(1 - APART_PROBABILITY if apart is None else APART_PROBABILITY / self.n_systems)
         # Half-Cauchy(1) on points that are about evenly spaced in log τ.
         log_posterior: np.ndarray = likelihood + prior + np.log(effect_scale) - np.log1p(effect_scale**2)
         return log_posterior
 
-    def find_mode(self, effect_scale: float, start: np.ndarray) -> PosteriorMode:
+    def find_mode(self, effect_scale: float, start: np.ndarray, apart: int | None = None) -> PosteriorMode:
         """Newton with step halving: a full step may leave the basin where labels are few or one-sided."""
-        precision = self.prior_precision(effect_scale)
-        theta, value = start, float(self.log_posterior(start, effect_scale))
+        precision = self.prior_precision(effect_scale, apart)
+        theta, value = start, float(self.log_posterior(start, effect_scale, apart))
         for _ in range(_MAX_NEWTON_STEPS):
             gradient, factor = self._gradient_and_cholesky(theta, precision)
             if np.abs(gradient).max() < GRADIENT_TOLERANCE:
@@ -143,7 +154,7 @@ class _HierarchicalModel:
             size = 1.0
             while size > 1e-10:
                 tried = theta + size * step
-                found = float(self.log_posterior(tried, effect_scale))
+                found = float(self.log_posterior(tried, effect_scale, apart))
                 if found >= value:
                     break
                 size /= 2
@@ -152,7 +163,7 @@ class _HierarchicalModel:
             theta, value = tried, found
         gradient, factor = self._gradient_and_cholesky(theta, precision)
         weight = value - np.log(np.diag(factor)).sum()
-        return PosteriorMode(effect_scale, theta, factor, float(weight), float(np.abs(gradient).max()))
+        return PosteriorMode(effect_scale, theta, factor, float(weight), float(np.abs(gradient).max()), apart)
 
     def _gradient_and_cholesky(self, parameters: np.ndarray, precision: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         p = stable_logistic(self.design @ parameters)
@@ -189,6 +200,7 @@ def fit_hierarchical_regression(
     """
     model = _HierarchicalModel.from_covariates(covariates, labelled_rows, system, error, n_systems, label_weight)
     modes = _find_posterior_modes(model)
+    modes += _find_modes_with_a_system_apart(model, modes)
     theta, which, log_weights = _propose_posterior_draws(model, modes, random, max(N_PROPOSALS, 5 * n_draws))
     while (effective := _effective_sample_size(log_weights)) < MIN_EFFECTIVE_PROPOSALS and len(theta) < MAX_N_PROPOSALS:
         more = _propose_posterior_draws(model, modes, random, len(theta))
@@ -201,7 +213,12 @@ def fit_hierarchical_regression(
     theta, which = theta[kept] + weights @ theta / weights.sum() - theta[kept].mean(0), which[kept]
     end = theta.shape[1] - n_systems
     return PosteriorDraws(
-        theta[:, 0], theta[:, 1:end], theta[:, end:], np.array(EFFECT_SCALES)[which], effective, tuple(modes)
+        theta[:, 0],
+        theta[:, 1:end],
+        theta[:, end:],
+        np.array([mode.effect_scale for mode in modes])[which],
+        effective,
+        tuple(modes),
     )
 
 
@@ -213,6 +230,18 @@ def _find_posterior_modes(model: _HierarchicalModel) -> list[PosteriorMode]:
         modes.append(model.find_mode(tau, start))
         start = modes[-1].parameters
     return modes
+
+
+def _find_modes_with_a_system_apart(model: _HierarchicalModel, modes: list[PosteriorMode]) -> list[PosteriorMode]:
+    """The modes at every τ with the lowest system apart from the others, and with the highest."""
+    if model.n_systems < 3:
+        return []
+    effects = max(modes, key=lambda mode: mode.log_weight).parameters[-model.n_systems :]
+    return [
+        model.find_mode(mode.effect_scale, mode.parameters, int(apart))
+        for apart in (effects.argmin(), effects.argmax())
+        for mode in modes
+    ]
 
 
 def fit_posterior_mode(
@@ -281,7 +310,7 @@ def _propose_posterior_draws(
         theta[here] = (
             mode.parameters + np.linalg.solve(mode.cholesky_factor.T, (normal[here] * stretch[here, None]).T).T
         )
-        target[here] = model.log_posterior(theta[here], mode.effect_scale)
+        target[here] = model.log_posterior(theta[here], mode.effect_scale, mode.apart)
     scale = np.array([np.log(np.diag(mode.cholesky_factor)).sum() for mode in modes])
     proposal = np.log(shares[which]) + scale[which]
     proposal -= 0.5 * (_T_DEGREES + n_parameters) * np.log1p(distance / _T_DEGREES)

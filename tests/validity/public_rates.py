@@ -140,19 +140,24 @@ def annotator_coverage(accuracies: tuple[float, ...], overlap: float, replicates
 
 @dataclass(frozen=True)
 class SystemsWorld:
-    """Systems whose true rates are drawn anew each time: spread is the standard deviation of their log-odds."""
+    """Systems whose true rates are drawn anew each time: spread is the standard deviation of their log-odds; best: the
+    rate of the first one, where it is not drawn as the others are."""
 
     name: str
     n_systems: int
     n_labels: int
     spread: float
     skill: float = 1.2
+    best: float | None = None
 
 
 SYSTEM_WORLDS = tuple(
     SystemsWorld(name, systems, labels, spread)
     for name, spread in (("alike", 0.0), ("nearly alike", 0.25), ("apart", 0.8))
     for systems, labels in ((5, 50), (20, 100), (20, 400))
+) + tuple(
+    SystemsWorld(f"alike, one far better, {kind} scores", systems, labels, 0.0, SKILLS[kind], 0.05)
+    for systems, labels, kind in ((5, 100, "good"), (20, 100, "good"), (20, 400, "good"), (20, 400, "useless"))
 )
 PAIR_WORLDS = tuple(
     SystemsWorld(f"{name}, {kind}", 11, 200, spread, skill)
@@ -169,6 +174,8 @@ def system_figures(world: SystemsWorld, replicates: int) -> dict[str, float]:
     for replicate in range(replicates):
         random = np.random.default_rng([world.n_systems, world.n_labels, int(100 * world.spread), replicate])
         rates = stable_logistic(log_odds(0.27) + world.spread * random.standard_normal(world.n_systems))
+        if world.best is not None:
+            rates[0] = world.best
         corpus, rows = draw_corpus(rates, world.skill, world.n_labels, random)
         case = reveal(corpus, rows)
         truth = np.bincount(corpus.system, corpus.error) / SIZE
@@ -208,9 +215,9 @@ def lines(replicates: int) -> Iterator[str]:
         cells = "".join(f"{100 * found[key]:>9.1f}" for key in ("headroom", "highest", "best_rate"))
         yield f"{f'{world.n_systems} {world.name}, {world.n_labels}':<32}{cells}"
     heads = f"{'told apart':>12}{'wrong of these':>16}{'mean share':>12}"
-    yield f"\n{'11 systems, 200 labels':<32}{heads}   ({replicates} draws)"
+    yield f"\n{'11 systems, 200 labels':<32}{heads}   ({3 * replicates} draws)"
     for world in PAIR_WORLDS:
-        found = system_figures(world, replicates)
+        found = system_figures(world, 3 * replicates)  # few pairs are told apart where systems are alike
         yield f"{world.name:<32}" + "".join(
             f"{100 * found[k]:>{w}.1f}" for k, w in (("called", 12), ("wrong", 16), ("wrong share", 12))
         )
