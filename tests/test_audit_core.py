@@ -146,7 +146,7 @@ def test_curves_are_scikit_learns_and_their_influence_is_the_derivative():
         ):
             change = np.array([(figure(w) - curve.point[at]) / step for w in weights])
             assert curve.variance[at] == pytest.approx((change**2).sum() * len(y) / (len(y) - 1), rel=1e-3)
-    low, high = auc.wilson_intervals(0.95)
+    low, high = auc.log_odds_intervals(0.95)
     assert ((low < auc.point) & (auc.point < high)).all()
 
 
@@ -155,7 +155,7 @@ def test_a_perfect_score_has_an_interval_and_one_class_has_none():
         np.array([0] * 8 + [1] * 4), np.array([0, 1] * 4 + [1] * 4), np.array([0.0, 1] * 4 + [1] * 4), np.arange(12), 2
     )
     auc = scored.auc()
-    low, high = auc.wilson_intervals(0.95)
+    low, high = auc.log_odds_intervals(0.95)
     assert (auc.point[0], high[0]) == (1.0, 1.0)
     assert 0.2 < low[0] < 0.9
     assert np.isnan([auc.point[1], low[1]]).all()

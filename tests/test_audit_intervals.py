@@ -382,9 +382,15 @@ def test_rare_shares_are_held_exactly(n: int) -> None:
 
 def test_a_large_cluster_counts_for_what_it_moves() -> None:
     """The variance is that of the jackknife, and unequal clusters are worth fewer degrees of freedom."""
-    counts = np.array([[9, 20], [1, 4], [0, 4], [1, 4], [2, 4]])
-    clusters = ClusterCounts(np.zeros(5, dtype=int), np.ones(5, dtype=int), counts, n_groups=1)
+    counts = np.array([[9, 20], *[[1, 4], [0, 4], [1, 8], [2, 8]] * 4])
+    n = len(counts)
+    clusters = ClusterCounts(np.zeros(n, dtype=int), np.ones(n, dtype=int), counts, n_groups=1)
     found = estimate_clustered_proportions(clusters, counts[:, :1], counts[:, 1:])
-    without = np.array([np.delete(counts, at, 0)[:, 0].sum() / np.delete(counts, at, 0)[:, 1].sum() for at in range(5)])
-    assert found.variance.item() == pytest.approx(4 / 5 * ((without - found.point.item()) ** 2).sum())
-    assert found.degrees_of_freedom.item() == pytest.approx(36**2 / (counts[:, 1] ** 2).sum() - 1)
+    left = [np.delete(counts, at, 0).sum(0) for at in range(n)]
+    without = np.array([hits / of for hits, of in left])
+    assert found.variance.item() == pytest.approx((n - 1) / n * ((without - found.point.item()) ** 2).sum())
+    size = counts[:, 1]
+    alike = (found.n / found.effective_n - 1) / (found.cluster_size - 1)
+    part = (size * (1 + (size - 1) * alike.item())).astype(float)  # of the variance, where units are so much alike
+    assert found.degrees_of_freedom.item() == pytest.approx(part.sum() ** 2 / (part**2).sum() - 1)
+    assert 1 < found.degrees_of_freedom.item() < size.sum() ** 2 / (size**2).sum() - 1

@@ -131,12 +131,12 @@ class ResampledCalibrationWeights:
 
 @dataclass(frozen=True)
 class ResampledCalibration:
-    """Of B bootstrap replicates, from so many clusters or groups of them: labelled (S, B), and rates per method
-    (calibration, system, B), as in `calibration.Estimates`."""
+    """Of B bootstrap replicates: labelled (S, B), and rates per method (calibration, system, B), as in
+    `calibration.Estimates`. n_clusters: how many equal clusters those resampled are worth (Kish 1965)."""
 
     labelled_rates: np.ndarray
     corrected_rates: Mapping[str, np.ndarray]
-    n_clusters: int
+    n_clusters: float
 
 
 def resample_calibrations(
@@ -181,10 +181,11 @@ def _resample_calibration_cases(
                     of = one.corrected_rates[method]
                     held[..., block] = of[0] if method == "none" else of
             done = block.stop
-        for place, labelled_rates, corrected in zip(places, labelled, rates, strict=True):
+        for place, spread, labelled_rates, corrected in zip(places, mine, labelled, rates, strict=True):
             if "none" in methods:
                 corrected["none"] = np.broadcast_to(corrected["none"], (len(labelled_rates), *labelled_rates.shape))
-            found[place] = ResampledCalibration(labelled_rates, corrected, n_units)
+            size = spread.confusion_by_unit.sum(0, dtype=np.float64)
+            found[place] = ResampledCalibration(labelled_rates, corrected, float(size.sum() ** 2 / (size**2).sum()))
     return found
 
 

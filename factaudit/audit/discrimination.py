@@ -83,7 +83,7 @@ def compute_score_discrimination(
         )
         curves = {"auc": scored.auc(), "average_precision": scored.average_precision()}
         limits = (
-            {key: curve.wilson_intervals(intervals.confidence) for key, curve in curves.items()} if intervals else {}
+            {key: curve.log_odds_intervals(intervals.confidence) for key, curve in curves.items()} if intervals else {}
         )
         least, most = _bound_discrimination_figures(scored, lacks[inside], dataset[outside], judgements.label[outside])
         ends = [np.searchsorted(dataset[rows], np.arange(size + 1)) for rows in (inside, outside)]
@@ -243,8 +243,9 @@ def _explain_discrimination_row(judgements: Judgements, scored_rows: np.ndarray,
         return "no labelled claim has a score"
     if judgements.label[scored_rows].min() == judgements.label[scored_rows].max():
         return "only one class among the labelled claims that have a score"
-    n_rarer = min(int((judgements.label[scored_rows] == label).sum()) for label in (0, 1))
-    cause = "a single claim of one class" if n_rarer == 1 else FEW_CLUSTERS
+    of_class = [scored_rows[judgements.label[scored_rows] == label] for label in (0, 1)]
+    cause = "all claims of one class are of one document"
+    cause = "a single claim of one class" if min(map(len, of_class)) == 1 else cause
     untuned = "too few documents of each class to tune on some and try on others"
     unpredicted = "not of both classes some claim with a score has a prediction"
     return join_reasons(

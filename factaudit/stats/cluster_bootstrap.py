@@ -158,7 +158,7 @@ class ClusterBootstrap:
         hashed = sha256(len(name).to_bytes(8, "big") + name).hexdigest()
         return np.random.default_rng([self.seed, int(hashed[:16], 16)])
 
-    def percentile_ends(self, replicates: np.ndarray, n_clusters: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def percentile_ends(self, replicates: np.ndarray, n_clusters: float | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The percentile interval along the first axis: (...), (...); NaN where more than half of the replicates are
         undefined.
 

@@ -155,9 +155,9 @@ def _find_first_of_equal_pairs(
 class ClusteredProportions:
     """J proportions of each of G groups, from `estimate_clustered_proportions`.
 
-    point (in [0, 1]), n (units), n_clusters, cluster_size (the mean over units of the number of units in their
-    cluster), variance (linearised): float64 (G, J), point and variance NaN where undefined. correlation: float64 (G, J,
-    J), of the proportions' errors over clusters.
+    point (in [0, 1]), n (units), n_clusters, variance (linearised): float64 (G, J), point and variance NaN where
+    undefined. correlation: float64 (G, J, J), of the proportions' errors over clusters. size_moments: float64 (G, J,
+    3), the sums over clusters of the squares, cubes and fourth powers of their units.
 
     >>> counts = ClusterCounts(np.zeros(2, dtype=int), np.array([20, 20]), np.array([[2, 5], [3, 5]]), n_groups=1)
     >>> found = estimate_clustered_proportions(counts, counts.counts[:, :1], counts.counts[:, 1:])
@@ -169,9 +169,14 @@ class ClusteredProportions:
     point: np.ndarray
     n: np.ndarray
     n_clusters: np.ndarray
-    cluster_size: np.ndarray
     variance: np.ndarray
     correlation: np.ndarray
+    size_moments: np.ndarray
+
+    @property
+    def cluster_size(self) -> np.ndarray:
+        """float64 (G, J): the mean over units of the number of units in their cluster; NaN without a unit."""
+        return divide_or_undefined(self.size_moments[..., 0], self.n)
 
     @property
     def effective_n(self) -> np.ndarray:
@@ -189,13 +194,22 @@ class ClusteredProportions:
 
     @property
     def degrees_of_freedom(self) -> np.ndarray:
-        """float64 (G, J): 1 less than the number of equal clusters that units in so unequal ones are worth (Kish)."""
-        worth = divide_or_undefined(self.n, self.cluster_size)
-        return np.where(self.n_clusters > 1, np.maximum(worth - 1, 1), 0.0)
+        """float64 (G, J): 1 less than the number of equal clusters that tell the variance as precisely.
+
+        A cluster's part of the variance is expected to grow with its units, and with their square as far as units of a
+        cluster are alike (Satterthwaite 1946; Bell & McCaffrey 2002). Of clusters of one unit it is their number.
+        """
+        others = self.cluster_size - 1
+        deff = divide_or_undefined(self.n, self.effective_n)
+        alike = np.clip(np.nan_to_num(divide_or_undefined(deff - 1, np.where(others > 1e-9, others, 0))), 0, 1)
+        square, cube, fourth = np.moveaxis(self.size_moments, -1, 0)
+        total = (1 - alike) * self.n + alike * square
+        squares = (1 - alike) ** 2 * square + 2 * alike * (1 - alike) * cube + alike**2 * fourth
+        return np.where(self.n_clusters > 1, np.maximum(divide_or_undefined(total**2, squares) - 1, 1), 0.0)
 
     def select_as_one_group(self, groups: Sequence[int], column: int) -> ClusteredProportions:
         """One proportion of several groups as the proportions of one group, (1, S), taken for uncorrelated."""
-        figures = ("point", "n", "n_clusters", "cluster_size", "variance")
+        figures = ("point", "n", "n_clusters", "variance", "size_moments")
         picked = {key: getattr(self, key)[list(groups), column][None] for key in figures}
         return ClusteredProportions(**picked, correlation=np.eye(len(groups))[None])
 
@@ -240,9 +254,11 @@ def estimate_clustered_proportions(
         point=point,
         n=n,
         n_clusters=n_clusters,
-        cluster_size=divide_or_undefined(clusters.sum_by_group(denominators.astype(np.float64) ** 2), n),
         variance=small * divide_or_undefined(squares, n * n),
         correlation=correlation,
+        size_moments=np.stack(
+            [clusters.sum_by_group(denominators.astype(np.float64) ** power) for power in (2, 3, 4)], axis=-1
+        ),
     )
 
 

@@ -1,8 +1,7 @@
 """AUC and average precision of scores in clustered data, with intervals.
 
 Both get the influence of each unit on them, so that their variance over clusters is a sum (DeLong, DeLong &
-Clarke-Pearson 1988; Obuchowski 1997 for clusters), and Wilson's interval on the number of units that this variance is
-worth.
+Clarke-Pearson 1988; Obuchowski 1997 for clusters); the interval is made on the scale of log odds.
 """
 
 from __future__ import annotations
@@ -11,30 +10,42 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 
-from factaudit.stats.clustered_proportions import IntervalEnds, wilson_interval
+from factaudit.stats.clustered_proportions import IntervalEnds, student_t_quantile, wilson_interval
 from factaudit.stats.distinct_rows import encode_distinct_integer_pairs
 from factaudit.stats.undefined_values import divide_or_undefined
 
 
 @dataclass(frozen=True)
 class RocCurveEstimate:
-    """A figure in [0, 1] of each of G groups, its variance, clusters and the units of the rarer class: (G,) each."""
+    """A figure in [0, 1] of each of G groups: (G,) each.
+
+    n_rarer: units of the rarer class; n_clusters: the clusters that have units of a class, of the class that has fewer.
+    """
 
     point: np.ndarray
     variance: np.ndarray
-    n_clusters: np.ndarray
     n_rarer: np.ndarray
+    n_clusters: np.ndarray
 
-    def wilson_intervals(self, confidence: float) -> IntervalEnds:
-        """(G,) each; NaN where the figure is undefined or there are fewer than two clusters."""
+    def log_odds_intervals(self, confidence: float) -> IntervalEnds:
+        """(G,) each, on the scale of log odds with Student's t (Pepe 2003); Wilson's where nothing varied.
+
+        NaN where the figure is undefined or a class is in fewer than two clusters.
+        """
         varies = (self.variance > 0) & (self.point > 0) & (self.point < 1)
-        # An influence is measured with the claim in: of few claims it tells too little of the next one (HC3).
-        variance = self.variance * divide_or_undefined(self.n_rarer, self.n_rarer - 1) ** 2
-        n = np.where(varies, divide_or_undefined(self.point * (1 - self.point), variance), self.n_rarer)
-        # A variance from a few claims of a class is no surer than those claims are.
-        freedom = np.minimum(self.n_clusters, self.n_rarer) - 1
-        return wilson_interval(self.point, np.where(np.isnan(self.point), np.nan, n), freedom, confidence)
+        # A variance is no surer than the few clusters that a class is in, and an influence is measured with the cluster
+        # in: of few clusters it tells too little of the next one (CR3).
+        freedom = self.n_clusters - 1
+        error = np.sqrt(self.variance) * divide_or_undefined(self.n_clusters, freedom)
+        n = np.where(np.isnan(self.point), np.nan, self.n_rarer)
+        low, high = wilson_interval(self.point, n, freedom, confidence)
+        point = np.where(varies, self.point, 0.5)
+        half = student_t_quantile(freedom, confidence) * error / (point * (1 - point))
+        odds = scipy.special.logit(point)
+        on_odds = scipy.special.expit(odds - half), scipy.special.expit(odds + half)
+        return np.where(varies, on_odds[0], low), np.where(varies, on_odds[1], high)
 
 
 def order_roc_scores_by_group(group: np.ndarray, score: np.ndarray, n_groups: int) -> np.ndarray:
@@ -159,7 +170,7 @@ class RocRankedScores:
 
     >>> label, score = np.array([0, 0, 1, 1, 0, 1]), np.array([0.1, 0.4, 0.35, 0.8, 0.2, 0.9])
     >>> scores = RocRankedScores.of(np.zeros(6, dtype=int), label, score, np.arange(6), n_groups=1)
-    >>> low, high = scores.auc().wilson_intervals(0.95)
+    >>> low, high = scores.auc().log_odds_intervals(0.95)
     >>> scores.auc().point.round(3).item(), round(low.item(), 2), round(high.item(), 2)
     (0.889, 0.08, 1.0)
     """
@@ -214,9 +225,10 @@ class RocRankedScores:
         n_clusters = np.bincount(group, minlength=self.n_groups)
         squares = np.bincount(group, sums * sums, self.n_groups)
         point = np.where(self.ties.n_rarer_class > 0, point, np.nan)
-        return RocCurveEstimate(
-            point, squares * divide_or_undefined(n_clusters, n_clusters - 1), n_clusters, self.ties.n_rarer_class
-        )
+        has_label = (np.bincount(place, self.label == label, len(group)) > 0 for label in (0, 1))
+        of_class = [np.bincount(group[has], minlength=self.n_groups) for has in has_label]
+        variance = squares * divide_or_undefined(n_clusters, n_clusters - 1)
+        return RocCurveEstimate(point, variance, self.ties.n_rarer_class, np.minimum(*of_class))
 
     def _after(self, value: np.ndarray) -> np.ndarray:
         """(V,): the sum over the group's errors of their score's value, of all that have this score or a higher one."""

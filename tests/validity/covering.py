@@ -197,7 +197,7 @@ def of_corrections(regime: Regime, drawn: np.ndarray, random: np.random.Generato
     weights = random.multinomial(regime.docs, np.full(regime.docs, 1 / regime.docs), size=400).astype(float)
     intervals = ClusterBootstrap(replicates=400)
     found = []
-    for each in drawn[:500, :, :, :, :2].sum(-1).astype(float):
+    for each in drawn[:1000, :, :, :, :2].sum(-1).astype(float):
         calibration, target = each[:, -1], each[:, 0].sum(1)
         counts = calibration.reshape(-1, 4)
         clusters = ClusterCounts(np.zeros(len(counts), dtype=np.int64), np.ones(len(counts), dtype=np.int64), counts, 1)
@@ -208,8 +208,10 @@ def of_corrections(regime: Regime, drawn: np.ndarray, random: np.random.Generato
         said = weights @ target
         again = adjust_counts(said[:, 0] / said.sum(1), (weights @ counts).reshape(-1, 2, 2))
         point = float(adjust_counts(target.sum(0)[0] / target.sum(), counts.sum(0).reshape(2, 2)))
-        low, high = intervals.percentile_ends(again, regime.docs)
-        found.append(min(low, point) <= truth <= max(high, point))
+        size = counts.sum(1) + target.sum(1)
+        low, high = intervals.percentile_ends(again, size.sum() ** 2 / (size**2).sum())
+        if low < high:  # else all replicates are cut off at 0, and nothing is said
+            found.append(min(low, point) <= truth <= max(high, point))
     return {"adjusted count": np.array(found)} if len(found) > 100 else {}
 
 
@@ -253,8 +255,8 @@ def of_scores(regime: Regime, random: np.random.Generator, replicates: int) -> C
     auc_true, ap_true, slope_true = truths_of_scores(regime)
     group, cluster, label, score, overlap, right = draw_scores(regime, random, replicates, regime.docs)
     scored = RocRankedScores.of(group, label, score, cluster, replicates)
-    found = {"AUC": holds(scored.auc().wilson_intervals(LEVEL), auc_true)}
-    found["average precision"] = holds(scored.average_precision().wilson_intervals(LEVEL), ap_true)
+    found = {"AUC": holds(scored.auc().log_odds_intervals(LEVEL), auc_true)}
+    found["average precision"] = holds(scored.average_precision().log_odds_intervals(LEVEL), ap_true)
     for name, which in (("slope of TPR", 1), ("slope of TNR", 0)):
         inside = label == which
         x, y = overlap[inside], right[inside].astype(float)
