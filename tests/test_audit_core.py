@@ -159,6 +159,10 @@ def test_a_perfect_score_has_an_interval_and_one_class_has_none():
     assert (auc.point[0], high[0]) == (1.0, 1.0)
     assert 0.2 < low[0] < 0.9
     assert np.isnan([auc.point[1], low[1]]).all()
+    # Of errors in a single document nothing is known of the next one, however many documents have correct claims.
+    label, score = np.array([0, 0, 0, *[1] * 9]), np.linspace(0.4, 0.6, 12)[::-1]
+    one = RocRankedScores.of(np.zeros(12, dtype=int), label, score, np.array([0, 0, 0, *range(9)]), 1)
+    assert np.isnan(one.auc().log_odds_intervals(0.95)).all()
 
 
 def test_the_best_threshold_by_brute_force_and_of_other_scales():

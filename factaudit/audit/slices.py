@@ -213,7 +213,7 @@ def _make_difference(intervals: ClusterBootstrap | None) -> Row:
 def _select_proportions(found: ClusteredProportions, group: int, columns: Sequence[int]) -> ClusteredProportions:
     picked = {
         key: getattr(found, key)[[group]][:, columns]
-        for key in ("point", "n", "n_clusters", "cluster_size", "variance")
+        for key in ("point", "n", "n_clusters", "variance", "size_moments")
     }
     return replace(found, **picked, correlation=found.correlation[[group]][:, columns][:, :, columns])
 

@@ -115,6 +115,8 @@ def discordant_difference_interval(
     )
     effective = proportions.effective_n
     variance = variance + (weights**2 * UNSEEN_DISCORDANT * divide_or_undefined(1, effective * proportions.n)).sum(-1)
-    freedom = proportions.degrees_of_freedom.max(-1)
+    # The degrees of freedom of the terms, by their parts of the variance; all terms are of the same clusters.
+    part = (weights * deviation) ** 2 + np.finfo(float).tiny
+    freedom = divide_or_undefined(part.sum(-1), divide_or_undefined(part, proportions.degrees_of_freedom).sum(-1))
     half = student_t_quantile(freedom, confidence) * np.sqrt(variance)
     return total, (total - half, total + half)
