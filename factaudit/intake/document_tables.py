@@ -1,4 +1,4 @@
-"""Documents in a table of their own, by an id: put beside the claims that name them."""
+"""Documents in a table of their own, put beside the claims that name them by an id; claims that several tables hold."""
 
 from __future__ import annotations
 
@@ -51,6 +51,27 @@ def join_document_tables(
             others[place] = (owner, other.assign(doc=doc))
         lines.append(f"documents  {name}: {text_column}, by {id_column}")
     return others, lines
+
+
+def split_tables_of_same_claims(tables: Sequence[NamedTable]) -> tuple[list[NamedTable], list[str]]:
+    """Tables of the same claims (equal columns, equal ids, equal texts), each with what one person or one judge said of
+    them, as a table of the claims and one of the ids and what differs for each; others as they are. And a line.
+    """
+    first = tables[0][1]
+    names = [*map(str, first.columns)]
+    ids = [one for one in names if normalise_vocabulary_words(one) in COLUMN_NAMES["claim_id"]]
+    if not ids or any([*map(str, rows.columns)] != names for _, rows in tables):
+        return list(tables), []
+    keyed = [rows.astype("str").set_index(ids[0], drop=False).sort_index() for _, rows in tables]
+    if any(one.index.has_duplicates or not one.index.equals(keyed[0].index) for one in keyed):
+        return list(tables), []
+    differing = [name for name in names if any(not one[name].equals(keyed[0][name]) for one in keyed)]
+    shared = [name for name in names if name not in differing]
+    if not differing or not any(normalise_vocabulary_words(one) in COLUMN_NAMES["claim"] for one in shared):
+        return list(tables), []
+    listed = ", ".join(name for name, _ in tables)
+    parts = [(name, rows[[ids[0], *differing]]) for name, rows in tables]
+    return [(f"{tables[0][0]} (claims)", first[shared]), *parts], [f"claims  the same in {listed}: read once"]
 
 
 def _find_id_and_text(rows: pd.DataFrame) -> tuple[str, str] | None:

@@ -22,7 +22,7 @@ from factaudit.intake.class_labels import (
 )
 from factaudit.intake.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.intake.direction_checks import ask_about_directions
-from factaudit.intake.document_tables import join_document_tables
+from factaudit.intake.document_tables import join_document_tables, split_tables_of_same_claims
 from factaudit.intake.foreign_files import (
     READING_NOTE,
     convert_arrays_in_cells,
@@ -108,6 +108,10 @@ def load_tables(
         kinds_by_name = {name: kind for (name, _), kind in zip(tables, own, strict=True)}
         tables, lines = join_document_tables(tables, own)
         own = [kinds_by_name[name] for name, _ in tables]
+        _report_reading(lines, report_line)
+    if len(tables) > 1 and not any(own):
+        tables, lines = split_tables_of_same_claims(tables)
+        own = [None] * len(tables)
         _report_reading(lines, report_line)
     own = [None if _names_judgement_columns(given, rows) else kind for (_, rows), kind in zip(tables, own, strict=True)]
     _check_mapped_columns(given, tables)

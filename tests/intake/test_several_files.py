@@ -116,6 +116,23 @@ CASES: dict[str, tuple[Mapping[str, Mapping[str, Sequence[Any]]], Mapping[str, s
         {},
         2,
     ),
+    "a file per annotator, each with the claims": (
+        {
+            "eve.csv": {**TEXTS, "label": [int(digit) for digit in L], "minutes": range(N)},
+            "bob.csv": {**TEXTS, "label": [int(digit) for digit in OTHER], "minutes": range(1, N + 1)},
+            "zoe.csv": {**TEXTS, "label": [int(digit) for digit in L], "minutes": range(N)},
+        },
+        {},
+        3,
+    ),
+    "a file per judge, each with the claims": (
+        {
+            "gpt4.csv": {**CLAIMS_TABLE, "score": FIRST_SCORES},
+            "claude.csv": {name: [*cells][::-1] for name, cells in {**CLAIMS_TABLE, "score": SECOND_SCORES}.items()},
+        },
+        {"gpt4": A, "claude": SECOND},
+        0,
+    ),
     "a file per annotator": (
         {
             "claims.csv": TEXTS,
