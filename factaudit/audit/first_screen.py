@@ -316,7 +316,7 @@ def _list_first_screen_caveat_advice(
         text += "{top.dataset} ({top.bacc:percent}){others}."
         names = [row["evaluator"] for row in every if row is not best]
         also = [name for name in names if _is_worse_on_same_dataset(run, name, worst, top)]
-        others = f"; {format_first_finding_names(also)}, too" if also else ""
+        others = make_statement("; {names}, too" * bool(also), names=format_first_finding_names(also))
         yield ScreenAdviceLine("Beware", make_statement(text, best=best, worst=worst, top=top, others=others))
 
 
