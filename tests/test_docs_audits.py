@@ -109,6 +109,9 @@ def rows_of(name: str, replicates: int) -> list[Row]:
     )
     said = [(claim, who, at % (4 + who) > 0) for at, claim in enumerate(table.claims["claim_id"]) for who in range(3)]
     people = pd.DataFrame(said, columns=["claim_id", "annotator", "label"]).astype({"label": "Int8"})
+    if name.startswith("grade"):
+        people = people.assign(grade=[at % (4 + who) % 5 for at in range(len(people) // 3) for who in range(3)])
+        options |= {} if name == "grade_cuts" else {"scale": (0, 4)}
     table = replace(table, annotations=people)
     return list_computable_audits()[name].compute(table, intervals=ClusterBootstrap(replicates), **options)
 

@@ -46,11 +46,11 @@ class Judgements:
     evaluators: E names, sorted, so that no figure depends on the order of the input's rows.
     label: int8 (n,), 1 attributable, 0 unattributable, -1 not annotated.
     prediction: int8 (E, n), 1, 0 or -1 for unscored (a verdict without a prediction, or no verdict at all).
-    score: float64 (E, n), NaN where the evaluator gave none.
+    score, grade: float64 (E, n), NaN where the evaluator gave none; grade is None where verdicts have none at all.
     status: int8 (E, n), an index into `factaudit.tables.STATUSES`; -1 where there is no verdict at all.
     empty_responses: the rows of the claims table that stand for responses without any claim; they are in no array.
     repeat_predictions: int8 (R, E, n), of all R repeats, the first of which is ``prediction``; None without any.
-    annotations: claim_id, annotator and label of these claims (`list_annotator_judgements`); None without.
+    annotations: claim_id, annotator, label and grade of these claims (`list_annotator_judgements`); None without.
     label_rules: the rules that a run names for them, the first of which made ``label``; () where the labels are given.
     variants: the claims that were made of these to see what a change does (`variant_of`); they are in no other array.
     cache: what several audits compute from these arrays, by what it is.
@@ -67,6 +67,7 @@ class Judgements:
     annotations: pd.DataFrame | None = None
     label_rules: tuple[str, ...] = ()
     variants: Judgements | None = None
+    grade: np.ndarray | None = None
     cache: dict[tuple[Any, ...], Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -101,20 +102,20 @@ class Judgements:
         at = (codes[known], rows[known])
         shape = (len(names), len(claims))
         prediction = np.full(shape, MISSING, dtype=np.int8)
-        score = np.full(shape, np.nan)
+        numbers = {name: np.full(shape, np.nan) for name in ("score", "grade") if name in verdicts}
         status = np.full(shape, MISSING, dtype=np.int8)
         prediction[at] = verdicts["prediction"].fillna(MISSING).to_numpy(dtype=np.int8)[known]
-        score[at] = verdicts["score"].to_numpy(dtype=np.float64)[known]
+        for name, values in numbers.items():
+            values[at] = verdicts[name].to_numpy(dtype=np.float64)[known]
         said, words = encode_claim_group_column(verdicts, "status")
         status[at] = np.array([STATUSES.index(word) for word in words], dtype=np.int8)[said[known]]
-        label = claims["label"].fillna(MISSING).to_numpy(dtype=np.int8)
         evaluators = tuple(map(str, names))
         repeats = _collect_judgements_of_repeats(claims, again, evaluators, prediction) if len(again) else None
         if annotations is not None:
-            annotations = annotations[find_claim_positions_in_table(claims, annotations["claim_id"]) >= 0].reset_index(
-                drop=True
-            )
-        return cls(claims, evaluators, label, prediction, score, status, silent, repeats, annotations)
+            inside = find_claim_positions_in_table(claims, annotations["claim_id"]) >= 0
+            annotations = annotations[inside].reset_index(drop=True)
+        found = (claims["label"].fillna(MISSING).to_numpy(dtype=np.int8), prediction, numbers["score"], status)
+        return cls(claims, evaluators, *found, silent, repeats, annotations, grade=numbers.get("grade"))
 
     @cached_property
     def has_double_labels(self) -> bool:

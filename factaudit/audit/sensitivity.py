@@ -222,6 +222,10 @@ def _find_moved_orders(audited_run: AuditedRun) -> Iterator[Finding]:
             yield Finding("fail", row["evaluator"], row["dataset"], said, pick_finding_evidence(row, *keys))
 
 
+def _has_variants(judgements: Judgements) -> bool:
+    return "variant" in judgements.claims and has_response_facts(judgements)
+
+
 _VARIANT_COLUMN = Column("variant", "text", "the setting that is another than in the `base`", key=True)
 _SETTLED_DESCRIPTION = "pairs of systems with a significant difference in the base, and by the variant"
 _OPTIONS = {
@@ -263,7 +267,7 @@ AUDITS = (
         },
         options=_OPTIONS,
         compute=compute_score_sensitivity,
-        applies=lambda judged: "variant" in judged.claims and has_response_facts(judged),
+        applies=_has_variants,
         without_labels=True,
         plots=(
             DotPlotSpec(
@@ -312,9 +316,7 @@ AUDITS = (
         },
         options=_OPTIONS,
         compute=compute_system_order_sensitivity,
-        applies=lambda judged: (
-            "variant" in judged.claims and has_response_facts(judged) and judged.claims["system"].nunique() > 1
-        ),
+        applies=lambda judged: _has_variants(judged) and judged.claims["system"].nunique() > 1,
         without_labels=True,
         checks=(
             Check(

@@ -29,13 +29,14 @@ from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.clustered_proportions import ClusteredProportions
 from factaudit.stats.mover import mover_proportion_sum
 from factaudit.stats.multiplicity import benjamini_hochberg_adjusted_p
-from factaudit.stats.slice_comparison import estimate_slice_and_rest_proportions
-from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.stats.slice_comparison import count_slice_and_rest_hits, estimate_slice_and_rest_proportions
+from factaudit.stats.undefined_values import divide_or_undefined, none_if_undefined
 from factaudit.text.display_text import format_count
 
 #: Columns that make no slices by default: texts, keys, what rows are made by anyway; and systems: see `transfer`.
 _NO_SLICES = (
-    *("claim_id", "dataset", "claim", "doc", "label", "abstained", "system", "response_id", "doc_id", "fact_id"),
+    *("claim_id", "dataset", "claim", "doc", "label", "grade", "abstained"),
+    *("system", "response_id", "doc_id", "fact_id"),
     REASON_COLUMN,  # which is made of a verdict
 )
 #: A column with more values is left out: it names things, and does not sort them.
@@ -154,21 +155,23 @@ def _compare_slices(
         yield row | _make_difference(intervals) | {"reason": slices.left_out}
         return
     kind, cluster = np.where(label == kinds[0], 0, 1), judgements.cluster_codes[rows]
-    arguments = (kind, 2, slices.codes, size, cluster)
-    found = estimate_slice_and_rest_proportions(np.where(said < 0, -1, said == label), *arguments)
+    arguments = (kind, 2, slices.codes, size)
+    found = estimate_slice_and_rest_proportions(np.where(said < 0, -1, said == label), *arguments, cluster)
     # What a rate could be: all that is unscored or guessed is wrong, or is right.
     least, most = (
-        estimate_slice_and_rest_proportions(np.where(certain < 0, value, certain == label), *arguments).point
+        divide_or_undefined(*count_slice_and_rest_hits(np.where(certain < 0, value, certain == label), *arguments))
         for value in (0, 1)
     )
-    labels = estimate_slice_and_rest_proportions(np.ones(len(label), dtype=np.int64), *arguments).n
+    _, labels = count_slice_and_rest_hits(np.ones(len(label), dtype=np.int64), *arguments)
+    scored, unscored = (
+        np.bincount(slices.codes[inside & (slices.codes >= 0)], minlength=size) for inside in (said >= 0, said < 0)
+    )
     for at, name in enumerate(slices.names):
-        inside = slices.codes == at
-        counts = labels[at].astype(int)
+        counts = labels[at]
         chosen = [each for each in (0, 1) if min(counts[each], counts[2 + each]) >= min_labels]
         figure = None if not chosen else "bacc" if len(chosen) == 2 else list(RATE_LABELS)[chosen[0]]
-        row = {"value": name, "figure": figure, "n": int((inside & (said >= 0)).sum())}
-        row |= {"n_unscored": int((inside & (said < 0)).sum()), "n_pos": int(counts[0]), "n_neg": int(counts[1])}
+        row = {"value": name, "figure": figure, "n": int(scored[at]), "n_unscored": int(unscored[at])}
+        row |= {"n_pos": int(counts[0]), "n_neg": int(counts[1])}
         if figure is None:
             where = "outside of it" if counts[:2].max() >= min_labels else "in it"
             reason = f"too few labels: under {min_labels} of either class {where}"

@@ -34,7 +34,7 @@ def check_conversion_options(format: str, options: Iterable[str]) -> None:
 @raise_python_errors
 def convert(
     format: str,
-    sources: Sequence[str | Path] | None = None,
+    sources: str | Path | Sequence[str | Path] | None = None,
     *,
     report_line: Callable[[str], None] = lambda line: None,
     **options: Any,
@@ -55,6 +55,7 @@ def convert(
     sources = list_published_format_references(format) if sources is None else sources  # an empty glob fetches nothing
     if not sources:
         raise UsageError(f"format {format!r}: expected at least one file or folder")
+    sources = [sources] if isinstance(sources, str | Path) else sources  # not the files "/", "d", "a", ...
     paths = [Path(resolve_published_data_paths(source)) for source in sources]
     options = {name: resolve_published_data_paths(value) for name, value in options.items()}
     values = [one for value in options.values() for one in (value if isinstance(value, list) else [value])]

@@ -15,6 +15,7 @@ from factaudit.errors import UsageError, suggest_known_name
 from factaudit.files import check_no_pipe
 from factaudit.intake.vocabulary import COLUMN_NAMES
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
+from factaudit.tables.schema import GRADE_COLUMN
 from factaudit.yaml_file import parse_plain_yaml
 
 
@@ -79,7 +80,7 @@ class ColumnMapping(BaseModel):
     @field_validator("columns", "constants")
     @classmethod
     def _check_column_names(cls, column_names: dict[str, Any]) -> dict[str, Any]:
-        known = [*dict.fromkeys((*CLAIM_COLUMNS, *VERDICT_COLUMNS, *COLUMN_NAMES))]
+        known = [*dict.fromkeys((*CLAIM_COLUMNS, *VERDICT_COLUMNS, GRADE_COLUMN, *COLUMN_NAMES))]
         for name in column_names:
             if name not in known:
                 raise ValueError(f"no column {name!r} of claims or verdicts{suggest_known_name(name, known)}")

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import numpy as np
+import pandas as pd
+
 from factaudit.intake.cell_values import is_number_text
 from factaudit.intake.column_profiles import ColumnProfile
 from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
@@ -86,6 +89,30 @@ def _turn_scale(scale: tuple[float, float], reverse: bool) -> Scale:
 
 def _plain_scale(scale: Scale) -> Any:
     return scale if isinstance(scale, str) else [float(one) for one in scale]
+
+
+def scale_judgement_numbers(
+    numbers: pd.Series, scale: tuple[float, float] | str, limit: float | None
+) -> tuple[pd.Series, pd.Series, pd.Series | None]:
+    """The support in [0, 1] that numbers of a scale stand for, whether each is beyond the limit, and their grades.
+
+    limit: by default the scale's middle. Grades are the numbers themselves, where the scale is not 0 to 1 and more is
+    more support; else None. Numbers outside of the scale have a support outside of [0, 1].
+
+    >>> support, beyond, grades = scale_judgement_numbers(pd.Series([1.0, 4.0]), (1, 5), None)
+    >>> support.tolist(), beyond.tolist(), grades.tolist()
+    ([0.0, 0.75], [0, 1], [1.0, 4.0])
+    """
+    if isinstance(scale, str):
+        low, high = (-1.0, 1.0) if scale == "logit" else (1.0, -1.0)
+        support = 1 / (1 + np.exp(-numbers if scale == "logit" else numbers))
+    else:
+        low, high = scale
+        support = (numbers - low) / (high - low)
+    limit = (low + high) / 2 if limit is None else limit
+    beyond = numbers > limit if high > low else numbers < limit
+    is_graded = not isinstance(scale, str) and low < high and (low, high) != (0, 1)
+    return support, beyond.astype("Int8").mask(numbers.isna(), pd.NA), numbers if is_graded else None
 
 
 def is_read_reversed(column_name: str, scales: Mapping[str, Any]) -> bool:

@@ -20,6 +20,7 @@ from factaudit.intake.claim_keys import (
     name_table_stem,
 )
 from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping, match_column_patterns
+from factaudit.intake.judgement_scales import scale_judgement_numbers
 from factaudit.intake.standard_columns import OWN_COLUMNS
 from factaudit.intake.vocabulary import is_blank_cell, normalise_vocabulary_words
 from factaudit.tables import (
@@ -36,7 +37,7 @@ from factaudit.tables.annotations import (
     validate_annotations,
 )
 from factaudit.tables.plain_values import is_missing_value
-from factaudit.tables.schema import STATUSES, make_text_placeholder
+from factaudit.tables.schema import GRADE_COLUMN, STATUSES, make_text_placeholder
 from factaudit.tables.unreadable_rows import MAX_UNREADABLE_SHARE
 
 
@@ -177,7 +178,7 @@ class _MappedTable:
             if ours in self.rows and ours not in used and ours not in found and ours not in self.mapping.constants:
                 found[ours] = ours
         if self.evaluators:  # the wide form: what else looks like a verdict is a column like any other
-            found = {ours: theirs for ours, theirs in found.items() if ours in CLAIM_COLUMNS}
+            found = {ours: theirs for ours, theirs in found.items() if ours in (*CLAIM_COLUMNS, GRADE_COLUMN)}
         return found
 
     def distinct_claims(self) -> tuple[np.ndarray, np.ndarray]:
@@ -195,7 +196,7 @@ class _MappedTable:
         """The claims that stand in some rows, validated; columns that are nobody's are kept."""
         table = self.rows.iloc[rows].reset_index(drop=True)
         made: dict[str, Any] = {}
-        for ours in CLAIM_COLUMNS:
+        for ours in (*CLAIM_COLUMNS, GRADE_COLUMN):
             if ours == "label" and self.has_annotator_rows:
                 continue  # one annotator's, and no more
             if ours in self.source_columns:
@@ -210,7 +211,10 @@ class _MappedTable:
         if "doc" in made:
             made["doc"] = made["doc"].map(join_passages)
         if "label" in made:
-            made["label"] = self._parse_labels(made["label"], self.source_columns.get("label", "label"))
+            column = self.source_columns.get("label", "label")
+            made["label"] = self._parse_labels(made["label"], column)
+            if self.mapping.label_threshold is not None and GRADE_COLUMN not in {*table.columns, *made} - {column}:
+                made[GRADE_COLUMN] = parse_judgement_numbers(table[column])
         said = {column for one in self.evaluators.values() for column in (one.score, one.prediction)}
         said |= {*self.annotators.values(), *(ANNOTATION_COLUMNS if self.has_annotator_rows else ())}
         read = {*self.source_columns.values(), *said, *made}
@@ -252,7 +256,7 @@ class _MappedTable:
         rows = self._make_verdict_rows(
             claim_ids, evaluator, self.source_columns.get("score"), self.source_columns.get("prediction")
         )
-        for ours in ("raw", "chunk_scores", "repeat"):
+        for ours in ("raw", "chunk_scores", "repeat", *([GRADE_COLUMN] if self.own_kind == "verdicts" else [])):
             if ours in self.source_columns:
                 rows[ours] = self.rows[self.source_columns[ours]].to_numpy()
         if "repeat" in rows and (numbers := pd.to_numeric(rows["repeat"], errors="coerce")).min() > 0:
@@ -333,7 +337,7 @@ class _MappedTable:
             groups: dict[str | None, np.ndarray] = {None: np.ones(len(rows), dtype=bool)}
             if isinstance(evaluator, np.ndarray) and (self.mapping.scales or self.mapping.thresholds):
                 groups = {name: rows["evaluator"].astype("str").to_numpy() == name for name in set(map(str, evaluator))}
-            support = pd.Series(np.nan, index=self.rows.index)
+            support, grade = (pd.Series(np.nan, index=self.rows.index) for _ in range(2))
             unreadable = self._find_unreadable_cells(score)
             for name, mask in groups.items():
                 keys = [name or str(evaluator), score]
@@ -342,9 +346,11 @@ class _MappedTable:
                     next((self.mapping.thresholds[key] for key in keys if key in self.mapping.thresholds), threshold),
                 )
                 if name not in (*self.mapping.unread, *self.mapping.people_evaluators):
-                    found, beyond = self._scale_scores(score, mask, *own)
-                    support[mask], predicted[mask] = found, beyond
+                    support[mask], predicted[mask], grades = self._scale_scores(score, mask, *own)
+                    grade[mask] = np.nan if grades is None else grades
             rows["score"] = support.to_numpy()
+            if grade.notna().any():
+                rows[GRADE_COLUMN] = grade.to_numpy()
             if unreadable.any():
                 rows["raw"] = self.rows[score].where(unreadable, None).to_numpy()
         if prediction is not None and prediction in self.rows:
@@ -372,25 +378,16 @@ class _MappedTable:
 
     def _scale_scores(
         self, column: str, is_mine: np.ndarray, scale: tuple[float, float] | str | None, threshold: float | None
-    ) -> tuple[pd.Series, pd.Series]:
-        """Some rows' scores brought to [0, 1], and whether each is beyond the threshold."""
+    ) -> tuple[pd.Series, pd.Series, pd.Series | None]:
+        """Some rows' scores brought to [0, 1], whether each is beyond the threshold, and their grades, if any."""
         scale = scale or self.mapping.scale or (0.0, 1.0)
-        values = self.rows[column][is_mine]
-        numbers = parse_judgement_numbers(values)
-        wrong = pd.Series(False, index=self.rows.index)
         limit = threshold if threshold is not None else self.mapping.threshold
-        if isinstance(scale, str):
-            low, high = (-np.inf, np.inf) if scale == "logit" else (np.inf, -np.inf)
-            support = 1 / (1 + np.exp(-numbers if scale == "logit" else numbers))
-            limit = 0.0 if limit is None else limit
-        else:
-            low, high = scale
-            support = (numbers - low) / (high - low)
-            limit = (low + high) / 2 if limit is None else limit
-        wrong[is_mine] = (support < 0) | (support > 1)
+        found = scale_judgement_numbers(parse_judgement_numbers(self.rows[column][is_mine]), scale, limit)
+        wrong = pd.Series(False, index=self.rows.index)
+        wrong[is_mine] = (found[0] < 0) | (found[0] > 1)
+        low, high = scale if not isinstance(scale, str) else (-np.inf, np.inf)
         self._check_cells(column, wrong, f"expected a number from {low:g} to {high:g} (or say --scale LOW:HIGH)")
-        beyond = numbers > limit if high > low else numbers < limit
-        return support, beyond.astype("Int8").mask(numbers.isna(), pd.NA)
+        return found
 
     def _check_cells(self, column: str, is_wrong: pd.Series, message: str) -> None:
         rows = np.flatnonzero(is_wrong)

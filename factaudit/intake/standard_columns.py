@@ -11,9 +11,14 @@ from factaudit.intake.column_profiles import profile_column_for_mapping
 from factaudit.intake.vocabulary import COLUMN_NAMES, has_vocabulary_word_in_column_name, normalise_vocabulary_words
 from factaudit.tables import CLAIM_COLUMNS, VERDICT_COLUMNS
 from factaudit.tables.annotations import ANNOTATION_COLUMNS
+from factaudit.tables.schema import GRADE_COLUMN
 
 #: The columns that a table of ours may have, by what it is.
-OWN_COLUMNS = {"claims": CLAIM_COLUMNS, "verdicts": VERDICT_COLUMNS, "annotations": ANNOTATION_COLUMNS}
+OWN_COLUMNS = {
+    "claims": (*CLAIM_COLUMNS, GRADE_COLUMN),
+    "verdicts": (*VERDICT_COLUMNS, GRADE_COLUMN),
+    "annotations": ANNOTATION_COLUMNS,
+}
 #: Columns without which whole audits are left out: another name for one is looked for where it is missing.
 _WANTED_CLAIM_COLUMNS = ("label", "doc", "system")
 
@@ -85,7 +90,7 @@ def list_further_columns_of_scores(claims: pd.DataFrame) -> list[str]:
     """Columns of claims that are not ours and hold different numbers in [0, 1], or words of a judge by their name: what
     an evaluator said, perhaps."""
     found = []
-    for name in claims.columns.difference([*CLAIM_COLUMNS], sort=False):
+    for name in claims.columns.difference([*OWN_COLUMNS["claims"]], sort=False):
         numbers = pd.to_numeric(claims[name].dropna(), errors="coerce")
         if numbers.between(0, 1).all() and numbers.nunique() > 1:
             found.append(str(name))

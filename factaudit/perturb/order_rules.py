@@ -56,7 +56,7 @@ def _is_movable(clause: str) -> bool:
     return not _JOINED.search(clause) and not _REPORTING.search(clause)
 
 
-def _capitalise(text: str) -> str:
+def _capitalise_first_letter(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
@@ -77,17 +77,17 @@ def _list_other_clause_orders(claim: str, doc: str, random: Random) -> Iterator[
         # What a pronoun stands for must be named before it.
         named = not _PRONOUN.match(clause) and not _REFERENCE.search(main) and not clause.split()[0].endswith("ing")
         if named and _FINITE_VERB.search(clause):
-            yield f"{_capitalise(main)} {found['word'].lower()} {clause}."
+            yield f"{_capitalise_first_letter(main)} {found['word'].lower()} {clause}."
     found = _FRONTED_DATE.match(claim)
     if found and _is_movable(found["main"]) and not _DATE_TAKER.search(found["main"]):
-        yield f"{_capitalise(found['main'])} {found['clause'][0].lower()}{found['clause'][1:]}."
+        yield f"{_capitalise_first_letter(found['main'])} {found['clause'][0].lower()}{found['clause'][1:]}."
     if (found := _CLAUSE_BEHIND.match(claim)) and _is_movable(found["main"]) and _is_movable(found["clause"]):
         main_text = _lower_first_word(found["main"], doc)
         if main_text is None or _PRONOUN.match(found["clause"]) or _SPAN_OF_TIME.search(found["main"]):
             return
         # "before computers in many ways": a plural is no verb.
         if _FINITE_VERB.search(re.sub(r"\w+s\b(?<!\bis)(?<!\bwas)(?<!\bhas)", "", found["clause"])):
-            yield f"{_capitalise(found['word'])} {found['clause']}, {main_text}."
+            yield f"{_capitalise_first_letter(found['word'])} {found['clause']}, {main_text}."
 
 
 # ------------------------------------------------------------------------------------------------- cause and effect
@@ -127,13 +127,13 @@ def _list_turned_causes(claim: str, doc: str, random: Random) -> Iterator[str]:
         alike = found["left"].split()[-1].endswith("s") == right.split()[-1].endswith("s")
         agrees = alike or re.match(r"(?:can|could|may|might|will|caused|led|resulted|triggered)\b", found["link"])
         if left is not None and agrees and left.lower() != right.lower():
-            yield f"{_capitalise(right)} {found['link']} {left}{found['rest']}"
+            yield f"{_capitalise_first_letter(right)} {found['link']} {left}{found['rest']}"
     found = _BECAUSE.match(claim)
     if found and not _NO_EFFECT.search(found["effect"]):
         effect = _lower_first_word(found["effect"], doc)
         # What stands behind a comma goes on with the whole sentence.
         if effect is not None and "," not in found["cause"] and _FINITE_VERB.search(found["cause"]):
-            yield f"{_capitalise(found['cause'])} because {effect}."
+            yield f"{_capitalise_first_letter(found['cause'])} because {effect}."
 
 
 # --------------------------------------------------------------------------------------------- subject and object
@@ -177,7 +177,7 @@ def _list_swapped_roles(claim: str, doc: str, random: Random) -> Iterator[str]:
         known = all(has_phrase(doc, one.split()[-1]) for one in (doer, other))
         if known and not _NO_DOER.match(doer) and not _NO_DOER.match(other):
             doer = doer[0].lower() + doer[1:] if found.re is _ROLES[1] else doer
-            other = _capitalise(other)
+            other = _capitalise_first_letter(other)
             yield f"{claim[: found.start()]}{other} {found['deed']} {doer}{claim[found.end() :]}"
 
 

@@ -23,6 +23,25 @@ def count_distinct_rows(rows: np.ndarray, times: np.ndarray | None = None) -> tu
     >>> rows.tolist(), times.tolist()
     ([[0, 2], [1, 2]], [1, 2])
     """
+    distinct, place = rank_distinct_rows(rows)
+    return distinct, np.bincount(place, times, len(distinct)).astype(np.int64)
+
+
+def rank_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct rows of numbers (C, K), sorted, and the place of each of the C among them: (U, K), int64 (C,).
+
+    >>> distinct, places = rank_distinct_rows(np.array([[1, 2], [0, 2], [1, 2]]))
+    >>> distinct.tolist(), places.tolist()
+    ([[0, 2], [1, 2]], [1, 0, 1])
+    """
+    distinct, place = rank_distinct_integers(_encode_integer_rows(rows))
+    first = np.empty(len(distinct), dtype=np.int64)
+    first[place[::-1]] = np.arange(len(rows))[::-1]
+    return rows[first], place
+
+
+def _encode_integer_rows(rows: np.ndarray) -> np.ndarray:
+    """int64 (C,): numbers that are equal where rows are, and sort as they do."""
     codes, size = np.zeros(len(rows), dtype=np.int64), 1
     whole = rows.dtype.kind in "iu" and len(rows) > 0
     least = rows.min(0).tolist() if whole else [0] * rows.shape[1]
@@ -37,8 +56,7 @@ def count_distinct_rows(rows: np.ndarray, times: np.ndarray | None = None) -> tu
         codes += column
         codes -= below
         size *= width
-    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
-    return rows[first], np.bincount(place, times, len(first)).astype(np.int64)
+    return codes
 
 
 def count_distinct_clusters(clusters: np.ndarray, codes: np.ndarray, n_codes: int) -> tuple[np.ndarray, np.ndarray]:

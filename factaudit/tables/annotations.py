@@ -99,7 +99,7 @@ def validate_annotations(
 def list_annotator_judgements(
     annotations: pd.DataFrame, grade_labels: Mapping[str, int | None] | None = None
 ) -> pd.DataFrame:
-    """One row per claim and annotator: claim_id, annotator, label (Int8: 1, 0 or null), in the order of the table.
+    """One row per claim and annotator: claim_id, annotator, label (Int8: 1, 0 or null) and grade, in the table's order.
 
     grade_labels: what each grade means; without it a grade leaves the label as it is. Raises `UsageError` for a grade
     that the map lacks.
@@ -114,7 +114,7 @@ def list_annotator_judgements(
                 )
         mapped = annotations["grade"].map(lambda grade: pd.NA if pd.isna(grade) else grade_labels[grade])
         label = mapped.where(annotations["grade"].notna(), label).astype("Int8")
-    rows = pd.DataFrame({"claim_id": annotations["claim_id"], "annotator": annotations["annotator"], "label": label})
+    rows = annotations.reindex(columns=["claim_id", "annotator", "label", "grade"]).assign(label=label)
     return rows.drop_duplicates(["claim_id", "annotator"], ignore_index=True)
 
 

@@ -106,6 +106,14 @@ def parse_score_column(values: pd.Series | None, index: pd.Index, problems: Tabl
     return found.where(good)
 
 
+def parse_grade_column(values: pd.Series, problems: TableProblemCollector) -> pd.Series:
+    """Finite numbers of any scale as float64, NaN where there is none."""
+    found = parse_number_column(values)
+    good = values.isna() | np.isfinite(found)
+    problems.add_where(~good, "grade", "expected a number (a word has no place on a scale), or nothing", values)
+    return found.where(good)
+
+
 def parse_number_column(values: pd.Series) -> pd.Series:
     """As float64, NaN for what is no number: times, which pandas would take for nanoseconds, among them."""
     if pd.api.types.is_numeric_dtype(values.dtype):

@@ -30,6 +30,9 @@ CLAIM_COLUMNS = (
 #: Of a claim that was made of another one by changing one thing: the claim_id of that one, what was changed, and what
 #: its verdict should be: the ``same``, or ``changed`` to unattributable.
 VARIANT_COLUMNS = ("variant_of", "kind", "expected")
+#: Optional, in claims (what people gave) and in verdicts (what the evaluator gave): a grade on the source's own scale,
+#: the higher the more support. Verdicts have numbers; claims and annotations may have words. No label is made of it.
+GRADE_COLUMN = "grade"
 #: Columns of the verdicts table, in order.
 VERDICT_COLUMNS = ("claim_id", "evaluator", "repeat", "score", "prediction", "status", "raw", "chunk_scores")
 #: What tells verdicts apart. `repeat` counts from 0 how often the same evaluator was asked before; most audits read 0.

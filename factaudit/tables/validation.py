@@ -18,6 +18,8 @@ from factaudit.tables.column_parsing import (
     make_empty_text_column,
     parse_binary_column,
     parse_chunk_scores_column,
+    parse_grade_column,
+    parse_number_column,
     parse_repeat_column,
     parse_score_column,
     parse_text_column,
@@ -31,6 +33,7 @@ from factaudit.tables.problems import TableProblemCollector, list_table_parts
 from factaudit.tables.schema import (
     CLAIM_COLUMNS,
     DEFAULT_THRESHOLD,
+    GRADE_COLUMN,
     NAME_COLUMNS,
     POSITIONS_KEY,
     RESERVED_NAMES,
@@ -88,6 +91,10 @@ def validate_claims(table: pd.DataFrame, source: str = "claims", unit: str = "ro
     for column in table.columns:
         if column not in claims:
             claims[column] = infer_column_type(table[column])
+    if GRADE_COLUMN in claims:  # numbers in a CSV are text; words stay what they are
+        numbers = parse_number_column(claims[GRADE_COLUMN])
+        if (np.isfinite(numbers) | claims[GRADE_COLUMN].isna()).all():
+            claims[GRADE_COLUMN] = numbers
     if "claim_id" not in table:
         claims["claim_id"] = make_claim_ids_from_content(claims)
     else:
@@ -153,6 +160,8 @@ def validate_verdicts(
             "chunk_scores": parse_chunk_scores_column(table.get("chunk_scores"), table.index, problems),
         }
     )
+    if GRADE_COLUMN in table:
+        verdicts[GRADE_COLUMN] = parse_grade_column(table[GRADE_COLUMN], problems)
     further = {str(name): table[name] for name in table.columns if name not in VERDICT_COLUMNS}
     del table, score, prediction, status, evaluators, repeat  # of millions of rows, two copies are too many
     positions = None if claims is None else find_claim_positions_in_table(claims, ids)

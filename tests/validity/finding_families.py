@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from bending_worlds import SENTENCE_WORDS, draw_families, draw_long_texts
+from bending_worlds import SENTENCE_WORDS, draw_families, draw_graded_claims, draw_long_texts
 from finding_worlds import (
     Tables,
     World,
@@ -258,6 +258,20 @@ FAMILIES = {
                 effect="prefers its family",
                 size=0.4,
                 made_for=("self_preference",),
+            ),
+        ),
+    ),
+    "grades": Family(
+        ("grades",),
+        draw_graded_claims,
+        NULL_WORLDS,
+        (
+            World("grades of one judge unrelated to people's", effect="unrelated grades", made_for=("grade_order",)),
+            World(
+                "grades of one judge 12.5 % of the scale higher",
+                effect="lenient grades",
+                size=0.125,
+                made_for=("grade_shift",),
             ),
         ),
     ),

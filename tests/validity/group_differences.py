@@ -15,6 +15,8 @@ from covering import LEVEL, Covered, holds
 from regimes import REGIMES, Regime
 
 from factaudit.stats.cluster_jackknife import jackknife_slope_interval
+from factaudit.stats.mover import mover_proportion_sum
+from factaudit.stats.slice_comparison import estimate_slice_and_rest_proportions
 from factaudit.stats.slope_moments import slope_moments_by_cluster
 from factaudit.stats.standardised_difference import standardised_difference
 
@@ -48,6 +50,31 @@ def cover_standardised_differences(regime: Regime, drawn: np.ndarray) -> Covered
     return {f"difference of groups{name}": np.array(values) for name, values in found.items()}
 
 
+def cover_slices(regime: Regime, drawn: np.ndarray) -> Covered:
+    """BAcc of evaluator a on the claims of one system less its BAcc on all others, which are on the same documents
+    unless each system has its own; and on every other document, where it is the same."""
+    of_a = regime.truth[..., :2, :].sum(-1)  # (S, label, prediction)
+    both = [of_a[0], of_a[1:].sum(0)]
+    baccs = [(each[1, 1] / each[1].sum() + each[0, 0] / each[0].sum()) / 2 for each in both]
+    document, system, label, a, _ = (each.ravel() for each in np.indices(drawn.shape[1:]))
+    cluster = document * drawn.shape[2] + system if regime.own else document
+    hit = np.where(a == 2, -1, a == label)
+    weights = np.array([0.5, 0.5, -0.5, -0.5])
+    found: dict[str, list[bool]] = {}
+    for counts in drawn:
+        at = np.repeat(np.arange(len(label)), counts.ravel())
+        for name, inside, truth in (
+            ("one system", system == 0, baccs[0] - baccs[1]),
+            ("every other document", cluster % 2 == 0, 0.0),
+        ):
+            slices = np.where(inside, 0, -1)[at]
+            shares = estimate_slice_and_rest_proportions(hit[at], 1 - label[at], 2, slices, 1, cluster[at])
+            low, high = mover_proportion_sum(shares, weights, LEVEL)[1]
+            if not np.isnan(low[0]):
+                found.setdefault(f"BAcc of a slice: {name}", []).append(bool(low[0] <= truth <= high[0]))
+    return {name: np.array(held) for name, held in found.items()}
+
+
 def cover_document_slopes(regime: Regime, random: np.random.Generator, replicates: int) -> Covered:
     """The slope over a number that all claims of a document share, as its length; documents are hard or easy."""
     n_systems, docs = len(regime.errors), regime.docs * (len(regime.errors) if regime.own else 1)
@@ -71,7 +98,8 @@ def cover_document_slopes(regime: Regime, random: np.random.Generator, replicate
 def cover_groups(regime: Regime, replicates: int, seed: int = 11) -> Covered:
     """Per figure which intervals of the replicates held the truth."""
     random = np.random.default_rng(seed)
-    found = cover_standardised_differences(regime, regime.draw(random, replicates))
+    drawn = regime.draw(random, replicates)
+    found = cover_standardised_differences(regime, drawn) | cover_slices(regime, drawn)
     return found | cover_document_slopes(regime, random, replicates)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grade_intervals
 import group_differences
 import means
 import numpy as np
@@ -44,8 +45,16 @@ def test_intervals_of_mean_differences_cover(regime):
 @pytest.mark.parametrize("regime", REGIMES, ids=lambda regime: regime.name)
 def test_intervals_of_groups_and_of_slopes_over_documents_cover(regime):
     held = group_differences.cover_groups(regime, 100, seed=17)
-    assert len(held) == 4
+    assert len(held) == 6
     assert min(each.mean() for each in held.values()) >= 0.93 - 3 * (0.93 * 0.07 / 100) ** 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("regime", grade_intervals.REGIMES, ids=lambda regime: regime.name)
+def test_intervals_of_grades_cover(regime):
+    held = {name: each for name, each in grade_intervals.measure_coverage(regime, 150, seed=17).items() if len(each)}
+    assert len(held) >= (2 if regime.docs < 20 else 4)
+    assert min(each.mean() for each in held.values()) >= 0.93 - 3 * (0.93 * 0.07 / 150) ** 0.5
 
 
 @pytest.mark.slow

@@ -161,4 +161,5 @@ _READINGS: dict[str, Callable[[Sequence[float]], str]] = {
     "errors": lambda values: f"{sum(values):,}",
     "threshold": lambda values: f"{_average(values):.6g}",
     "decimal": lambda values: f"{_average(values):.1f}",
+    "hundredths": lambda values: f"{_average(values):.2f}".replace("-", "−"),
 }

@@ -1,0 +1,400 @@
+"""Do an evaluator's grades agree with people's, where both are more than right and wrong?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from factaudit.arrays.graded_claims import (
+    MOST_LEVELS,
+    GradedClaims,
+    collect_graded_claims,
+    cut_grades_into_levels,
+    has_people_grades,
+    name_evaluator_measures,
+)
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
+from factaudit.audit.core.decision_limits import read_decision_limits, unscored_share_for_decision
+from factaudit.audit.core.finding_parts import (
+    format_how_many_datasets,
+    group_finding_rows_by_evaluator,
+    pick_finding_evidence,
+)
+from factaudit.audit.core.interval_methods import FISHER_INFLUENCE, FISHER_JACKKNIFE, INFINITESIMAL_JACKKNIFE, JACKKNIFE
+from factaudit.audit.core.plot_specs import DotPlotSpec, ForestPlotSpec
+from factaudit.audit.core.result_rows import FEW_CLUSTERS, Row, explain_missing_row_intervals
+from factaudit.audit.core.significance import (
+    DEFAULT_CONFIDENCE,
+    p_below_limit,
+    p_beyond_limit,
+    select_significant_rows,
+)
+from factaudit.audit.core.statements import make_statement
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.cluster_jackknife import MIN_JACKKNIFE_CLUSTERS
+from factaudit.stats.clustered_means import clustered_mean
+from factaudit.stats.grade_agreement import (
+    InfluenceStatistic,
+    correlation_influence_interval,
+    difference_influence_interval,
+    ordinal_krippendorff_alpha,
+    quadratic_weighted_kappa,
+    spearman_rank_correlation,
+    weighted_kappa_interval,
+)
+from factaudit.stats.undefined_values import none_if_undefined
+from factaudit.text.display_text import join_reasons
+
+#: An evaluator whose ρ is under this hardly follows people's grades.
+LEAST_RANK_CORRELATION = 0.2
+#: The share of the scale's length by which grades may be off on average.
+MAX_GRADE_SHIFT = 0.05
+_COEFFICIENTS = ("rho", "kappa", "alpha", "alpha_people", "ceiling", "room")
+_NO_COEFFICIENT_INTERVAL = f"fewer than {MIN_JACKKNIFE_CLUSTERS} clusters, or grades agree wholly"
+_NO_MEAN_INTERVAL = f"{FEW_CLUSTERS}, or grades alike in all"
+
+
+def compute_grade_agreement(
+    judgements: Judgements,
+    *,
+    order: Sequence[str] | None = None,
+    scale: tuple[float, float] | None = None,
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """How an evaluator's grades agree with people's: a row per dataset with grades of people and evaluator.
+
+    order: people's grades from the lowest to the highest where they are words. scale: the lowest and highest grade of
+    people and evaluators alike; by default that of their grades, where both have the same ends. Raises `UsageError` for
+    a word that order lacks, and for grades of people outside of the scale.
+
+    measure: ``grade``, or ``score`` of an evaluator that gives no grade. n: claims with a grade of both; n_unscored:
+    those that people alone graded. rho: Spearman's ρ. kappa (quadratic weights), alpha (Krippendorff's, ordinal), mae
+    (the mean of \\|grade - people's\\|) and difference (the mean of grade - people's) need one scale, of which lowest
+    and highest are the ends. alpha_people: α of the annotators of n_several claims; ceiling: ρ of each one's grade with
+    the lower median of the others'; room: ceiling - the evaluator's ρ with the same medians, paired. With intervals
+    ``_low`` and ``_high``; mae and difference have bounds, whatever the missing grades are.
+    """
+    measures, rows = name_evaluator_measures(judgements), []
+    for claims in collect_graded_claims(judgements, order):
+        claims.check_people_on_scale(scale)
+        among_people = _compute_annotator_agreement(claims, intervals)
+        for at, evaluator in enumerate(judgements.evaluators):
+            both = ~np.isnan(claims.evaluators[at])
+            row: Row = {"dataset": claims.dataset, "evaluator": evaluator, "measure": measures[at]}
+            row |= {"n": int(both.sum()), "n_unscored": int((~both).sum())}
+            row["n_clusters"] = len(np.unique(claims.cluster[both]))
+            row |= _compute_agreement_figures(claims, at, scale, intervals) | among_people
+            row |= _compute_room(claims, at, intervals)
+            rows.append(row | {"reason": _explain_agreement_row(claims, at, row)})
+    return rows
+
+
+def _compute_agreement_figures(
+    claims: GradedClaims, evaluator: int, scale: tuple[float, float] | None, intervals: ClusterBootstrap | None
+) -> Row:
+    both = ~np.isnan(claims.evaluators[evaluator])
+    given, people, cluster = (each[both] for each in (claims.evaluators[evaluator], claims.people, claims.cluster))
+    row = _state_coefficient("rho", spearman_rank_correlation(given, people), cluster, intervals)
+    common = claims.find_common_scale(evaluator, scale)
+    if common is None:
+        given, people, cluster = given[:0], people[:0], cluster[:0]
+    row["kappa"] = none_if_undefined(quadratic_weighted_kappa(given, people))
+    if intervals is not None:
+        row |= _state_ends("kappa", weighted_kappa_interval(given, people, cluster, intervals.confidence))
+    unit = np.tile(np.arange(len(given)), 2)
+    alpha = ordinal_krippendorff_alpha(np.concatenate([given, people]), unit, len(given))
+    row |= _state_coefficient("alpha", alpha, cluster, intervals)
+    lowest, highest = common or (np.nan, np.nan)
+    apart, alone = given - people, claims.people[~both]
+    farthest = np.maximum(alone - lowest, highest - alone)
+    row |= _state_mean("mae", np.abs(apart), cluster, np.zeros(len(alone)), farthest, intervals)
+    row |= _state_mean("difference", apart, cluster, lowest - alone, highest - alone, intervals)
+    if row.get("mae_low") is not None:
+        row["mae_low"] = max(row["mae_low"], 0.0)
+    return row | {"lowest": none_if_undefined(lowest), "highest": none_if_undefined(highest)}
+
+
+def _compute_annotator_agreement(claims: GradedClaims, intervals: ClusterBootstrap | None) -> Row:
+    """What the grades of several annotators say of each other, without any evaluator."""
+    units, unit = np.unique(claims.annotated, return_inverse=True)
+    alpha = ordinal_krippendorff_alpha(claims.own, unit, len(units))
+    row: Row = {"n_several": len(units)}
+    row |= _state_coefficient("alpha_people", alpha, claims.cluster[units], intervals)
+    ceiling = spearman_rank_correlation(claims.own, claims.others)
+    return row | _state_coefficient("ceiling", ceiling, claims.cluster[claims.annotated], intervals)
+
+
+def _compute_room(claims: GradedClaims, evaluator: int, intervals: ClusterBootstrap | None) -> Row:
+    given = claims.evaluators[evaluator][claims.annotated]
+    known, cluster = ~np.isnan(given), claims.cluster[claims.annotated]
+    ceiling = spearman_rank_correlation(claims.own, claims.others)
+    mine = spearman_rank_correlation(given[known], claims.others[known])
+    change = ceiling.influence.copy()
+    change[known] -= mine.influence
+    room = InfluenceStatistic(ceiling.point - mine.point, change)
+    row: Row = {"room": none_if_undefined(room.point)}
+    if intervals is not None:
+        row |= _state_ends("room", difference_influence_interval(room, cluster, intervals.confidence))
+    return row
+
+
+def _state_coefficient(
+    key: str, statistic: InfluenceStatistic, cluster: np.ndarray, intervals: ClusterBootstrap | None
+) -> Row:
+    row: Row = {key: none_if_undefined(statistic.point)}
+    if intervals is not None:
+        row |= _state_ends(key, correlation_influence_interval(statistic, cluster, intervals.confidence))
+    return row
+
+
+def _state_ends(key: str, ends: tuple[float, float]) -> Row:
+    return {f"{key}_low": none_if_undefined(ends[0]), f"{key}_high": none_if_undefined(ends[1])}
+
+
+def _state_mean(
+    key: str,
+    values: np.ndarray,
+    cluster: np.ndarray,
+    least: np.ndarray,
+    most: np.ndarray,
+    intervals: ClusterBootstrap | None,
+) -> Row:
+    """A mean with its bounds and interval; least, most: what the missing values could be (NaN: nobody knows)."""
+    found = clustered_mean(values, cluster, DEFAULT_CONFIDENCE if intervals is None else intervals.confidence)
+    n, point = len(values) + len(least), none_if_undefined(found.point)
+    row: Row = {key: point}
+    for end, missing, pick in (("min", least, min), ("max", most, max)):
+        is_open = point is not None and len(missing)
+        row[f"{key}_{end}"] = none_if_undefined(pick((values.sum() + missing.sum()) / n, point)) if is_open else point
+    if intervals is not None:
+        row |= _state_ends(key, (found.low, found.high))
+    return row
+
+
+def _explain_agreement_row(claims: GradedClaims, evaluator: int, row: Row) -> str | None:
+    given = claims.evaluators[evaluator]
+    if not row["n"]:
+        return f"the evaluator gives no {row['measure']} of a claim that people graded"
+    why = []
+    if row["rho"] is None:
+        one = "people" if np.ptp(claims.people[~np.isnan(given)]) == 0 else "the evaluator"
+        why.append(f"rho: of the claims that both graded {one} gave one grade only")
+    if row["lowest"] is None:
+        its, theirs = (f"{np.nanmin(one):g} to {np.nanmax(one):g}" for one in (given, claims.people))
+        text = f"kappa, alpha, mae, difference: people's grades run from {theirs}, its {row['measure']}s from {its}"
+        why.append(f"{text}; where both are on one scale, say it (option scale)")
+    elif row["kappa"] is None:
+        why.append("kappa, alpha: all grades are the same")
+    if not row["n_several"]:
+        why.append("alpha_people, ceiling, room: no claim has grades of several annotators")
+    elif row["room"] is None or row["alpha_people"] is None:
+        why.append("alpha_people, ceiling, room: annotators, or the evaluator, gave one grade only where several did")
+    why.append(explain_missing_row_intervals(row, _NO_COEFFICIENT_INTERVAL, _COEFFICIENTS))
+    why.append(explain_missing_row_intervals(row, _NO_MEAN_INTERVAL, ("mae", "difference")))
+    return join_reasons(why)
+
+
+def compute_grade_calibration(
+    judgements: Judgements,
+    *,
+    order: Sequence[str] | None = None,
+    scale: tuple[float, float] | None = None,
+    intervals: ClusterBootstrap | None = None,
+) -> list[Row]:
+    """The mean of an evaluator's grades where people gave each grade: a row per dataset, people's grade and evaluator.
+
+    order, scale, measure: as in `compute_grade_agreement`. grade: people's (of more than `MOST_LEVELS` different ones
+    the lowest of a range), n: its claims that the evaluator graded, n_unscored: the others of them; mean_grade with its
+    interval; its bounds are known where the scale of the evaluator's grades is (of scores 0 to 1).
+    """
+    measures, rows = name_evaluator_measures(judgements), []
+    for claims in collect_graded_claims(judgements, order):
+        claims.check_people_on_scale(scale)
+        levels, grades = cut_grades_into_levels(claims.people, MOST_LEVELS)
+        for level, grade in enumerate(grades):
+            for at, evaluator in enumerate(judgements.evaluators):
+                ends = (0.0, 1.0) if measures[at] == "score" else claims.find_common_scale(at, scale)
+                given = claims.evaluators[at][levels == level]
+                both = ~np.isnan(given)
+                lowest, highest = (np.full((~both).sum(), end) for end in ends or (np.nan, np.nan))
+                row: Row = {"dataset": claims.dataset, "grade": float(grade), "evaluator": evaluator}
+                row |= {"measure": measures[at], "n": int(both.sum()), "n_unscored": int((~both).sum())}
+                cluster = claims.cluster[levels == level][both]
+                row |= _state_mean("mean_grade", given[both], cluster, lowest, highest, intervals)
+                reason = None if row["n"] else "the evaluator graded none of these claims"
+                rows.append(row | {"reason": reason or explain_missing_row_intervals(row, _NO_MEAN_INTERVAL) or None})
+    return rows
+
+
+# ----------------------------------------------------------------------------------------------------------- findings
+
+
+def _find_unrelated_grades(audited_run: AuditedRun) -> Iterator[Finding]:
+    """Grades that hardly follow people's; not said where so many are missing that they could."""
+    most = read_decision_limits(audited_run).max_unscored
+    every = [row for row in audited_run.per_dataset("grades", "rho") if unscored_share_for_decision(row) <= most]
+    p_values = [p_below_limit(audited_run, row, "rho", LEAST_RANK_CORRELATION) for row in every]
+    unrelated = select_significant_rows(audited_run, every, p_values)
+    for evaluator, rows in group_finding_rows_by_evaluator(every):
+        mine = [row for row in unrelated if row["evaluator"] == evaluator]
+        if not mine:
+            continue
+        worst = min(mine, key=lambda row: row["rho"])
+        statement = make_statement(
+            "The {measure}s of {evaluator} hardly follow people's grades{where}: on {worst.dataset} Spearman's ρ is "
+            "{worst.rho:hundredths}, significantly under {limit:hundredths}. Do not order claims or systems by them.",
+            measure=worst["measure"],
+            evaluator=evaluator,
+            where=format_how_many_datasets(mine, rows),
+            worst=worst,
+            limit=LEAST_RANK_CORRELATION,
+        )
+        evidence = pick_finding_evidence(worst, "rho", "rho_low", "rho_high", "n")
+        yield Finding("fail", evaluator, worst["dataset"], statement, evidence)
+
+
+def _find_grade_shift(audited_run: AuditedRun) -> Iterator[Finding]:
+    """Grades that are higher, or lower, than people's on average."""
+    every = list(audited_run.per_dataset("grades", "difference"))
+    p_values = [
+        p_beyond_limit(audited_run, row, "difference", MAX_GRADE_SHIFT * (row["highest"] - row["lowest"]))
+        for row in every
+    ]
+    shifted = select_significant_rows(audited_run, every, p_values)
+    for evaluator, rows in group_finding_rows_by_evaluator(every):
+        mine = [row for row in shifted if row["evaluator"] == evaluator]
+        if not mine:
+            continue
+        worst = max(mine, key=lambda row: abs(row["difference"]))
+        statement = make_statement(
+            f"{{evaluator}} grades significantly {'higher' if worst['difference'] > 0 else 'lower'} than people"
+            "{where}: on {worst.dataset} the mean difference is {worst.difference:hundredths}, on a scale from "
+            "{worst.lowest:threshold} to {worst.highest:threshold}. Do not report its mean grade as people's.",
+            evaluator=evaluator,
+            where=format_how_many_datasets(mine, rows),
+            worst=worst,
+        )
+        evidence = pick_finding_evidence(worst, "difference", "difference_low", "difference_high", "mae", "n")
+        yield Finding("warn", evaluator, worst["dataset"], statement, evidence)
+
+
+# -------------------------------------------------------------------------------------------------------- declarations
+
+_MEASURE_COLUMN = Column("of its", "text", "what is compared: the evaluator's `grade`, else its `score`")
+_GRADE_OPTIONS = {
+    "order": "people's grades from the lowest to the highest, where they are words",
+    "scale": "the lowest and the highest grade of people and evaluators alike; by default known where both have the "
+    "same ends",
+}
+_ENDS_DESCRIPTION = "ends of the scale that both are on"
+
+
+def _declare_coefficient(heading: str, what: str, interval: str = FISHER_INFLUENCE) -> Column:
+    return Column(heading, "number", what, digits=2, interval=interval)
+
+
+def _declare_mean(heading: str, what: str) -> Column:
+    return Column(heading, "number", what, digits=2, bounds=True, interval=JACKKNIFE)
+
+
+AUDITS = (
+    Audit(
+        name="grades",
+        after="label_rules",
+        title="How far an evaluator's grades agree with people's",
+        question="Do an evaluator's grades, or scores, agree with people's grades?",
+        source="Spearman 1904; Cohen 1968; Krippendorff 2011 (α)",
+        formula="ρ = Pearson's r of midranks. κ = 1 − mean (grade − people's)² / what chance makes of it. α = "
+        "Krippendorff's, ordinal. MAE = mean |grade − people's|; difference = mean (grade − people's). Ceiling = ρ of "
+        "one annotator's grade with the lower median of the others', room = ceiling − the evaluator's ρ with the same.",
+        text="ρ asks for the same order alone; κ, α, MAE and difference ask for the same grades, on one scale. Several "
+        "annotators' grade of a claim is their lower median: a cut of it is their majority. An evaluator cannot be "
+        "seen to agree with people more than these agree with each other. A grade whose status is not ok is missing.",
+        remedy="ρ near 0: take another evaluator. ρ near the ceiling and a low κ: the order is right, and the grades "
+        "are off; see `grade_calibration`, and map them on labels of your own. A low ceiling: mend the guideline.",
+        columns={
+            **pick_shared_columns("dataset", "evaluator"),
+            "measure": _MEASURE_COLUMN,
+            **pick_shared_columns("n", "n_unscored", "reason"),
+            "n_clusters": Column("clusters", "count", "clusters of claims that the intervals rest on", shown=False),
+            "rho": _declare_coefficient("Spearman's ρ", "of the evaluator's grades with people's"),
+            "kappa": _declare_coefficient("weighted κ", "Cohen's, with quadratic weights", FISHER_JACKKNIFE),
+            "alpha": _declare_coefficient("α", "Krippendorff's, ordinal, of people's grade and the evaluator's"),
+            "mae": _declare_mean("MAE", "mean absolute error, in grades"),
+            "difference": _declare_mean("difference", "mean of the evaluator's grade − people's"),
+            "lowest": Column("lowest", "number", _ENDS_DESCRIPTION, shown=False),
+            "highest": Column("highest", "number", _ENDS_DESCRIPTION, shown=False),
+            "n_several": Column("by several", "count", "claims with grades of several annotators", shown="any"),
+            "alpha_people": _declare_coefficient("α of people", "Krippendorff's, ordinal, of the annotators"),
+            "ceiling": _declare_coefficient("ceiling", "ρ of one annotator with the others"),
+            "room": _declare_coefficient(
+                "room", "ceiling − the evaluator's ρ with the same others", INFINITESIMAL_JACKKNIFE
+            ),
+        },
+        options=_GRADE_OPTIONS,
+        compute=compute_grade_agreement,
+        applies=has_people_grades,
+        without_labels=True,
+        plots=(
+            DotPlotSpec(
+                what="How far the order of an evaluator's grades, and its grades, are people's",
+                keys=("rho", "kappa"),
+                guides={"rho": 0, "kappa": 0},
+                reference="ceiling",
+            ),
+        ),
+        checks=(
+            Check(
+                "grade_order",
+                "Grades that do not follow people's",
+                "Spearman's ρ of an evaluator's grades with people's is under 0.2",
+                _find_unrelated_grades,
+                null="ρ is 0.2 or more, on every dataset",
+                controls="Holm over all datasets of all evaluators",
+                figure="rho",
+            ),
+            Check(
+                "grade_shift",
+                "Grades that are higher or lower than people's",
+                "an evaluator's mean grade is off people's by more than 5 % of the scale",
+                _find_grade_shift,
+                null="mean grades are off by at most 5 % of the scale, on every dataset",
+                controls="Holm over all datasets of all evaluators",
+                figure="difference",
+            ),
+        ),
+    ),
+    Audit(
+        name="grade_calibration",
+        after="grades",
+        title="What an evaluator gives where people give each grade",
+        question="What is an evaluator's mean grade, or score, on the claims of each grade of people?",
+        text="Grades that mean what people's mean rise from one of people's grades to the next by as much. Where they "
+        "hardly rise, the evaluator does not tell these grades from each other.",
+        remedy="Grades that do not rise are one: join them before you report. Where the top or the bottom is not used, "
+        "say in the prompt what each grade means.",
+        columns={
+            **pick_shared_columns("dataset"),
+            "grade": Column("people's grade", "number", "people's grade, or the lowest of a range of them", key=True),
+            **pick_shared_columns("evaluator"),
+            "measure": _MEASURE_COLUMN,
+            **pick_shared_columns("n", "n_unscored", "reason"),
+            "mean_grade": _declare_mean("mean grade", "of the evaluator's grades"),
+        },
+        options=_GRADE_OPTIONS,
+        compute=compute_grade_calibration,
+        applies=has_people_grades,
+        without_labels=True,
+        plots=(
+            ForestPlotSpec(
+                what="The mean of an evaluator's grades where people gave each grade",
+                reading="The better, the more evenly it rises with people's grade.",
+                key="mean_grade",
+                labels=("grade",),
+                groups=("dataset", "evaluator"),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,327 @@
+"""Grades: figures against other libraries' and published ones, scales, annotators, order, words, and what is read."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from audit_tables import Row, find
+from scipy.stats import spearmanr
+from sklearn.metrics import cohen_kappa_score
+
+from factaudit.arrays.judgements import Judgements
+from factaudit.audit import load_all_audits
+from factaudit.audit.findings import collect_findings
+from factaudit.audit.grade_cuts import compute_grade_cuts
+from factaudit.audit.grades import compute_grade_agreement, compute_grade_calibration
+from factaudit.audit.rates import compute_evaluator_rates
+from factaudit.datasets.conversion import convert
+from factaudit.errors import InputError, UsageError
+from factaudit.intake.column_mapping import ColumnMapping
+from factaudit.intake.table_loading import load_tables
+from factaudit.results import compare
+from factaudit.stats.cluster_bootstrap import ClusterBootstrap
+from factaudit.stats.grade_agreement import ordinal_krippendorff_alpha, spearman_rank_correlation
+from factaudit.tables import validate_claims, validate_verdicts
+from factaudit.tables.annotations import list_annotator_judgements, validate_annotations
+
+INTERVALS = ClusterBootstrap(replicates=20)
+NONE = float("nan")
+
+
+def draw_graded(
+    seed: int, shift: float = 0.0, noise: float = 0.7, n: int = 300
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Claims without labels, three annotators' grades 1 to 5, and two judges: one with grades, one with scores."""
+    random = np.random.default_rng(seed)
+    doc = np.arange(n) // 5
+    quality = 0.6 * random.normal(size=n)[doc] + 0.8 * random.normal(size=n)
+
+    def grade(size: float, moved: float = 0.0) -> np.ndarray:
+        return np.searchsorted([-1, -0.4, 0.3, 1], quality + moved + size * random.normal(size=n)) + 1
+
+    ids = [f"c{at}" for at in range(n)]
+    claims = pd.DataFrame({"claim_id": ids, "dataset": "d", "claim": "a claim", "doc_id": [f"d{at}" for at in doc]})
+    people = [pd.DataFrame({"claim_id": ids, "annotator": who, "grade": grade(0.5).astype(str)}) for who in "abc"]
+    given = grade(noise, shift)
+    judges = [pd.DataFrame({"claim_id": ids, "evaluator": "judge", "grade": given, "score": (given - 1) / 4})]
+    judges += [pd.DataFrame({"claim_id": ids, "evaluator": "scorer", "score": random.random(n)})]
+    return claims, pd.concat(judges), pd.concat(people)
+
+
+def join(claims: pd.DataFrame, verdicts: pd.DataFrame, people: pd.DataFrame | None = None) -> Judgements:
+    said = None if people is None else list_annotator_judgements(validate_annotations(people))
+    return Judgements.join(validate_claims(claims), validate_verdicts(verdicts), said)
+
+
+def lower_median(grades: pd.Series) -> float:
+    return float(sorted(map(float, grades))[(len(grades) - 1) // 2])
+
+
+def ordinal_alpha_by_pairs(units: list[list[float]]) -> float:
+    """Krippendorff 2011 as it is written: by coincidences and the ordinal metric of each two grades."""
+    units = [unit for unit in units if len(unit) > 1]
+    given = sorted(grade for unit in units for grade in unit)
+    n = {grade: given.count(grade) for grade in given}
+
+    def metric(c: float, k: float) -> float:
+        low, high = sorted((c, k))
+        return (sum(size for g, size in n.items() if low <= g <= high) - (n[c] + n[k]) / 2) ** 2
+
+    observed = sum(2 * metric(c, k) / (len(unit) - 1) for unit in units for c, k in combinations(unit, 2))
+    expected = sum(n[c] * n[k] * metric(c, k) for c in n for k in n)
+    return 1 - (len(given) - 1) * observed / expected
+
+
+def test_the_published_example_of_ordinal_alpha():
+    """Krippendorff, Computing Krippendorff's Alpha-Reliability (2011): four observers, 12 units, ordinal α 0.815."""
+    table = np.array(
+        [
+            [1, 2, 3, 3, 2, 1, 4, 1, 2, NONE, NONE, NONE],
+            [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, NONE, 3],
+            [NONE, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, NONE],
+            [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, NONE],
+        ]
+    )
+    known = ~np.isnan(table)
+    found = ordinal_krippendorff_alpha(table[known], np.nonzero(known)[1], 12)
+    assert found.point == pytest.approx(0.815, abs=5e-4)
+    assert found.point == pytest.approx(ordinal_alpha_by_pairs([list(u[~np.isnan(u)]) for u in table.T]))
+
+
+@pytest.mark.parametrize("figure", ["rho", "alpha"])
+def test_influence_is_what_one_more_unit_changes(figure):
+    random = np.random.default_rng(3)
+    a = random.integers(1, 6, 30).astype(float)
+    b = np.clip(a + random.integers(-1, 3, 30), 1, 5)
+
+    def compute(rows: np.ndarray):
+        if figure == "rho":
+            return spearman_rank_correlation(a[rows], b[rows])
+        return ordinal_krippendorff_alpha(
+            np.concatenate([a[rows], b[rows]]), np.tile(np.arange(len(rows)), 2), len(rows)
+        )
+
+    often = np.repeat(np.arange(30), 300)
+    whole = compute(often)
+    expected = [(compute(np.append(often, unit)).point - whole.point) * len(often) for unit in range(30)]
+    assert whole.influence[::300] * len(often) == pytest.approx(np.array(expected), abs=2e-3)
+    assert compute(np.arange(30)).influence.sum() == pytest.approx(0, abs=1e-12)
+
+
+def test_figures_are_those_of_other_libraries_and_formulas():
+    claims, verdicts, people = draw_graded(1)
+    row, scored = compute_grade_agreement(join(claims, verdicts, people), intervals=INTERVALS)
+    median = people.groupby("claim_id")["grade"].agg(lower_median).reindex(claims["claim_id"]).to_numpy()
+    judge = verdicts[verdicts["evaluator"] == "judge"].set_index("claim_id")["grade"].reindex(claims["claim_id"])
+    grades = judge.to_numpy(dtype=float)
+    assert row["rho"] == pytest.approx(spearmanr(grades, median)[0])
+    kappa = cohen_kappa_score(grades.astype(int), median.astype(int), weights="quadratic", labels=range(1, 6))
+    assert row["kappa"] == pytest.approx(kappa)
+    pairs = [list(pair) for pair in zip(grades, median, strict=True)]
+    assert row["alpha"] == pytest.approx(ordinal_alpha_by_pairs(pairs))
+    assert (row["mae"], row["difference"]) == (
+        pytest.approx(np.abs(grades - median).mean()),
+        pytest.approx((grades - median).mean()),
+    )
+    given = [[float(grade) for grade in group] for _, group in people.groupby("claim_id")["grade"]]
+    assert row["alpha_people"] == pytest.approx(ordinal_alpha_by_pairs(given))
+    own = [float(one["grade"]) for _, one in people.iterrows()]
+    others = [
+        lower_median(
+            people[(people["claim_id"] == one["claim_id"]) & (people["annotator"] != one["annotator"])]["grade"]
+        )
+        for _, one in people.iterrows()
+    ]
+    assert row["ceiling"] == pytest.approx(spearmanr(own, others)[0])
+    assert row["room"] == pytest.approx(row["ceiling"] - spearmanr(judge.reindex(people["claim_id"]), others)[0])
+    for key in ("rho", "kappa", "alpha", "mae", "difference", "alpha_people", "ceiling", "room"):
+        assert row[f"{key}_low"] < row[key] < row[f"{key}_high"]
+    assert (row["measure"], row["lowest"], row["highest"], row["n_several"]) == ("grade", 1, 5, 300)
+    # What people say of each other is the same beside any evaluator, and scores are on a scale of their own.
+    assert (scored["ceiling"], scored["alpha_people"]) == (row["ceiling"], row["alpha_people"])
+    assert (scored["measure"], scored["kappa"]) == ("score", None)
+    assert "people's grades run from 1 to 5, its scores from 0.0" in scored["reason"]
+
+
+def test_cuts_of_the_median_are_the_majoritys_labels_and_rates_those_of_labels():
+    claims, verdicts, people = draw_graded(2)
+    rows = compute_grade_cuts(join(claims, verdicts, people), intervals=INTERVALS)
+    assert len([row for row in rows if row["evaluator"] == "judge"]) == 16
+    for people_cut, cut in ((2, 3), (5, 4)):
+        votes = people.assign(one=people["grade"].astype(float) >= people_cut).groupby("claim_id")["one"].sum()
+        labelled = claims.assign(label=(votes.reindex(claims["claim_id"]) > 1).astype(int).to_numpy())
+        judge = verdicts[verdicts["evaluator"] == "judge"]
+        said = judge.assign(prediction=(judge["grade"] >= cut).astype(int))
+        (expected, _) = compute_evaluator_rates(join(labelled, said), intervals=INTERVALS)
+        row = find(rows, evaluator="judge", people_cut=people_cut, evaluator_cut=cut)
+        for key in ("bacc", "tpr", "tnr"):
+            assert [row[f"{key}{end}"] for end in ("", "_min", "_max", "_low", "_high")] == pytest.approx(
+                [expected[f"{key}{end}"] for end in ("", "_min", "_max", "_low", "_high")]
+            )
+        assert (row["n"], row["n_pos"]) == (300, int(labelled["label"].sum()))
+    assert len({row["evaluator_cut"] for row in rows if row["evaluator"] == "scorer"}) == 9
+
+
+def test_calibration_is_the_mean_by_peoples_grade_with_bounds():
+    claims, verdicts, _ = draw_graded(3)
+    claims["grade"] = [1 + at % 4 for at in range(len(claims))]
+    verdicts.loc[(verdicts["claim_id"] == "c0"), ["grade", "score"]] = NONE
+    verdicts["status"] = np.where(verdicts["claim_id"] == "c0", "error", "ok")
+    rows = compute_grade_calibration(join(claims, verdicts), scale=(1, 5), intervals=INTERVALS)
+    row = find(rows, grade=1, evaluator="judge")
+    known = verdicts[(verdicts["evaluator"] == "judge") & verdicts["grade"].notna()].set_index("claim_id")["grade"]
+    mine = known.reindex([f"c{at}" for at in range(4, 300, 4)])
+    assert (row["n"], row["n_unscored"], row["mean_grade"]) == (74, 1, pytest.approx(mine.mean()))
+    assert (row["mean_grade_min"], row["mean_grade_max"]) == (
+        pytest.approx((mine.sum() + 1) / 75),
+        pytest.approx((mine.sum() + 5) / 75),
+    )
+    agreement = compute_grade_agreement(join(claims, verdicts), scale=(1, 5), intervals=INTERVALS)[0]
+    for grade in (1, 2, 3, 4, 5):  # whatever it had given
+        one = verdicts.copy()
+        one.loc[(one["claim_id"] == "c0") & (one["evaluator"] == "judge"), ["grade", "status"]] = (grade, "ok")
+        one.loc[(one["claim_id"] == "c0") & (one["evaluator"] == "judge"), "score"] = 0.5
+        full = compute_grade_agreement(join(claims, one), scale=(1, 5))[0]
+        for key in ("mae", "difference"):
+            assert agreement[f"{key}_min"] - 1e-12 <= full[key] <= agreement[f"{key}_max"] + 1e-12
+
+
+def test_scales_are_certain_or_asked_for():
+    claims, verdicts, _ = draw_graded(4)
+    claims["grade"] = [2 + at % 4 for at in range(len(claims))]  # nobody gave 1
+    judge = verdicts[verdicts["evaluator"] == "judge"]
+    (row,) = compute_grade_agreement(join(claims, judge), intervals=INTERVALS)
+    assert row["kappa"] is row["mae"] is None
+    assert (
+        "people's grades run from 2 to 5, its grades from 1 to 5; where both are on one scale, say it" in row["reason"]
+    )
+    assert row["rho"] is not None
+    (known,) = compute_grade_agreement(join(claims, judge), scale=(1, 5), intervals=INTERVALS)
+    assert (known["kappa"] is not None, known["lowest"], known["highest"]) == (True, 1, 5)
+    with pytest.raises(UsageError, match="expected people's grades from 3 to 5, found 2 to 5 on d"):
+        compute_grade_agreement(join(claims, judge), scale=(3, 5))
+
+
+def test_words_need_an_order():
+    claims, verdicts, people = draw_graded(5)
+    words = dict(zip("12345", ["awful", "bad", "fair", "good", "fine"], strict=True))
+    worded = people.assign(grade=people["grade"].map(words))
+    table = join(claims, verdicts, worded)
+    assert load_all_audits()["grades"].applies(table) is False
+    with pytest.raises(UsageError, match=r"people's grades are words .* from the lowest to the highest"):
+        compute_grade_agreement(table)
+    with pytest.raises(UsageError, match="'fine' is not in order"):
+        compute_grade_agreement(table, order=["awful", "bad", "fair", "good"])
+    assert compute_grade_agreement(table, order=list(words.values())) == compute_grade_agreement(
+        join(claims, verdicts, people)
+    )
+
+
+def test_what_is_undefined_is_null_with_its_reason():
+    claims, verdicts, _ = draw_graded(6)
+    same = claims.assign(grade=3)
+    for row in compute_grade_agreement(join(same, verdicts), intervals=INTERVALS):
+        assert row["rho"] is row["kappa"] is row["ceiling"] is None
+        assert "of the claims that both graded people gave one grade only" in row["reason"]
+    few = claims.assign(grade=[1 + at % 5 for at in range(len(claims))])
+    few["doc_id"] = [f"d{at % 19}" for at in range(len(few))]
+    row = compute_grade_agreement(join(few, verdicts), intervals=INTERVALS)[0]
+    assert (row["rho"] is None, row["rho_low"], row["mae_low"] is None) == (False, None, False)
+    assert "no interval for rho, kappa, alpha: fewer than 20 clusters, or grades agree wholly" in row["reason"]
+    silent = verdicts.assign(score=NONE, grade=NONE, prediction=1)
+    for row in compute_grade_agreement(join(few, silent)):
+        assert (row["n"], row["n_unscored"], row["rho"]) == (0, 300, None)
+        assert row["reason"] == "the evaluator gives no score of a claim that people graded"
+    assert compute_grade_agreement(join(claims, verdicts)) == []
+
+
+def test_the_order_of_rows_changes_no_bit():
+    claims, verdicts, people = draw_graded(7)
+    claims["doc_id"] = None  # and claims that are alike in all
+    random = np.random.default_rng(0)
+    for compute in (compute_grade_agreement, compute_grade_calibration, compute_grade_cuts):
+        expected = compute(join(claims, verdicts, people), intervals=INTERVALS)
+        shuffled = (one.iloc[random.permutation(len(one))].reset_index(drop=True) for one in (claims, verdicts, people))
+        assert compute(join(*shuffled), intervals=INTERVALS) == expected
+
+
+def say(claims: pd.DataFrame, verdicts: pd.DataFrame, people: pd.DataFrame) -> dict[str, Row]:
+    rows = compute_grade_agreement(join(claims, verdicts, people), intervals=INTERVALS)
+    return {each["id"]: each for each in collect_findings({"grades": rows}) if each["evaluator"] == "judge"}
+
+
+def test_what_is_said_of_grades_and_where_it_is_not():
+    assert say(*draw_graded(8)) == {}
+    shifted = say(*draw_graded(8, shift=-0.8))["grade_shift"]
+    assert shifted["severity"] == "warn"
+    assert shifted["statement"].startswith(
+        "judge grades significantly lower than people: on d the mean difference is −"
+    )
+    assert "on a scale from 1 to 5" in shifted["statement"]
+    unrelated = say(*draw_graded(8, noise=50))["grade_order"]
+    assert unrelated["severity"] == "fail"
+    assert unrelated["statement"].startswith("The grades of judge hardly follow people's grades: on d Spearman's ρ is ")
+    claims, verdicts, people = draw_graded(8, noise=50)
+    missing = (verdicts["evaluator"] == "judge") & verdicts["claim_id"].isin([f"c{at}" for at in range(60)])
+    verdicts["status"] = np.where(missing, "error", "ok")
+    verdicts.loc[missing, ["grade", "score"]] = NONE
+    assert "grade_order" not in say(claims, verdicts, people)  # a fifth is missing, and could follow people's
+
+
+def test_grades_are_read_beside_the_labels_made_of_them(tmp_path):
+    _, verdicts, _ = draw_graded(9, n=40)
+    grades = verdicts[verdicts["evaluator"] == "judge"]["grade"].to_numpy()
+    table = pd.DataFrame({"claim": [f"claim {at}" for at in range(40)], "geval": grades[::-1], "human": grades})
+    (tmp_path / "t.csv").write_text(table.to_csv(index=False))
+    mapping = ColumnMapping.from_source(
+        {"columns": {"claim": "claim", "label": "human"}, "label_threshold": 2.0}
+        | {"evaluators": {"geval": {"score": "geval", "scale": [1, 5]}}}
+    )
+    loaded = load_tables([tmp_path / "t.csv"], mapping)
+    assert loaded.claims["grade"].tolist() == grades.tolist()
+    assert loaded.claims["label"].tolist() == (grades > 2).astype(int).tolist()
+    assert loaded.verdicts["grade"].tolist() == grades[::-1].tolist()
+    assert loaded.verdicts["score"].tolist() == ((grades[::-1] - 1) / 4).tolist()
+    results = compare(loaded.claims, loaded.verdicts, replicates=20)
+    assert {"grades", "grade_calibration", "grade_cuts"} <= set(results.audits)
+    assert results.rows("grades")[0]["rho"] == pytest.approx(spearmanr(grades, grades[::-1])[0])
+    reversed_scale = ColumnMapping.from_source(
+        {"columns": {"claim": "claim", "grade": "human"}, "evaluators": {"e": {"score": "geval", "scale": [5, 1]}}}
+    )
+    turned = load_tables([tmp_path / "t.csv"], reversed_scale)
+    assert "grade" not in turned.verdicts  # more is less support: its score is turned, and is used
+    assert turned.claims["grade"].tolist() == grades.tolist()
+    assert turned.claims["label"].isna().all()
+
+
+def test_tables_keep_grades_and_a_judges_word_is_no_grade():
+    claims = {"dataset": ["d", "d"], "claim": ["a", "b"], "claim_id": ["1", "2"]}
+    assert validate_claims(pd.DataFrame(claims | {"grade": ["3", None]}))["grade"].tolist()[0] == 3.0
+    assert validate_claims(pd.DataFrame(claims | {"grade": ["A", "B"]}))["grade"].tolist() == ["A", "B"]
+    verdicts = pd.DataFrame({"claim_id": ["1", "2"], "evaluator": "e", "score": [0.5, 0.7], "grade": ["3", "good"]})
+    with pytest.raises(InputError, match=r"grade.*expected a number"):
+        validate_verdicts(verdicts)
+    assert validate_verdicts(verdicts.replace("good", math.nan))["grade"].tolist()[0] == 3.0
+
+
+def test_lfqa_on_grades_of_three_annotators(shared):
+    """The majority's "supported" is a cut of the lower median; α of the annotators by the formula as it is written."""
+    found = convert("lfqa", shared / "lfqa")
+    claims, people = found.claims, found.annotations
+    verdicts = pd.DataFrame({"claim_id": claims["claim_id"], "evaluator": "length", "score": 0.5})
+    verdicts["score"] = 1 / (1 + claims["claim"].str.len().to_numpy())
+    order = ["not_supported", "partially", "supported"]
+    table = Judgements.join(claims, validate_verdicts(verdicts), list_annotator_judgements(people))
+    (row,) = compute_grade_agreement(table, order=order, intervals=INTERVALS)
+    places = people["grade"].map({word: at for at, word in enumerate(order)}).groupby(people["claim_id"]).agg(list)
+    kinds = places.map(tuple).value_counts()
+    units = [list(kind) for kind, times in kinds.items() for _ in range(times)]
+    assert row["alpha_people"] == pytest.approx(ordinal_alpha_by_pairs(units))
+    assert round(row["alpha_people"], 3) == 0.714
+    assert (row["n"], row["n_several"], row["n_clusters"]) == (3993, 3993, 200)
+    cuts = compute_grade_cuts(table, order=order)
+    assert {row["n_neg"] for row in cuts if row["people_cut"] == 3} == {int((claims["label"] == 0).sum())}

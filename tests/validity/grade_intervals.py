@@ -1,0 +1,139 @@
+"""How often do 95 % intervals of agreement between grades hold the truth? Prints a table: a row per figure.
+
+    python tests/validity/grade_intervals.py [replicates, default 1000]
+
+People and an evaluator grade what is good in truth, each with an error of their own; documents are good or bad. True
+figures are those of half a million claims in as many documents as that makes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import ndtri
+
+from factaudit.stats.clustered_means import clustered_mean
+from factaudit.stats.grade_agreement import (
+    InfluenceStatistic,
+    correlation_influence_interval,
+    difference_influence_interval,
+    ordinal_krippendorff_alpha,
+    quadratic_weighted_kappa,
+    spearman_rank_correlation,
+    weighted_kappa_interval,
+)
+
+LEVEL = 0.95
+Figures = dict[str, tuple[float, float, float]]
+
+
+@dataclass(frozen=True)
+class Regime:
+    """docs of ``claims`` claims each; icc: the share of the quality's variance between documents; grades: the share of
+    each of people's grades; noise: of each grader beside the quality's variance of 1; shift: what the evaluator's
+    grades are higher by before they are cut; uneven: 1 to 2 * claims - 1 claims; continuous: the evaluator gives
+    numbers, not grades."""
+
+    name: str
+    docs: int = 50
+    claims: int = 5
+    icc: float = 0.3
+    grades: tuple[float, ...] = (0.2, 0.2, 0.2, 0.2, 0.2)
+    noise: float = 0.7
+    shift: float = 0.3
+    uneven: bool = False
+    continuous: bool = False
+
+
+REGIMES = (
+    Regime("clusters of 1", docs=200, claims=1),
+    Regime("clusters of 5"),
+    Regime("clusters of 20", claims=20),
+    Regime("20 documents of 5", docs=20),
+    Regime("12 documents of 10", docs=12, claims=10),
+    Regime("20 uneven documents", docs=20, uneven=True),
+    Regime("uneven, claims alike", uneven=True, icc=0.6),
+    Regime("three grades, ties", grades=(0.3, 0.3, 0.4)),
+    Regime("skewed: 80 % the best grade", grades=(0.02, 0.03, 0.05, 0.1, 0.8)),
+    Regime("20 documents, skewed", docs=20, grades=(0.02, 0.03, 0.05, 0.1, 0.8)),
+    Regime("scores, no grades", continuous=True),
+    Regime("close agreement", noise=0.15, shift=0.0),
+    Regime("no agreement", noise=6.0, docs=40),
+)
+
+
+def draw_grades(regime: Regime, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Three annotators' grades (n, 3), the evaluator's (n,), and the document of each claim (n,)."""
+    n = random.integers(1, 2 * regime.claims, regime.docs) if regime.uneven else np.full(regime.docs, regime.claims)
+    document = np.repeat(np.arange(regime.docs), n)
+    quality = np.sqrt(regime.icc) * random.normal(size=regime.docs)[document]
+    quality += np.sqrt(1 - regime.icc) * random.normal(size=len(document))
+    seen = quality[:, None] + np.sqrt(regime.noise) * random.normal(size=(len(document), 4))
+    seen[:, 3] += regime.shift
+    edges = np.sqrt(1 + regime.noise) * ndtri(np.cumsum(regime.grades)[:-1])
+    grades = np.searchsorted(edges, seen) + 1.0
+    return grades[:, :3], seen[:, 3] if regime.continuous else grades[:, 3], document
+
+
+def compute_figures(regime: Regime, random: np.random.Generator) -> Figures:
+    """Of one draw each figure, and the ends of its interval."""
+    annotators, given, document = draw_grades(regime, random)
+    people = np.sort(annotators, axis=1)[:, 1]
+    n = len(people)
+    unit = np.tile(np.arange(n), 3)
+    rows = np.tile(document, 3)
+    others = np.concatenate([np.delete(annotators, at, axis=1).min(1) for at in range(3)])
+    own = annotators.T.ravel()
+    ceiling, again = spearman_rank_correlation(own, others), spearman_rank_correlation(np.tile(given, 3), others)
+    figures = {
+        "ρ": (spearman_rank_correlation(given, people), document),
+        "α of annotators": (ordinal_krippendorff_alpha(own, unit, n), document),
+        "ceiling": (ceiling, rows),
+    }
+    if not regime.continuous:
+        both = ordinal_krippendorff_alpha(np.concatenate([given, people]), np.tile(np.arange(n), 2), n)
+        figures["α"] = (both, document)
+    found = {
+        name: (one.point, *correlation_influence_interval(one, cluster, LEVEL))
+        for name, (one, cluster) in figures.items()
+    }
+    room = InfluenceStatistic(ceiling.point - again.point, ceiling.influence - again.influence)
+    found["room"] = (room.point, *difference_influence_interval(room, rows, LEVEL))
+    if not regime.continuous:
+        kappa = weighted_kappa_interval(given, people, document, LEVEL)
+        found["weighted κ"] = (quadratic_weighted_kappa(given, people), *kappa)
+        for name, values in (("MAE", np.abs(given - people)), ("mean difference", given - people)):
+            mean = clustered_mean(values, document, LEVEL)
+            found[name] = (mean.point, mean.low, mean.high)
+    return found
+
+
+def measure_coverage(regime: Regime, replicates: int, seed: int = 3) -> dict[str, np.ndarray]:
+    """Per figure whether each replicate's interval held the truth; those without an interval are left out."""
+    docs = 500_000 // regime.claims
+    truth = compute_figures(replace(regime, docs=docs), np.random.default_rng(0))
+    random = np.random.default_rng(seed)
+    drawn = [compute_figures(regime, random) for _ in range(replicates)]
+    return {
+        name: np.array([low <= truth[name][0] <= high for _, low, high in (one[name] for one in drawn) if low == low])
+        for name in truth
+    }
+
+
+def render_lines(replicates: int) -> Iterator[str]:
+    columns = {regime.name: measure_coverage(regime, replicates) for regime in REGIMES}
+    yield "| figure | " + " | ".join(columns) + " |"
+    yield "|---" + "|--:" * len(columns) + "|"
+    for figure in columns["clusters of 5"]:
+        shares = [100 * each[figure].mean() if len(each.get(figure, ())) else None for each in columns.values()]
+        cells = ["" if s is None else f"{s:.1f}" if 93 <= round(s, 1) <= 98 else f"**{s:.1f}**" for s in shares]
+        yield f"| {figure} | " + " | ".join(cells) + " |"
+    yield f"\n{replicates} replicates each."
+
+
+if __name__ == "__main__":
+    for line in render_lines(int(sys.argv[1]) if len(sys.argv) > 1 else 1000):
+        print(line)
