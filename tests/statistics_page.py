@@ -3,8 +3,8 @@
     python tests/statistics_page.py docs/statistics.md
 
 Coverage is read from what the scripts of tests/validity printed: ``coverage.md`` there (``covering.py``, ``means.py``,
-``group_differences.py``), ``coverage_few_labels.json`` (``few_labels.py``) and ``coverage_triage.json``
-(``triage.py``); false alarms of findings from ``findings.json`` (``findings.py``).
+``group_differences.py``, ``grade_intervals.py``), ``coverage_few_labels.json`` (``few_labels.py``) and
+``coverage_triage.json`` (``triage.py``); false alarms of findings from ``findings.json`` (``findings.py``).
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ undefined figure is NaN. Every example here runs as a test.
 *Measured coverage* is the share of simulated benchmarks in which an interval of 95 % held the true figure; of a test,
 the share in which it did not reject a true hypothesis at 5 %. `tests/validity/covering.py` printed it ({replicates}
 replicates in each of {regimes} regimes: clusters of 1, 5 and 20, 20 to 200 documents, 2 % errors, balanced accuracy of
-50 and 98 %, uneven and shifted data, ties), and `means.py`, `group_differences.py` and `few_labels.py` beside it.
+50 and 98 %, uneven and shifted data, ties), and `means.py`, `group_differences.py`, `grade_intervals.py` and
+`few_labels.py` beside it.
 """
 
 FALSE_ALARMS_HEAD = """\
@@ -70,6 +71,11 @@ FIGURES = {
     "adjusted_counts.adjust_counts": r"adjusted count",
     "permutation.studentised_permutation_p": r"test of equal BAcc",
     "clustered_means.clustered_mean_difference": r"mean difference",
+    "clustered_means.clustered_mean": r"MAE|mean difference of grades",
+    "grade_agreement.weighted_kappa_interval": r"weighted κ",
+    "grade_agreement.correlation_influence_interval": r"ρ|α|α of annotators|ceiling",
+    "grade_agreement.difference_influence_interval": r"room",
+    "slice_comparison.estimate_slice_and_rest_proportions": r"BAcc of a slice.*",
     "standardised_difference.standardised_difference": r"difference of groups.*",
 }
 

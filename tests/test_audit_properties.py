@@ -44,6 +44,7 @@ ROW = st.fixed_dictionaries(
         "expected": st.sampled_from(["same", "changed"]),
         "claim": st.sampled_from(["the cat sat on the mat", "a dog ran", "word"]),
         "doc": st.sampled_from(["the cat sat on the mat . a dog barked .", "a dog ran away", None]),
+        "grade": st.sampled_from([1, 2, 3.5, None]),
         "label": st.sampled_from([0, 1, None]),
         "e": st.sampled_from([0, 1, None]),
         "f": st.sampled_from([0.0, 0.2, 0.5, 0.7, 1.0, None]),

@@ -93,8 +93,7 @@ class Judgements:
         if lone.any():
             claims = claims[~lone].reset_index(drop=True)
         again = verdicts[verdicts["repeat"] > 0]
-        if len(again):
-            verdicts = verdicts[verdicts["repeat"] == 0]
+        verdicts = verdicts[verdicts["repeat"] == 0] if len(again) else verdicts
         rows = find_claim_positions_in_table(claims, verdicts["claim_id"])
         codes, names = encode_claim_group_column(verdicts, "evaluator")
         # Mostly all are known: then nothing is copied to be picked from.

@@ -56,8 +56,8 @@ def compute_grade_cuts(
                     parts = (sides[..., :cut], sides[..., cut:-1], sides[..., -1:])
                     cells = np.zeros((len(sides), 3, 3), dtype=np.int64)
                     cells[:, :2] = np.stack([part.sum(-1) for part in parts], -1)
-                    cells = cells.reshape(-1, N_CONFUSION_CELLS)
-                    each = ClusterCounts.collapse_equal_clusters(clusters.group, cells, 1, clusters.times)
+                    flat = cells.reshape(-1, N_CONFUSION_CELLS)
+                    each = ClusterCounts.collapse_equal_clusters(clusters.group, flat, 1, clusters.times)
                     row: Row = {"dataset": claims.dataset, "evaluator": evaluator, "measure": measures[at]}
                     row |= {"people_cut": float(people_cuts[people_cut]), "evaluator_cut": float(its_cuts[cut])}
                     rows.append(row | _compute_cut_rates(each, over_all, intervals))

@@ -39,8 +39,15 @@ _NAMES = {
     "cross_fitting": "cross_fit_error_probabilities",
     "date_exchangeability": "DirectedP repeated_units_p_value fresh_units_p_value change_capital",
     "difference_estimator": "difference_estimate",
-    "distinct_rows": "count_distinct_rows count_distinct_clusters rank_distinct_integers encode_distinct_integer_pairs",
+    "distinct_rows": (
+        "count_distinct_rows rank_distinct_rows count_distinct_clusters rank_distinct_integers "
+        "encode_distinct_integer_pairs"
+    ),
     "document_split": "split_documents link_documents",
+    "grade_agreement": (
+        "InfluenceStatistic quadratic_weighted_kappa weighted_kappa_interval spearman_rank_correlation "
+        "ordinal_krippendorff_alpha correlation_influence_interval difference_influence_interval"
+    ),
     "group_score_test": "GroupScoreTest group_score_test",
     "hierarchical_regression": (
         "PosteriorMode PosteriorDraws fit_hierarchical_regression fit_posterior_mode error_probabilities_at_mode "
@@ -78,7 +85,7 @@ _NAMES = {
         "RoganGladenConfusion estimate_rogan_gladen_confusion rogan_gladen_error_rate rogan_gladen_error_probabilities"
     ),
     "score_covariates": "ScoreCovariates build_score_covariates standardise_score_logits",
-    "slice_comparison": "estimate_slice_and_rest_proportions",
+    "slice_comparison": "count_slice_and_rest_hits estimate_slice_and_rest_proportions",
     "slope_moments": "least_squares_slope compute_slope_moments slope_moments_by_cluster bound_slopes_over_missing",
     "stratified_sampling": (
         "StratifiedDraw assume_simple_random_draw StratifiedMean estimate_stratified_mean "

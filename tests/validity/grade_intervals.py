@@ -105,7 +105,7 @@ def compute_figures(regime: Regime, random: np.random.Generator) -> Figures:
     if not regime.continuous:
         kappa = weighted_kappa_interval(given, people, document, LEVEL)
         found["weighted κ"] = (quadratic_weighted_kappa(given, people), *kappa)
-        for name, values in (("MAE", np.abs(given - people)), ("mean difference", given - people)):
+        for name, values in (("MAE", np.abs(given - people)), ("mean difference of grades", given - people)):
             mean = clustered_mean(values, document, LEVEL)
             found[name] = (mean.point, mean.low, mean.high)
     return found
