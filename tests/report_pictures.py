@@ -62,14 +62,20 @@ def compute_invented_results(seed: int = 0) -> factaudit.Results:
             flipped = said ^ (random.random(n) < (flips if repeat else 0))
             score = np.clip(0.3 + 0.4 * flipped + random.normal(0, 0.1, n), 0, 1)
             about = {"claim_id": claims["claim_id"], "evaluator": name, "repeat": repeat, "status": "ok"}
+            grade = np.clip(np.rint(1 + 4 * score + random.normal(0, 0.5, n)), 1, 5)
+            about |= {} if "chunked" in name else {"grade": grade}
             verdicts.append(pd.DataFrame(about | {"prediction": flipped.astype(int), "score": score}))
+    quality = label + random.normal(0, 0.4, n)
     people = [
-        pd.DataFrame({"claim_id": claims["claim_id"], "annotator": who, "label": label ^ (random.random(n) < error)})
+        pd.DataFrame(
+            {"claim_id": claims["claim_id"], "annotator": who, "label": label ^ (random.random(n) < error)}
+        ).assign(grade=1 + np.searchsorted([-0.2, 0.3, 0.7, 1.2], quality + random.normal(0, 4 * error, n)))
         for who, error in (("ann", 0.05), ("ben", 0.1), ("cem", 0.2))
     ]
     annotations = validate_annotations(pd.concat(people).astype({"label": "Int8"}))
     rules = ["majority", "any_unattributable"]
     audits: list[Any] = ["pairs", "stability", "ceiling", "label_rules", "factscore", "factscore_agreement"]
+    audits += ["slices", "grades", "grade_calibration", "grade_cuts"]
     audits += [{"chunking": {"size": 60}}, {"chunking_rates": {"size": 60}}, "factscore_calibration"]
     families = {"judge-a": "A", "A": "A", "judge-b": "B", "B": "B"}
     audits += [{"evidence_position": {"size": 40}}, {"self_preference": {"families": families}}]

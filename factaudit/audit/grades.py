@@ -352,7 +352,7 @@ AUDITS = (
                 "Spearman's ρ of an evaluator's grades with people's is under 0.2",
                 _find_unrelated_grades,
                 null="ρ is 0.2 or more, on every dataset",
-                controls="Holm over all datasets of all evaluators",
+                controls="Holm over all evaluators[ on all datasets]",
                 figure="rho",
             ),
             Check(
@@ -361,7 +361,7 @@ AUDITS = (
                 "an evaluator's mean grade is off people's by more than 5 % of the scale",
                 _find_grade_shift,
                 null="mean grades are off by at most 5 % of the scale, on every dataset",
-                controls="Holm over all datasets of all evaluators",
+                controls="Holm over all evaluators[ on all datasets]",
                 figure="difference",
             ),
         ),
