@@ -172,7 +172,7 @@ class RocRankedScores:
     >>> scores = RocRankedScores.of(np.zeros(6, dtype=int), label, score, np.arange(6), n_groups=1)
     >>> low, high = scores.auc().log_odds_intervals(0.95)
     >>> scores.auc().point.round(3).item(), round(low.item(), 2), round(high.item(), 2)
-    (0.889, 0.08, 1.0)
+    (0.889, 0.0, 1.0)
     """
 
     group: np.ndarray
