@@ -41,6 +41,12 @@ _ENDS = ("_before", "_after", "", "_low", "_high")
 _N_EXAMPLES = 3
 
 
+#: Why a finding on an evaluator changed of which no prediction did.
+_WHY_UNCHANGED = (
+    "None of its predictions changed: tests are corrected for all of a run, so that other evaluators decide, too."
+)
+
+
 @dataclass(frozen=True)
 class RunDiff:
     """Two runs on the claims that they share.
@@ -127,6 +133,14 @@ def diff_runs(
     labels = other.set_index("claim_id")["label"].reindex(shared["claim_id"]).to_numpy(dtype=object)
     alike = pd.Series(labels).fillna(-1).to_numpy() == shared["label"].astype(object).fillna(-1).to_numpy()
     findings, not_compared = compare_findings_of_runs(first, second, new_names)
+    unchanged = {
+        row["evaluator"]
+        for row in changes
+        if row["dataset"] == MACRO_MEAN and not (row["n_flips"] or row["lost"] or row["gained"])
+    }
+    for row in findings:
+        if row["change"] in ("new", "worse", "milder", "moved") and row["evaluator"] in unchanged:
+            row["why"] = _WHY_UNCHANGED
     return RunDiff(
         str(before),
         str(after),

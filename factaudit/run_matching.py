@@ -137,6 +137,10 @@ def _classify_finding_change(before: Row, after: Row) -> list[Row]:
     ranks = [_SEVERITIES.index(each["severity"]) for each in (before, after)]
     if ranks[0] == ranks[1] and before["dataset"] == after["dataset"]:
         restated = {"change": "restated", **after, "statement_before": before["statement"]}
-        return [restated] if before["statement"] != after["statement"] else []
+        known = before["statement"]
+        # The evaluator's name is no figure: where it is another one, the rest is compared.
+        if before["evaluator"] and after["evaluator"]:
+            known = known.replace(before["evaluator"], after["evaluator"])
+        return [restated] if known != after["statement"] else []
     change = "moved" if ranks[0] == ranks[1] else "worse" if ranks[1] < ranks[0] else "milder"
     return [{"change": change, **after, "severity_before": before["severity"]}]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from estimate_data import World, annotated, tables, without_labels
 
+from factaudit.arrays.judgements import Judgements
 from factaudit.errors import InputError, UsageError
-from factaudit.estimate.estimation_methods import ESTIMATION_METHODS
+from factaudit.estimate.estimation_case import EstimationCase
+from factaudit.estimate.estimation_methods import ESTIMATION_METHODS, RateEstimate, estimate_by_method
 from factaudit.estimate.rate_estimation import EstimationResults, estimate_rates
+from factaudit.estimate.scored_corpus import build_scored_corpora
 from factaudit.stats.active_inference import active_inference_mean, uncertainty_sampling_probabilities
 from factaudit.stats.pooled_threshold import (
     error_rates_at_pooled_threshold,
@@ -20,6 +25,7 @@ from factaudit.stats.prediction_powered import prediction_powered_mean, stratifi
 from factaudit.stats.rogan_gladen import estimate_rogan_gladen_confusion, rogan_gladen_error_rate
 from factaudit.stats.stratified_sampling import (
     StratifiedDraw,
+    assume_simple_random_draw,
     cluster_design_effect,
     estimate_stratified_mean,
     stratified_label_weights,
@@ -405,3 +411,25 @@ def test_wrong_usage() -> None:
     ):
         with pytest.raises((UsageError, InputError), match=message):
             estimate_rates(claims, verdicts, **options)  # type: ignore[arg-type]
+
+
+def test_bounds_of_undecided_claims_are_in_order_whatever_a_method_makes_of_them(monkeypatch) -> None:
+    """A regression may give a lower rate where the undecided claims are taken for errors."""
+
+    def give_lower_rate_with_errors(case: EstimationCase) -> list[RateEstimate]:
+        n_errors = np.nansum(case.corpus.error[case.labelled_rows])
+        middle = 0.5 - 0.001 * n_errors
+        return [RateEstimate(middle, middle - 0.1, middle + 0.1, f"{n_errors:.0f} errors")] * len(case.corpus.systems)
+
+    monkeypatch.setitem(ESTIMATION_METHODS, "regression-ppi", give_lower_rate_with_errors)
+    (corpus,) = build_scored_corpora(Judgements.join(*tables(World())), "claim", ["e0", "e1"])
+    error, undecided = corpus.error.copy(), np.zeros(len(corpus.error), dtype=bool)
+    error[np.arange(len(error)) % 5 > 0] = np.nan
+    undecided[::50] = True
+    corpus = replace(corpus, error=np.where(undecided, np.nan, error), undecided=undecided)
+    case = EstimationCase(corpus, assume_simple_random_draw(corpus.is_labelled, corpus.system))
+    for one in estimate_by_method("regression-ppi", case):
+        assert one.least < one.rate < one.greatest
+        assert one.low == pytest.approx(one.least - 0.1)
+        assert one.high == pytest.approx(one.greatest + 0.1)
+        assert "were none of the undecided claims an error: " in one.reason

@@ -6,14 +6,17 @@ import ast
 import doctest
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy
 from statistics_page import render_statistics_page
 
 import factaudit.stats
 from factaudit.errors import UsageError
 from factaudit.stats.clustered_means import clustered_mean, clustered_mean_difference
+from factaudit.stats.clustered_pair_test import clustered_pair_p_values
 from factaudit.stats.clustered_proportions import ClusterCounts, estimate_clustered_proportions
 from factaudit.stats.homogeneity_test import rao_scott_homogeneity_test
 
@@ -71,3 +74,12 @@ def test_the_page_is_what_the_docstrings_say(root: Path):
     assert (root / "docs/statistics.md").read_text(encoding="utf-8") == render_statistics_page(), (
         "run: python tests/statistics_page.py docs/statistics.md"
     )
+
+
+def test_an_effective_number_that_rounding_made_less_is_whole() -> None:
+    point, clusters = np.array([[1 / 150, 5 / 150]]), np.full((1, 2), 150.0)
+    exact, rounded = (
+        clustered_pair_p_values(SimpleNamespace(point=point, effective_n=n, n_clusters=clusters)).item()
+        for n in (np.array([[150.0, 150.0]]), np.array([[150.0, 150 - 1e-10]]))
+    )
+    assert exact == rounded == pytest.approx(scipy.stats.fisher_exact([[1, 149], [5, 145]])[1])

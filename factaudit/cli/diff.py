@@ -209,13 +209,13 @@ def _display_run_diff(run_diff: RunDiff) -> None:
     for row in run_diff.systems:
         _display_diff_reordered_systems(row)
     restated = [row for row in run_diff.findings if row["change"] == "restated"]
-    for row in run_diff.findings:
-        if row in restated:
-            continue
-        before, why = ("before: ", f" {row['why']}") if row["change"] == "gone" else ("", "")
+    shown = [row for row in run_diff.findings if row not in restated[_MAX_RESTATED_FINDINGS:]]
+    for row in shown:
+        before, why = "before: " * (row["change"] == "gone"), f" {row['why']}" if row.get("why") else ""
         print_line(f"{row['change']:<9} [{_format_severity(row)}] {before}{row['statement']}{why}")
-    if restated:
-        print_line(f"findings  {len(restated)} with other figures than before (--format json lists them)")
+    if len(restated) > _MAX_RESTATED_FINDINGS:
+        n_more = len(restated) - _MAX_RESTATED_FINDINGS
+        print_line(f"findings  {n_more} more with other figures than before (--format json lists them)")
     if run_diff.findings_not_compared:
         print_line(f"findings  {run_diff.findings_not_compared} are of an audit or evaluator that one run has not")
     if None not in run_diff.costs.values():
@@ -246,6 +246,8 @@ def _list_diff_verdict_phrases(row: dict[str, Any]) -> list[str]:
     return told
 
 
+#: Findings with other figures than before: so many are printed.
+_MAX_RESTATED_FINDINGS = 3
 #: The kinds of change of single verdicts, in words.
 _CHANGE_KINDS = {
     "to_right": "became right",

@@ -139,6 +139,12 @@ def list_estimation_caveats(estimation: EstimationCase, has_sample: bool) -> lis
             notes.append(f"all labels are {'unattributable' if error[0] else 'attributable'}")
         if "shared" in estimation.covariates.names and has_uninformative_scores(estimation):
             notes.append("the labels do not show that the scores are higher for correct claims: expect little of them")
+        few = int(((estimation.n_labels > 0) & (estimation.n_labels < MIN_LABELS)).sum())
+        if few and np.median(estimation.n_labels[estimation.n_labels > 0]) >= MIN_LABELS:
+            notes.append(
+                f"{format_count(few, 'system')} with fewer than {MIN_LABELS} labels: the pooled threshold is as good "
+                "there on half of the data sets with known rates"
+            )
         if not has_sample and not corpus.is_labelled.all():
             notes.append("no sample file: the labels are taken as drawn at random within each system")
         if estimation.posterior.n_effective_proposals < MIN_EFFECTIVE_PROPOSALS:

@@ -33,7 +33,7 @@ MIN_LABELS = 8
 class RateEstimate:
     """The error rate of one system: a share and its interval, NaN where refused; ``reason`` says why, or flags.
 
-    least, greatest: the rate were none of the undecided claims an error, and were all; None: as the rate.
+    least, greatest: of the rates were none of the undecided claims an error, and were all; None: as the rate.
     """
 
     rate: float = np.nan
@@ -283,8 +283,8 @@ def estimate_by_method(name: str, estimation: EstimationCase) -> list[RateEstima
     """The estimates of a method, undecided claims included.
 
     The hierarchical model knows them. Any other method is run twice, with none and with all of them as errors: its
-    interval reaches from the low end of the one to the high end of the other, and the rate lies between as far as the
-    model's P(error) of the undecided claims says.
+    interval holds both of theirs, and the rate lies between as far as the model's P(error) of the undecided claims
+    says. By a regression the rate with all of them as errors may be the lower one.
     """
     method = ESTIMATION_METHODS[name]
     if name in ("hierarchical", "raw") or not estimation.keeps_undecided or not len(estimation.labelled_rows):
@@ -295,10 +295,18 @@ def estimate_by_method(name: str, estimation: EstimationCase) -> list[RateEstima
     found = []
     for at, (least, most) in enumerate(zip(none, every, strict=True)):
         between = least.rate + share[at] * (most.rate - least.rate)
-        reason = most.reason if most.reason == least.reason else join_reasons([least.reason or "", most.reason or ""])
+        reason = most.reason
+        if most.reason != least.reason:
+            reason = join_reasons(
+                f"were {word} of the undecided claims an error: {one.reason}"
+                for word, one in (("none", least), ("all", most))
+                if one.reason
+            )
         if reason and estimation.n_undecided[at]:
             reason += "; undecided claims count as labels here"
-        found.append(RateEstimate(between, least.low, most.high, reason, least.rate, most.rate))
+        interval = float(np.minimum(least.low, most.low)), float(np.maximum(least.high, most.high))
+        bounds = float(np.minimum(least.rate, most.rate)), float(np.maximum(least.rate, most.rate))
+        found.append(RateEstimate(between, *interval, reason, *bounds))
     return found
 
 

@@ -334,9 +334,9 @@ def _build_report_provenance_section(results: Mapping[str, Any]) -> ReportSectio
         keys = ["dataset", "task", *(f"n_{key}" for key in columns[2:])]
         if any(row.get("languages") for row in about["claims"]):
             columns, keys = [*columns, "languages"], [*keys, "languages"]
-        tables.append(
-            build_plain_report_table(columns, [[row.get(key) for key in keys] for row in about["claims"]], "Claims.")
-        )
+        # Of no labels there is no number of attributable ones.
+        rows = [row | ({} if row["n_labelled"] else {"n_attributable": None}) for row in about["claims"]]
+        tables.append(build_plain_report_table(columns, [[row.get(key) for key in keys] for row in rows], "Claims."))
     if about.get("evaluators"):
         columns = ["evaluator", "verdicts", "ok", "unparsed", "refused", "error", "skipped", "signature"]
         keys = ["name", *(f"n_{key}" for key in columns[1:-1]), "signature"]

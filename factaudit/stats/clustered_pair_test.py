@@ -38,7 +38,8 @@ def clustered_pair_p_values(proportions: ClusteredProportions, group: int = 0) -
     few = np.flatnonzero(few & ~np.isnan(p))
     numbers = []
     for one in (a[few], b[few]):
-        size = np.maximum(1, n[one].astype(np.int64))
+        # Whole, but not below what only rounding makes less: 149.999... independent claims are 150.
+        size = np.maximum(1, np.floor(n[one] + 1e-6).astype(np.int64))
         numbers += [np.rint(size * rate[one]).astype(np.int64), size]
     p[few] = np.maximum(p[few], fisher_exact_p(*numbers))
     return np.where(np.isnan(p), 1.0, p)
