@@ -175,8 +175,10 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
     words = {*normalise_vocabulary_words(name).split()}
     if column.kind == "binary" and is_reversed_name(name) and not words & (_CALL_WORDS | {"flagged", "flags"}):
         return "label"
-    if column.kind in ("name", "text", "id") and is_reversed_name(name) and words & _KIND_WORDS:
-        return "label"  # "error_type": none, EntE, OutE
+    if column.kind in ("name", "text", "id") and is_reversed_name(name):
+        is_kind = bool(words & _KIND_WORDS)  # "error_type": none, EntE, OutE
+        if is_kind or (column.kind == "name" and column.n_different <= 3):
+            return "label"
     is_named_score = extract_evaluator_name(name) != name or is_reversed_name(name)
     if column.is_fine_score and column.kind == "share" and is_named_score:
         return "judge"  # a score, and nobody gives 0.83

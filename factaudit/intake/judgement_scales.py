@@ -14,6 +14,7 @@ from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
 from factaudit.intake.vocabulary import (
     BARE_WORDS,
     find_vocabulary_words_in_column_name,
+    is_name_of_doubtful_direction,
     is_reversed_name,
     normalise_vocabulary_words,
     parse_label_word,
@@ -63,9 +64,14 @@ def find_score_scale(
         return _turn_scale((0, 100), reverse), None
     if low == high:
         return None, None
-    found = [one for one in _COMMON_SCALES if one[0] <= low and high <= one[1]][:3]
+    found: list[tuple[float, float]] = [(float(a), float(b)) for a, b in _COMMON_SCALES if a <= low and high <= b][:3]
+    if column.n_different == 2 and column.kind == "grade" and found:  # two codes of classes
+        found = [(low, high), *(one for one in found[:2] if one != (low, high))]
+    ranges = [(b, a) if reverse else (a, b) for a, b in found]
+    ranges = [*ranges, *((b, a) for a, b in ranges[:1])]
     scales: list[tuple[str, Scale]] = [
-        (f"{key} is on the scale from {a} (not supported) to {b} (supported)", (float(a), float(b))) for a, b in found
+        (f"{key} is on the scale from {a:g} (not supported) to {b:g} (supported)", (float(a), float(b)))
+        for a, b in ranges
     ]
     if low < 0 < high:
         scales = [
@@ -74,7 +80,8 @@ def find_score_scale(
         ]
         scales = scales[::-1] if reverse else scales
     if not found or column.kind == "number":
-        scales.append((f"{key} is on the scale from {low:g} (not supported) to {high:g} (supported)", (low, high)))
+        a, b = (high, low) if reverse else (low, high)
+        scales.append((f"{key} is on the scale from {a:g} (not supported) to {b:g} (supported)", (a, b)))
     held = f"{low:g} to {high:g}"
     return None, OpenQuestion(
         f"{column.name!r} holds numbers from {held}: the scale is not said",
@@ -174,6 +181,57 @@ def _ask_about_unknown_words(column: ColumnProfile, unknown: Sequence[str], has_
             for one in unknown[:_MAX_WORD_READINGS]
         ]
     return OpenQuestion(f"{column.name!r} has {listed}: attributable or not", readings)
+
+
+def ask_about_doubtful_directions(columns: Sequence[ColumnProfile], chosen: Mapping[str, Any]) -> list[OpenQuestion]:
+    """Asks of columns whose names may call an error what they say 1, yes, or a high score, of.
+
+    chosen: the scales that the user said.
+    """
+    questions = []
+    for column in columns:
+        low, high = (0.0, 1.0) if column.low is None or column.kind == "share" else (column.low, column.high or 0.0)
+        turns = column.low is not None or map_label_words(column, True) != map_label_words(column, False)
+        if column.name in chosen or low == high or not turns or not is_name_of_doubtful_direction(column.name):
+            continue
+        text = f"{column.name!r}: whether 1, yes or a high score means an error is not said"
+        readings = [
+            PossibleColumnReading(
+                f"{column.name} runs from {a:g} (not supported) to {b:g} (supported)", {"scales": {column.name: [a, b]}}
+            )
+            for a, b in ((high, low), (low, high))
+        ]
+        questions.append(OpenQuestion(text, readings))
+    return questions
+
+
+def ask_about_opposite_words(
+    columns: Sequence[ColumnProfile], chosen_words: Mapping[str, int | None], chosen_scales: Mapping[str, Any]
+) -> list[OpenQuestion]:
+    """Asks where two words that say the opposite would mean the same under a column's name: one of them is turned round
+    by it, and the other is not."""
+    said = {normalise_vocabulary_words(word) for word in chosen_words}
+    questions = []
+    for column in columns:
+        words = {word: value for word, value in map_label_words(column, False).items() if value is not None}
+        turned = map_label_words(column, is_read_reversed(column.name, chosen_scales))
+        if (
+            len({*words.values()}) < 2
+            or len({*turned.values()}) > 1
+            or said & {*map(normalise_vocabulary_words, words)}
+        ):
+            continue
+        readings = [
+            PossibleColumnReading(
+                f"{', '.join(map(repr, sorted(w for w in words if way[w])))}: attributable, the rest not",
+                {"labels": way},
+            )
+            for way in ({word: 1 - value for word, value in words.items()}, words)
+        ]
+        questions.append(
+            OpenQuestion(f"{column.name!r} has {', '.join(map(repr, words))}: attributable or not", readings)
+        )
+    return questions
 
 
 def ask_about_blank_labels(column: ColumnProfile, chosen_words: Mapping[str, int | None]) -> list[OpenQuestion]:

@@ -16,7 +16,9 @@ from factaudit.intake.judgement_columns import TableReading, has_numbers
 from factaudit.intake.judgement_scales import (
     Scale,
     ask_about_blank_labels,
+    ask_about_doubtful_directions,
     ask_about_grades,
+    ask_about_opposite_words,
     ask_meaning_of_judgement_words,
     find_score_scale,
     is_read_reversed,
@@ -122,6 +124,13 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
         questions += ask_about_blank_labels(labelled[0], chosen.labels)
     worded = [one for one in [*labelled, *predicted] if one.low is None and one.kind != "empty"]
     worded = [one for one in worded if one.kind == "binary" or not has_numbers(one)]
+    if not questions:
+        questions += ask_about_opposite_words(worded, chosen.labels, chosen.scales)
+    if not questions and chosen.scale is None:
+        scored = [
+            one.profiles[pair["score"]] for one in readings for pair in one.evaluators.values() if "score" in pair
+        ]
+        questions += ask_about_doubtful_directions([*labelled, *predicted, *scored], chosen.scales)
     questions += ask_meaning_of_judgement_words(worded, chosen.labels) if not questions or chosen.labels else []
     for one in readings:
         for name, pair in _list_scores_with_predictions(one).items():

@@ -165,7 +165,8 @@ def _has_label_words(column: ColumnProfile) -> bool:
         return False
     called = any(has_vocabulary_word_in_column_name(kind, column.name) for kind in ("people", "judges", "labels"))
     called = called or normalise_vocabulary_words(column.name) in ("label", "verdict", "prediction", "grade")
-    called = called or (is_reversed_name(column.name) and known)  # an error's kind, or none
+    is_error = is_reversed_name(column.name)
+    called = called or (is_error and (known or 1 < column.n_different <= 3))  # an error's kind, or none
     short = column.mean_length <= 30 and len(column.words) <= _MAX_LABEL_WORDS
     repeated = column.n_different < 0.6 * _count_present(column) or known
     return short and called and repeated and not has_vocabulary_word_in_column_name("measures", column.name)

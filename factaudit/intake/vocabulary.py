@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
@@ -21,55 +22,52 @@ ATTRIBUTABLE_WORDS, UNATTRIBUTABLE_WORDS, INTERMEDIATE_WORDS, BLANK_WORDS = (
 #: Names of numbers that are no judgement where nothing else says so.
 SOFT_MEASURES = frozenset(_VOCABULARY["soft_measures"])
 #: Words that say 1 or 0 of whatever the column's name says.
-BARE_WORDS = frozenset(
-    [
-        "0",
-        "1",
-        "true",
-        "false",
-        "yes",
-        "no",
-        "y",
-        "n",
-        "t",
-        "f",
-        "ja",
-        "nein",
-        "oui",
-        "non",
-        "si",
-        "sim",
-        "nao",
-        "nee",
-        "да",
-        "нет",
-        "✓",
-        "✔",
-        "✅",
-        "☑",
-        "✗",
-        "✘",
-        "❌",
-        "☒",
-        "×",
-        "はい",
-        "いいえ",
-        "是",
-        "否",
-    ]
-)
+BARE_WORDS = frozenset(_VOCABULARY["bare"])
 #: Names of columns that say 1, or a high score, of what is *not* supported.
 _REVERSED_COLUMN_PATTERN = re.compile(
-    r"halluc|halluz|\bhalu|\bal+ucin|\bgalluts|галлюцин|幻觉|幻覚|환각|\berrad[oa]\b|\bflag(ged|s)?\b|\bunsupported|\bunfaithful|\binconsisten|\brefut|contradict|\berror|\bunground|\bnonfactual"
-    r"|\bnot (supported|correct|factual|faithful|grounded|entailed|attributable|true)|\bfabricat|\bincorrect|\bwrong"
-    r"|\bfalse\b|\buntrue\b|\binaccura|\bunattribut|\bunverifi|\bfehler|\bfalsch|\berreur|\berrore\b|\bfaux\b|\bfalso\b"
+    r"halluc|halluz|hallus|\bhalu|\bal+ucin|\bgalluts|галлюцин|幻觉|幻覚|ハルシネ|환각|هلوس|הזי|मतिभ्रम|ao giac"
+    r"|ψευδαισθ|παραισθ|\berrad[oa]\b|\bflag(ged|s)?\b|\bunsupported|\bunfaithful|\binconsisten|\brefut|contradict"
+    r"|\berror|\bunground|\bnon ?factual|\bfabricat|\bincorrect|\bwrong|\bfalse\b|\buntrue\b|\binaccura|\bunattribut"
+    r"|\bnot (supported|correct|factual|faithful|grounded|entailed|attributable|true)|\bunverifi|\bfehler|\bfalsch"
+    r"|\berreur|\berrore\b|\bfaux\b|\bfalso\b|\bmistake|\bmade up\b|\binvented\b|\bmisinform|\bconfabul|\bfalsehood"
+)
+#: An error, and words before it that deny it.
+_ERROR = (
+    r"(halluc|halluz|hallus|al+ucin|halucyn|галлюцин|error|erreur|contradict|fabricat|unsupported|wrong|mistake"
+    r"|fehler\b)"
+)
+_NO = (
+    r"(no|non|not|never|without|free of|free from|zero|anti|isn't|keine?n?|ohne|sans|sin|senza|sem|geen|zonder|utan|bez"
+    r"|без)"
 )
 #: Names that hold such a word, and yet say 1 of what is supported: HHEM's score is high where a text is consistent.
 _UPRIGHT_COLUMN_PATTERN = re.compile(
-    r"\b(no|non|not|without|free of) (halluc|error|contradict)|halluc\w* free|\bfehlerfrei"
-    r"|\b(true|right|correct|consistent|faithful|supported|factual|grounded)( or| vs)? (un|in|not |false|wrong|nonfact)"
-    r"|\bhhem\b|\bvectara\b|hallucination evaluation"
+    rf"\b{_NO} (an? |any |factual )?{_ERROR}|\bunhalluc"
+    rf"|\b{_ERROR}\w* (score )?(free|absent|passed|inverted|ok$|(check|guard|test) (ok|pass))"
+    r"|\bfehler(frei|los)|halluzinationsfrei|[无無非没]有?(幻[觉覚]|错误)|환각 ?없"
+    r"|\b(true|right|correct|consistent|faithful|supported|factual|grounded)( or| vs)?"
+    r" (un|in|not |false|wrong|nonfact|refut|contradict)"
+    r"|\b(consistency|entail\w*|support) (vs|minus) |^(1|one) minus |\bhhem\b|\bvectara\b|hallucination evaluation"
 )
+#: Data sets that are called after hallucinations.
+_DATASET_PATTERN = re.compile(r"\bhalu ?(eval|bench)\w*")
+_UP, _DOWN, _IS = r"\b(?:high|higher|highest|more)", r"\b(?:low|lower|lowest|less|smaller)", r"\s*(?:is|are|=|:|\s)\s*"
+_GOOD, _BAD = r"(?:good|better|best)\b", r"(?:bad|worse|worst)\b"
+_HIGH_IS_BAD_PATTERN = re.compile(f"{_DOWN}{_IS}{_GOOD}|{_UP}{_IS}{_BAD}")
+_HIGH_IS_GOOD_PATTERN = re.compile(f"{_UP}{_IS}{_GOOD}|{_DOWN}{_IS}{_BAD}")
+_CODE = r"(-?\d+|yes|no|y|n|true|false)"
+_PHRASE = r"([^\W\d_]{2}[^,;/|()\[\]=:\d]*?)"
+#: Where a text says what codes mean: whether the code stands first, and the pattern.
+_CODE_PATTERNS = (
+    (True, re.compile(rf"(?<![\w.]){_CODE}\s*(?:=|:|[-–](?=[^\W\d]))\s*{_PHRASE}\s*(?=[,;/|()\[\]]|\d|$)")),
+    (False, re.compile(rf"{_PHRASE}\s*(?:\((?=\s*-?\w+\s*\))|=)\s*{_CODE}\b(?!\s*=)")),
+    (False, re.compile(r"(?:^|_)([^\W\d_]{3,})_([01])(?=_|$)")),
+    (True, re.compile(r"_([01])([^\W\d_]+)")),
+)
+#: Of these, what says enough by one code.
+_SURE_CODE_PATTERNS = [pattern for _, pattern in _CODE_PATTERNS[:2]]
+_BEST_WORDS = frozenset(["best", "good", "excellent", "perfect", "none", "gut", "bueno", "bon", "ottimo"])
+_WORST_WORDS = frozenset(["worst", "bad", "poor", "terrible", "ungenugend", "schlecht", "malo", "mauvais", "pessimo"])
 #: Letters that have no accent to take off.
 _PLAIN_LETTERS = str.maketrans("łıøđ", "liod")
 #: Names of columns that hold what one of several people said of the row's claim (``annotator_1``, ``human b``).
@@ -128,13 +126,91 @@ def is_blank_cell(value: object) -> bool:
     return isinstance(value, str) and (not value.strip() or value.strip().lower() in BLANK_WORDS)
 
 
+@lru_cache(maxsize=4096)
 def is_reversed_name(column_name: str) -> bool:
-    """Whether a column of this name says 1, or a high score, of what is *not* supported."""
+    """Whether a column of this name says 1, or a high score, of what is *not* supported: by what it says of its codes
+    (``0 = unsupported``) or ends (``lower is better``), else by its words.
+
+    >>> [is_reversed_name(name) for name in ("Hallucination?", "no_hallucination", "hallucinated (0) / faithful (1)")]
+    [True, False, False]
+    """
+    text = unicodedata.normalize("NFKC", column_name).lower()
+    codes = parse_stated_codes(column_name)
+    if codes and (direction := find_code_direction(codes)) is not None:
+        return direction < 0
+    if _HIGH_IS_GOOD_PATTERN.search(text) or _HIGH_IS_BAD_PATTERN.search(text):
+        return bool(_HIGH_IS_BAD_PATTERN.search(text))
     heading, dot, last = column_name.rpartition(".")
     if dot and heading and _REVERSED_COLUMN_PATTERN.search(normalise_vocabulary_words(last)):
         column_name = last  # Weave's "HallucinationFreeScorer.has_hallucination"
-    name = normalise_vocabulary_words(column_name)
+    return not re.match(r"1\s*[-−–]\s*[a-z]", text) and _says_error(column_name)
+
+
+def _says_error(text: str) -> bool:
+    name = _DATASET_PATTERN.sub(" ", normalise_vocabulary_words(text))
     return bool(_REVERSED_COLUMN_PATTERN.search(name)) and not _UPRIGHT_COLUMN_PATTERN.search(name)
+
+
+def is_name_of_doubtful_direction(column_name: str) -> bool:
+    """Whether a name may call an error what a column says 1 of, and does not surely: ``issue``, ``loss``,
+    ``hallucination_defense``; or says what codes mean in words that are not known."""
+    codes = parse_stated_codes(column_name)
+    if codes:
+        return find_code_direction(codes) is None
+    text = unicodedata.normalize("NFKC", column_name).lower()
+    if _HIGH_IS_GOOD_PATTERN.search(text) or _HIGH_IS_BAD_PATTERN.search(text):
+        return False
+    kind = "doubtful_denials" if is_reversed_name(column_name) else "doubtful_errors"
+    return has_vocabulary_word_in_column_name(kind, column_name)
+
+
+def parse_stated_codes(text: str) -> dict[float, int | None]:
+    """What a text says that codes mean: 1, 0, or None where its words are not known; empty where it says nothing.
+
+    >>> parse_stated_codes("label: 1 = hallucinated, 0 = faithful"), parse_stated_codes("score (1-5)")
+    ({1.0: 0, 0.0: 1}, {})
+    """
+    text = unicodedata.normalize("NFKC", text).strip().lower()
+    for code_first, pattern in _CODE_PATTERNS:
+        found: dict[float, int | None] = {}
+        start = len(text)
+        for match in pattern.finditer(text):
+            start = min(start, match.start())
+            code, phrase = match.groups() if code_first else match.groups()[::-1]
+            number = {"yes": 1, "y": 1, "true": 1, "no": 0, "n": 0, "false": 0}.get(code)
+            found[float(code if number is None else number)] = _parse_code_meaning(phrase, _says_error(text[:start]))
+        known = {value for value in found.values() if value is not None}
+        if len(known) == 2 or ("=" in text and len(found) > 1) or (known and pattern in _SURE_CODE_PATTERNS):
+            return found
+    return {}
+
+
+def _parse_code_meaning(phrase: str, is_of_error: bool) -> int | None:
+    """1 or 0 where a phrase says so. is_of_error: whether yes means an error."""
+    known = normalise_vocabulary_words(phrase.strip(" ?!.'\""))
+    if known in BARE_WORDS:
+        value = parse_label_word(known)
+        return 1 - value if is_of_error and value is not None else value
+    if {*known.split()} & _WORST_WORDS:
+        return 0
+    if {*known.split()} & _BEST_WORDS or _UPRIGHT_COLUMN_PATTERN.search(known):
+        return 1
+    if _says_error(known):
+        return 0
+    values = {parse_label_word(word) for word in (known, *known.split()) if word not in BARE_WORDS} - {None}
+    return values.pop() if len(values) == 1 else None
+
+
+def find_code_direction(codes: Mapping[float, int | None]) -> int | None:
+    """1 where the higher code is support, -1 where it is not, None where the codes do not say."""
+    ones, zeros = ([code for code, value in codes.items() if value == wanted] for wanted in (1, 0))
+    if not ones and not zeros:
+        return None
+    if not ones or not zeros:  # the codes that are not known, or not named, are the opposite
+        code, sign = (max(ones), 1) if ones else (max(zeros), -1)
+        others = [other for other in codes if codes[other] is None] or [0.0 if code > 0 else 1.0]
+        return sign if code > max(others) else -sign if code < min(others) else None
+    return 1 if min(ones) > max(zeros) else -1 if max(ones) < min(zeros) else None
 
 
 def has_vocabulary_word_in_column_name(kind: str, column_name: str) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from direction_shapes import DIRECTION_SHAPES
 from generated_shapes import SHAPES, FileShape
 from table_readings import describe_tables
 from tool_shapes import TOOL_SHAPES
@@ -31,7 +32,7 @@ def list_right_readings(path: Path, shape: FileShape, readings: list[PossibleCol
             pass
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, *TOOL_SHAPES], ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", [*SHAPES, *TOOL_SHAPES, *DIRECTION_SHAPES], ids=lambda shape: shape.name)
 def test_a_shape_is_read_asked_about_or_refused(shape: FileShape, tmp_path: Path) -> None:
     path = tmp_path / shape.name
     path.write_bytes(shape.content)
@@ -49,4 +50,6 @@ def test_a_shape_is_read_asked_about_or_refused(shape: FileShape, tmp_path: Path
 def test_the_readme_counts_all_files_that_are_tried() -> None:
     readings = yaml.safe_load(Path(__file__).with_name("gauntlet").joinpath("readings.yaml").read_text("utf-8"))
     readme = Path(__file__).parents[2].joinpath("README.md").read_text("utf-8")
-    assert re.findall(r"of (\d+) files", readme) == [str(len(SHAPES) + len(TOOL_SHAPES) + len(readings))]
+    assert re.findall(r"of (\d+) files", readme) == [
+        str(len(SHAPES) + len(TOOL_SHAPES) + len(DIRECTION_SHAPES) + len(readings))
+    ]

@@ -1,0 +1,102 @@
+"""Files whose names, codes and words say which end is support, each with its right reading, written down beforehand."""
+
+from __future__ import annotations
+
+from generated_shapes import REVERSED_SCORES, FileShape, L, judged, labelled, make_csv, spell, table
+
+A = "1101111000"
+DIRECTION_SHAPES: list[FileShape] = []
+#: Of an error: a column's name, and the words for an error and for none.
+ERROR_COLUMNS = [
+    ("환각 여부", "예", "아니오"),
+    ("halüsinasyon", "evet", "hayır"),
+    ("halucinace", "ano", "ne"),
+    ("halucynacja", "tak", "nie"),
+    ("ハルシネーション", "あり", "なし"),
+    ("hallusinaatio", "kyllä", "ei"),
+    ("ảo giác", "có", "không"),
+    ("הזיה", "כן", "לא"),
+    ("هلوسة", "نعم", "لا"),
+    ("मतिभ्रम", "हाँ", "नहीं"),
+    ("Halluzination?", "WAHR", "FALSCH"),
+    ("Hallucination", "VRAI", "FAUX"),
+    ("alucinación", "VERDADERO", "FALSO"),
+    ("allucinazione", "VERO", "FALSO"),
+    ("hallucinatie", "WAAR", "ONWAAR"),
+    ("halucynacja", "PRAWDA", "FAŁSZ"),
+    ("галлюцинация", "ИСТИНА", "ЛОЖЬ"),
+    ("hallucination", "ja", "nej"),
+    ("幻覚", "○", "×"),
+    ("幻觉", "有", "无"),
+    ("human_mistake", "yes", "no"),
+    ("human_made_up", "yes", "no"),
+]
+#: Of support, though the name holds a word for an error; and the words for support and for none.
+SUPPORT_COLUMNS = [
+    ("Hallucinated (0) / Faithful (1)", "1", "0"),
+    ("human label: 0=unsupported, 1=supported", "1", "0"),
+    ("Hallucination? (0 = yes, 1 = no)", "1", "0"),
+    ("gold (1-entail, 0-contradict)", "1", "0"),
+    ("hallucination_check_passed", "yes", "no"),
+    ("free from hallucination", "yes", "no"),
+    ("keine Fehler", "ja", "nein"),
+    ("sans hallucination", "oui", "non"),
+    ("无幻觉", "是", "否"),
+    ("human_supported_or_refuted", "TRUE", "FALSE"),
+]
+
+
+def add_shape(name: str, columns: dict[str, object], judge: str | None = "gpt4", ends: str = "right") -> None:
+    content = make_csv(columns)  # type: ignore[arg-type]
+    DIRECTION_SHAPES.append(FileShape(name, content, L, {judge: A} if judge else {}, ends))
+
+
+for number, (column, error, fine) in enumerate(ERROR_COLUMNS):
+    add_shape(f"error_label_{number}.csv", {**judged, column: spell(L, fine, error)})
+    judge = f"GPT-4 {column}"
+    ends = "asked" if "human" in column else "right"  # whose word is it
+    add_shape(f"error_judge_{number}.csv", {**labelled, judge: spell(A, fine, error)}, judge, ends)
+for number, (column, fine, error) in enumerate(SUPPORT_COLUMNS):
+    ends = "asked" if column in ("keine Fehler", "无幻觉") else "right"  # whether of people is not said
+    add_shape(f"support_label_{number}.csv", {**judged, column: spell(L, fine, error)}, ends=ends)
+
+add_shape("error_free.csv", {**labelled, "error_free": judged["gpt4_score"]}, "error_free", "asked")
+
+# One word is a verdict, the other says yes or no; a name that may call an error, or deny one
+add_shape("letters_yes_no_spanish.csv", {**judged, "alucinación": spell(L, "N", "S")}, ends="asked")
+add_shape("present_absent.csv", {**judged, "contradiction": spell(L, "absent", "present")}, ends="asked")
+for word in ("issue", "problem", "rejected", "misleading", "lie"):
+    add_shape(f"human_{word}.csv", {**judged, f"human_{word}": spell(L, "no", "yes")}, ends="asked")
+for word in ("doubt", "conflict", "badness", "loss", "issue_score"):
+    add_shape(f"judge_{word}.csv", {**labelled, f"judge_{word}": REVERSED_SCORES}, None, "asked")
+    shape = DIRECTION_SHAPES.pop()
+    name = f"judge_{word}".removesuffix("_score")
+    DIRECTION_SHAPES.append(FileShape(shape.name, shape.content, L, {name: A}, "asked"))
+add_shape(
+    "defense.csv",
+    {
+        **{k: v for k, v in table.items() if k != "gpt4_score"},
+        "hallucination_defense": [round(1 - x, 2) for x in REVERSED_SCORES],
+    },
+    "hallucination_defense",
+    "asked",
+)
+
+# What is written beside a score's name
+for number, (column, name) in enumerate(
+    [
+        ("judge score (lower is better)", "judge score (lower is better)"),
+        ("gpt4 score, high = bad", "gpt4 score, high = bad"),
+        ("misinformation_score", "misinformation"),
+        ("non_factual_prob", "non_factual"),
+    ]
+):
+    add_shape(f"low_is_good_{number}.csv", {**labelled, column: REVERSED_SCORES}, name)
+grades = spell(A, 1, 5)
+add_shape(
+    "best_is_one.csv", {**labelled, "gpt4 rating (1 = best, 5 = worst)": grades}, "gpt4 rating (1 = best, 5 = worst)"
+)
+for number, column in enumerate(
+    ["hallucination score [higher is better]", "one_minus_p_hallucination", "HaluEval judge"]
+):
+    add_shape(f"high_is_good_{number}.csv", {**labelled, column: judged["gpt4_score"]}, column)
