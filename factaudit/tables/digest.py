@@ -16,6 +16,8 @@ from factaudit.tables.plain_values import make_plain_value
 
 #: What pandas' hash has for a missing text.
 _MISSING_TEXT_HASH = np.iinfo(np.uint64).max
+#: Rows of a column of texts that are hashed at a time.
+_ROWS_AT_A_TIME = 1 << 20
 
 
 def compute_table_digest(table: pd.DataFrame) -> str:
@@ -46,12 +48,23 @@ def _digest_table_column(values: pd.Series) -> np.ndarray:
     if not (isinstance(values.dtype, pd.StringDtype) or is_dictionary_encoded(values)):
         return pd.util.hash_pandas_object(values, index=False).to_numpy()
     again = 1 if is_dictionary_encoded(values) else _hash_repeated_text_column(make_arrow_text(values))
-    numbers, texts = encode_distinct_documents(values.iloc[: len(values) // again])
+    size = len(values) // again
+    # A dictionary is that of all its rows.
+    step = max(1, size) if is_dictionary_encoded(values) else _ROWS_AT_A_TIME
+    found = np.empty(size, dtype=np.uint64)
+    for first in range(0, size, step):
+        found[first : first + step] = _hash_texts_of_rows(values.iloc[first : min(first + step, size)])
+    return np.tile(found, again) if again > 1 else found
+
+
+def _hash_texts_of_rows(values: pd.Series) -> np.ndarray:
+    """uint64 (n,)."""
+    numbers, texts = encode_distinct_documents(values)
     each = [
         pd.util.hash_array(np.array(texts[start:end].to_pylist(), dtype=object), categorize=False)
         for start, end in iterate_document_text_blocks(texts)
     ]
-    return np.tile(np.concatenate([*each, np.array([_MISSING_TEXT_HASH], dtype=np.uint64)])[numbers], again)
+    return np.concatenate([*each, np.array([_MISSING_TEXT_HASH], dtype=np.uint64)])[numbers]
 
 
 def _hash_repeated_text_column(texts: pa.Array) -> int:

@@ -29,6 +29,8 @@ from factaudit.tables.column_parsing import TEXT_DTYPE, is_dictionary_encoded, m
 MIN_ENCODED_BYTES, MAX_MEMORY_BYTES = 32 << 20, 64 << 20
 #: Bytes of documents that are read at a time.
 BLOCK_BYTES = 16 << 20
+#: Short texts take more as Python's objects than their bytes: so many at once.
+BLOCK_TEXTS = 1 << 16
 _TEXT_TYPE = pa.large_string()
 _mapped_files: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
 
@@ -190,7 +192,7 @@ def split_document_column(values: pd.Series) -> Iterator[tuple[int, pa.Dictionar
 
 
 def iterate_document_text_blocks(texts: pa.Array) -> Iterator[tuple[int, int]]:
-    """Start and end of blocks of about `BLOCK_BYTES` bytes, with at least one text each.
+    """Start and end of blocks of about `BLOCK_BYTES` bytes, with at least one text each and at most `BLOCK_TEXTS`.
 
     After each block the memory of texts on disk is given back.
     """
@@ -198,6 +200,7 @@ def iterate_document_text_blocks(texts: pa.Array) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(texts):
         end = max(start + 1, int(np.searchsorted(ends, ends[start] + BLOCK_BYTES, side="right")) - 1)
+        end = min(end, start + BLOCK_TEXTS)
         yield start, end
         release_memory_of_documents_on_disk()
         start = end
