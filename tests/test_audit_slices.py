@@ -79,8 +79,8 @@ def test_columns_that_name_things_and_values_with_few_labels_are_said():
     assert "outside of it" in find(found, column="raw_label", value="wrong")["reason"]
     (said,) = load_all_audits()["slices"].remarks(found, [])
     assert said == (
-        "10 slices of 3 columns were looked at. Not compared: note (left out: 200 different values). "
-        "Too few labels: field “chess”, raw_label “right”, raw_label “wrong”."
+        "10 of 13 slices of 4 columns could be tested. Not compared: note (left out: 200 different values). "
+        "Too few labels for 3: field “chess”, raw_label “right”, raw_label “wrong”."
     )
     lists = [row | {"tags": ["a", "b"]} for row in rows]
     assert find(compute_slices(judged(lists, "e")), column="tags")["reason"] == "left out: it holds lists or objects"

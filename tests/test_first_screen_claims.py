@@ -42,13 +42,10 @@ def test_rates_of_data_sets_without_systems_are_counted_not_called_the_predicted
     told = list_advice(*make_tables(3, {"alone": 0.5}))
     (line,) = [one for one in told if "error rates" in one and one.startswith("Not for")]
     assert line.startswith(
-        "Not for reporting error rates: 3 of 3 rates that alone predicts differ significantly from the labelled ones, "
-        "the worst"
+        "Not for reporting error rates: 3 of 3 by alone are significantly off by over 5 points (worst"
     )
     (line,) = [one for one in list_advice(*make_tables(1, {"alone": 0.5})) if "error rates: " in one]
-    assert line.startswith(
-        "Not for reporting error rates: the one that alone predicts differs significantly from the labelled one, by "
-    )
+    assert line.startswith("Not for reporting error rates: 1 of 1 by alone is significantly off by over 5 points (")
 
 
 @pytest.mark.parametrize(("names", "who"), [("a", "it misses"), ("ab", "both under Use miss at least"), ("abc", "all")])

@@ -147,10 +147,7 @@ def test_systems_that_differ_by_one_test_alone_are_no_sign_that_they_are_alike()
     rows = [row | {"dataset": name} for name in ("c", "d")]
     (finding,) = collect_findings({"transfer": rows}, {})
     assert finding["severity"] == "warn"
-    assert (
-        "its TNR on c differs between systems by one test alone, but not after the correction for 2 tests"
-        in (finding["statement"])
-    )
+    assert "is not known: 2 of 2 tests of its rates reject alone, none after" in finding["statement"]
     (finding,) = collect_findings({"transfer": rows[:1]}, {})
     assert finding["severity"] == "fail"
 
@@ -167,7 +164,9 @@ def test_a_fault_of_each_evaluator_under_use_is_named() -> None:
     results = compare(*make_tables({"a": (0.95, 0.6), "b": (0.95, 0.6)}, n=1800), replicates=50)
     assert "or" in list_lines(results, "Use")[0]
     (line,) = [one for one in list_lines(results, "Not for") if "error rates" in one]
-    text = r"reporting error rates: 3 of 3 by (\w), 3 of 3 by (\w) are significantly off \(worst: [\d.]+ points\)\."
+    text = (
+        r"reporting error rates: 3 of 3 by (\w), 3 of 3 by (\w) are significantly off by over 5 points \(worst: .*\)\."
+    )
     found = re.fullmatch(text, line)
     assert found is not None, line
     assert {found[1], found[2]} == {"a", "b"}
@@ -184,7 +183,9 @@ def test_a_fault_of_the_second_under_use_alone_is_named() -> None:
     ]
     lines = list(list_first_screen_system_advice(AuditedRun({"quantification": rows}), ["first", "second"]))
     assert [word for word, _ in lines] == ["Not for", "Instead"]
-    assert lines[0][1].startswith("reporting error rates: 2 of 2 rates that second predicts differ significantly")
+    assert (
+        lines[0][1] == "reporting error rates: 2 of 2 by second are significantly off by over 5 points (worst: 30.0)."
+    )
 
 
 def test_a_difference_that_unscored_claims_leave_open_is_not_called_insignificant() -> None:
@@ -274,7 +275,7 @@ def test_a_finding_that_is_gone_is_told_with_its_reason() -> None:
     names = {"a": "a", "b": "b"}
     rows, _ = compare_findings_of_runs(make_results(alike, before), make_results(apart, []), names)
     assert [(row["change"], row["id"], row["why"]) for row in rows] == [
-        ("gone", "iou", "Not checked now: no two evaluators of like BAcc are clear of chance."),
+        ("gone", "iou", "Not checked now: no two of 2 evaluators clear of chance are within 2 points of BAcc."),
         (
             "gone",
             "gap",

@@ -253,8 +253,8 @@ def _describe_best_adjustment(rows: Sequence[Row], best: Row) -> Statement:
             changes = by_evaluator.setdefault(row["evaluator"], [])
             changes += [row["change"]] if row["method"] != "none" and row["change"] is not None else []
     helped = [evaluator for evaluator, changes in by_evaluator.items() if min(changes, default=0.0) < 0]
-    text = "some correction by it lowers the mean |bias| of the other systems for {helped:count} of "
-    text += "{evaluators:count evaluator} (which is not tested)"
+    text = "the best of its corrections, chosen afterwards, lowers the mean |bias| of the other systems for "
+    text += "{helped:count} of {evaluators:count evaluator} (not tested)"
     if not helped:
         text = "no correction by it lowers the mean |bias| of the other systems for any evaluator"
     return make_statement(

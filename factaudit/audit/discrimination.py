@@ -28,7 +28,7 @@ from factaudit.audit.core.result_rows import (
     explain_missing_row_intervals,
 )
 from factaudit.audit.core.significance import p_above_other_figure, select_significant_rows
-from factaudit.audit.core.statements import make_statement
+from factaudit.audit.core.statements import Statement, make_statement
 from factaudit.errors import UsageError
 from factaudit.stats.bacc_threshold import cross_validate_threshold, find_best_bacc_threshold
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
@@ -261,15 +261,39 @@ def _explain_discrimination_row(judgements: Judgements, scored_rows: np.ndarray,
 # ----------------------------------------------------------------------------------------------------------- findings
 
 
+def _list_tuned_rows(audited_run: AuditedRun) -> list[Row]:
+    rows = audited_run.per_dataset("discrimination", "tuned_bacc")
+    return [row for row in rows if has_interval(row, "tuned_bacc") and has_interval(row, "bacc")]
+
+
+def _select_rows_of_better_thresholds(audited_run: AuditedRun) -> list[Row]:
+    """The rows whose tuned BAcc is significantly above the untuned one."""
+    every = _list_tuned_rows(audited_run)
+    p_values = [p_above_other_figure(audited_run, row, "tuned_bacc", row, "bacc") for row in every]
+    return select_significant_rows(audited_run, every, p_values)
+
+
+def _list_threshold_advice(audited_run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
+    """An evaluator that is not recommended and that a threshold raises above the best: the order is as they are."""
+    best = {row["dataset"]: row for row in audited_run.rows("discrimination") if row["evaluator"] == evaluators[0]}
+    rows = [
+        row
+        for row in _select_rows_of_better_thresholds(audited_run)
+        if row["evaluator"] not in evaluators and row["evaluator"] not in audited_run.floors
+        if (rival := best.get(row["dataset"], {}).get("bacc")) is not None and row["tuned_bacc"] > rival
+    ]
+    if rows:
+        row = max(rows, key=lambda each: each["tuned_bacc"] - best[each["dataset"]]["bacc"])
+        text = "with a tuned threshold {row.evaluator} has a BAcc of {row.tuned_bacc:percent} on {row.dataset} "
+        text += "({best.evaluator}: {best.bacc:percent} as it is"
+        text += ", {best.tuned_bacc:percent} tuned" * (best[row["dataset"]].get("tuned_bacc") is not None) + ")."
+        yield "Beware", make_statement(text, row=row, best=best[row["dataset"]])
+
+
 def _find_wrong_discrimination_thresholds(audited_run: AuditedRun) -> Iterator[Finding]:
     """A threshold that leaves much of what the scores could tell."""
-    every = [
-        row
-        for row in audited_run.per_dataset("discrimination", "tuned_bacc")
-        if has_interval(row, "tuned_bacc") and has_interval(row, "bacc")
-    ]
-    p_values = [p_above_other_figure(audited_run, row, "tuned_bacc", row, "bacc") for row in every]
-    better = select_significant_rows(audited_run, every, p_values)
+    every = _list_tuned_rows(audited_run)
+    better = _select_rows_of_better_thresholds(audited_run)
     for evaluator, rows in group_finding_rows_by_evaluator(every):
         sure = [row for row in better if row["evaluator"] == evaluator]
         if not sure:
@@ -344,6 +368,7 @@ AUDIT = Audit(
     options={"folds": "of the cross-validation (5); documents stay whole"},
     compute=compute_score_discrimination,
     applies=lambda judged: not np.isnan(judged.score).all(),
+    advice=_list_threshold_advice,
     checks=(
         Check(
             "threshold",

@@ -230,9 +230,13 @@ def _state_first_screen_recommended_evaluators(
     if len(useful) == 1 and len(worse) < len(rows) - 1:
         return make_statement("{best.evaluator}: it alone is shown to be better than guessing.", best=best)
     if len(worse) == len(rows) - 1 > 1:
-        return make_statement("{best.evaluator}: it is significantly more accurate than the others.", best=best)
+        return make_statement(
+            "{best.evaluator}: as they are, it is significantly more accurate than the others.", best=best
+        )
     names = format_first_finding_names([row["evaluator"] for row in worse])
-    return make_statement("{best.evaluator}: it is significantly more accurate than {names}.", best=best, names=names)
+    return make_statement(
+        "{best.evaluator}: as they are, it is significantly more accurate than {names}.", best=best, names=names
+    )
 
 
 def _list_first_screen_evaluators_to_avoid(run: AuditedRun, worse: Sequence[Row]) -> Iterator[ScreenAdviceLine]:

@@ -14,6 +14,7 @@ from factaudit.audit.first_screen_estimates import (
     add_widths_to_first_screen_estimates,
     list_first_screen_estimates,
 )
+from factaudit.audit.quantification import decide_on_quantification
 from factaudit.audit.quantification_checks import list_quantification_bias_rows, select_significant_biases
 from factaudit.audit.ranking_checks import list_ranking_order_rows, list_ranking_reversal_rows, sum_ordered_pairs
 
@@ -28,19 +29,28 @@ def list_first_screen_system_advice(run: AuditedRun, evaluators: Sequence[str]) 
 
 
 def _list_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:
+    """By the decision on error rates: “no”, or “cannot tell” where some rate is significantly off at all."""
     tested = _group_rows_of_evaluators(list_quantification_bias_rows(run), evaluators)
-    biased, biased_datasets = (_group_rows_of_evaluators(rows, evaluators) for rows in select_significant_biases(run))
-    if biased:
-        yield "Not for", _state_rates_that_differ(biased, tested)
-    elif biased_datasets:
-        worst_row = max(next(iter(biased_datasets.values())), key=lambda row: abs(row["bias"]))
-        text = "reporting error rates: by {row.evaluator} that of all systems together is significantly off, by "
-        yield "Not for", make_statement(text + "{row.bias:points} points on {row.dataset}.", row=worst_row)
+    answers = {name: answer.may for name in tested if (answer := decide_on_quantification(run, name)) is not None}
+    most = read_decision_limits(run).max_bias
+    unfit = [name for name, may in answers.items() if may == "no"]
+    open_names = [name for name, may in answers.items() if may in ("cannot tell", "with a correction")]
+    far, far_datasets = (_group_rows_of_evaluators(rows, unfit) for rows in select_significant_biases(run, most))
+    some, some_datasets = (_group_rows_of_evaluators(rows, open_names) for rows in select_significant_biases(run))
+    beyond = make_statement(" by over {most:limit} points", most=most)
+    if far or far_datasets:
+        told = _state_rates_that_are_off(far, far_datasets, tested, beyond)
+        names = [name for name in open_names if answers[name] == "cannot tell" and name in {**some, **some_datasets}]
+        text = "reporting error rates: {told}" + "; {names}: cannot tell" * bool(names) + "."
+        yield "Not for", make_statement(text, told=told, names=format_first_finding_names(names))
+    elif some or some_datasets:
+        told = _state_rates_that_are_off(some, some_datasets, tested)
+        yield "Beware", make_statement("error rates: {told}.", told=told)
     quoted = [row for row in run.rows("estimate_summary") if row.get("quote") and row.get("width") is not None]
     if quoted:
         if len({row["n_labels"] for row in quoted}) == 1 and read_confidence(run) == DEFAULT_CONFIDENCE:
-            yield "Instead", _state_what_estimates_add(run, quoted, tested.get(evaluators[0], []))
-    elif biased or biased_datasets:
+            yield "Instead", _state_what_estimates_add(run, quoted, evaluators[0], tested.get(evaluators[0], []))
+    elif far or far_datasets or some or some_datasets:
         text = "label a sample of new claims, and estimate error rates from it (factaudit sample)."
         yield "Instead", make_statement(text)
 
@@ -51,25 +61,30 @@ def _group_rows_of_evaluators(rows: Sequence[Row], evaluators: Sequence[str]) ->
     return {name: mine for name, mine in found.items() if mine}
 
 
-def _state_rates_that_differ(biased: Mapping[str, list[Row]], tested: Mapping[str, list[Row]]) -> Statement:
-    worst = max((row for off in biased.values() for row in off), key=lambda row: abs(row["bias"]))
-    if len(biased) > 1:
-        shares = [
-            make_statement("{off:count} of {rows:count} by {name}", off=off, rows=tested[name], name=name)
-            for name, off in biased.items()
-        ]
-        text = "reporting error rates: {shares} are significantly off (worst: {worst.bias:points} points)."
-        return make_statement(text, shares=format_first_finding_names(shares), worst=worst)
-    ((name, off),) = biased.items()
-    text = "reporting error rates: {off:count} of {rows:count rate} that {name} predicts "
-    text += "differs" if len(off) == 1 else "differ"
-    if len(tested[name]) == 1:
-        text = "reporting error rates: the one that {name} predicts differs"
-    text += f" significantly from the labelled one{'s' * (len(tested[name]) > 1)}, {'the worst ' * (len(off) > 1)}by "
-    return make_statement(text + "{worst.bias:points} points.", off=off, rows=tested[name], name=name, worst=worst)
+def _state_rates_that_are_off(
+    off: Mapping[str, list[Row]],
+    off_datasets: Mapping[str, list[Row]],
+    tested: Mapping[str, list[Row]],
+    beyond: Statement | str = "",
+) -> Statement:
+    """How many of each evaluator's rates, else that of a whole data set; ``beyond``: by how much they are off."""
+    worst = max((row for rows in (off or off_datasets).values() for row in rows), key=lambda row: abs(row["bias"]))
+    if not off:
+        text = "that of all systems together by {worst.evaluator} is significantly off{beyond} ({worst.bias:points} "
+        return make_statement(text + "points on {worst.dataset})", worst=worst, beyond=beyond)
+    shares = [
+        make_statement("{rows:count} of {tested:count} by {name}", rows=rows, tested=tested[name], name=name)
+        for name, rows in off.items()
+    ]
+    is_one = sum(map(len, off.values())) == 1
+    text = f"{{shares}} {'is' if is_one else 'are'} significantly off{{beyond}} "
+    text += "(" + "worst: " * (not is_one) + "{worst.bias:points}" + " points" * (not beyond) + ")"
+    return make_statement(text, shares=format_first_finding_names(shares), beyond=beyond, worst=worst)
 
 
-def _state_what_estimates_add(run: AuditedRun, quoted: Sequence[Row], predicted_rows: Sequence[Row]) -> Statement:
+def _state_what_estimates_add(
+    run: AuditedRun, quoted: Sequence[Row], best: str, predicted_rows: Sequence[Row]
+) -> Statement:
     """How wide their intervals are; where all is labelled, how near they come beside the rates as predicted."""
     estimated = add_widths_to_first_screen_estimates(list_first_screen_estimates(run))
     known = [
@@ -85,12 +100,10 @@ def _state_what_estimates_add(run: AuditedRun, quoted: Sequence[Row], predicted_
     text = f"estimates: {labels} give intervals {{estimated.width:points}} points wide on average"
     text += "; {held:count} of {known:count} hold the true rate." if held else "."
     if held and len(beside) == len(known) == len(estimated) == len(predicted):
-        text = f"estimates from {labels}: off by {{known.distance:points}} points on average (predicted: "
-        text += (
-            "{beside.bias:points}); {held:count} of {known:count} intervals ({estimated.width:points} wide) hold the "
-        )
-        text += "truth."
-    return make_statement(text, first=quoted[0], estimated=estimated, held=held, known=known, beside=beside)
+        text = f"estimates from {labels}: off by {{known.distance:points}} points on average ({{best}}: "
+        text += "{beside.bias:points}); {held:count} of {known:count} intervals ({estimated.width:points} wide) hold "
+        text += "the truth."
+    return make_statement(text, first=quoted[0], estimated=estimated, held=held, known=known, beside=beside, best=best)
 
 
 def _list_ranking_advice(run: AuditedRun, evaluators: Sequence[str]) -> Iterator[tuple[str, Statement]]:

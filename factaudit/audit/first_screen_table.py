@@ -18,6 +18,9 @@ from factaudit.audit.quantification import list_error_rate_bias_rows, state_mean
 from factaudit.audit.ranking_checks import sum_ordered_pairs
 from factaudit.text.display_text import format_count
 
+#: Who orders at most this share of the pairs that the labels order has no merit in reversing none.
+_MAX_TIED_ORDERED_SHARE = 0.1
+
 
 def build_first_screen_evaluator_table(
     run: AuditedRun, ranked: Sequence[str]
@@ -107,6 +110,9 @@ def _format_reversals_cell(run: AuditedRun, evaluator: str) -> str:
     found = sum_ordered_pairs(run.rows("ranking"), evaluator)
     if found is None or not found["n_ordered"]:  # where labels order nothing, nothing could be reversed
         return UNDEFINED_MARK
+    n_both = found["n_ordered_alike"] + found["n_reversed"]
+    if not found["n_reversed"] and n_both <= _MAX_TIED_ORDERED_SHARE * found["n_ordered"]:
+        return f"orders {n_both or 'none'} of {found['n_ordered']:,}"
     return f"{found['n_reversed']:,} of {found['n_pairs']:,}"
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
 from factaudit.arrays.confusion_counts import (
+    FEWEST_CLUSTERS_FOR_T_TEST,
     add_confusion_bounds_and_intervals,
     confusion_error_bias_p_values,
     confusion_error_rate_bounds,
@@ -197,7 +198,7 @@ def _format_quantification_opening(audited_run: AuditedRun, evaluator: str | Non
     return join_statements(told, ". ", ".")
 
 
-def _decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAnswer | None:
+def decide_on_quantification(audited_run: AuditedRun, evaluator: str) -> TaskDecisionAnswer | None:
     """May a system's error rate be reported by it?"""
     rows = [row for row in list_quantification_bias_rows(audited_run) if row["evaluator"] == evaluator]
     if not rows:
@@ -274,8 +275,11 @@ def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], m
     if beyond:  # few clusters, or many tests: no interval of a single rate is proof
         alone = make_statement("{beyond:count} of {rows:count}", beyond=beyond, rows=rows)
         text = f"open: by the intervals of single rates {{alone}} {'is' if len(beyond) == 1 else 'are'} farther off, "
-        text += "but none is after the correction for all tests"
-        return make_statement(text, alone=alone)
+        text += "but none is after the correction for {tested:count test}"
+        fewest = min(beyond, key=lambda row: row.get("n_clusters") or FEWEST_CLUSTERS_FOR_T_TEST)
+        if (fewest.get("n_clusters") or FEWEST_CLUSTERS_FOR_T_TEST) < FEWEST_CLUSTERS_FOR_T_TEST:
+            text += " (only {fewest.n_clusters:number} independent clusters of claims behind a rate)"
+        return make_statement(text, alone=alone, tested=tested, fewest=fewest)
     return make_statement(
         f"open: no rate is significantly farther off, and not every one is significantly within{more}"
     )
@@ -362,7 +366,7 @@ AUDIT = Audit(
         ),
     ),
     checks=QUANTIFICATION_CHECKS,
-    decides=(TaskDecisionColumn("report a system's error rate", _decide_on_quantification),),
+    decides=(TaskDecisionColumn("report a system's error rate", decide_on_quantification),),
     opening=_format_quantification_opening,
     glance=AuditOverviewColumns(
         {"mean_abs_bias": _MEAN_BIAS_COLUMN},

@@ -196,6 +196,15 @@ RANKING_OPTIONS = {
     "min_errors": "systems with fewer labelled errors are left out (VC's Table 28: 11)",
 }
 
+
+def _sum_pairs_that_could_be_reversed(rows: Sequence[Row], evaluator: str) -> Row | None:
+    """`sum_ordered_pairs`, without a number of reversed pairs where the labels order none."""
+    found = sum_ordered_pairs(rows, evaluator)
+    if found is None or found["n_ordered"]:
+        return found
+    return found | {"n_reversed": None, "reason": "the labels order no pair of systems significantly"}
+
+
 AUDIT = Audit(
     name="ranking",
     after="headroom",
@@ -281,7 +290,7 @@ AUDIT = Audit(
             "n_one_sided": Column("pairs that one side orders", "count"),
             "n_pairs": Column("pairs of systems", "count"),
         },
-        sum_ordered_pairs,
+        _sum_pairs_that_could_be_reversed,
         lambda row: (
             "A pair is reversed where labels and predictions both order it significantly (Holm), and oppositely."
         ),

@@ -292,21 +292,36 @@ def _select_readable_slices(rows: Sequence[Row]) -> tuple[list[Row], str]:
 
 
 def _remark_on_slices(rows: Sequence[Row], findings: Sequence[Row]) -> list[str]:
-    """How many slices were looked at, which columns were left out, and which values have too few labels."""
+    """How many slices were tested, which columns were left out, and which slices have too few labels."""
     del findings
-    tested = dict.fromkeys((row["dataset"], row["column"], row["value"]) for row in _list_tested_slices(rows))
-    columns = list(dict.fromkeys(column for _, column, _ in tested))
-    text = "{tested:count slice} of {columns:count column} were looked at." if tested else "No slice could be compared."
-    said = [make_statement(text, tested=list(tested), columns=columns)]
+    every = {_place_slice(row): row for row in rows if row["value"] is not None}
+    tested = {_place_slice(row) for row in _list_tested_slices(rows)}
+    columns = list(dict.fromkeys(column for _, column, _ in every))
+    text = "No slice could be tested."
+    if every:
+        text = (
+            f"{'{tested:count}' if tested else 'None'} of {{every:count slice}} of {{columns:count column}} could be "
+        )
+        text += "tested."
+    said = [make_statement(text, tested=list(tested), every=list(every), columns=columns)]
     left_out = list({row["column"]: row for row in rows if row["value"] is None}.values())
     if left_out:
         names = [make_statement("{row.column} ({row.reason})", row=row) for row in left_out]
         said.append(make_statement("Not compared: {names}.", names=join_statements(names, "; ")))
-    few = {(row["column"], row["value"]): row for row in rows if str(row["reason"]).startswith("too few labels")}
+    few = [row for row in every.values() if str(row["reason"]).startswith("too few labels")]
     if few:
-        names = [make_statement("{row.column} “{row.value}”", row=row) for row in few.values()]
-        said.append(make_statement("Too few labels: {names}.", names=format_first_finding_names(names)))
+        where = " on {row.dataset}" * (len({dataset for dataset, _, _ in every}) > 1)
+        names = [make_statement("{row.column} “{row.value}”" + where, row=row) for row in few]
+        text = "Too few labels for {few:count}: {names}."
+        said.append(make_statement(text, few=few, names=format_first_finding_names(names)))
+    if other := len(every) - len(tested) - len(few):
+        text = "No interval, or no score, for {other:count}: see their reason in the CSV."
+        said.append(make_statement(text, other=range(other)))
     return [join_statements(said)]
+
+
+def _place_slice(row: Row) -> tuple[str, str, str]:
+    return row["dataset"], row["column"], row["value"]
 
 
 # --------------------------------------------------------------------------------------------------------- declaration

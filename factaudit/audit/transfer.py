@@ -100,6 +100,7 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
     unlike = select_significant_rows(audited_run, rows, [row["p"] for row in rows])
     for evaluator, mine in group_finding_rows_by_evaluator(rows):
         rejected = [row for row in unlike if row["evaluator"] == evaluator]
+        alone = [row for row in mine if row["transfers"] == "no"]  # by the row's own test
         blind = [row for row in mine if row["transfers"] == "cannot tell"]
         if rejected:
             worst = max(rejected, key=lambda row: row["highest"] - row["lowest"])
@@ -118,6 +119,23 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                 ),
                 pick_finding_evidence(worst, "rate", "lowest", "highest", "p", "n_systems"),
             )
+        elif alone:
+            worst = min(alone, key=lambda row: row["p"])
+            yield Finding(
+                "warn",
+                evaluator,
+                worst["dataset"],
+                make_statement(
+                    "Whether {worst.evaluator} judges all systems alike is not known: {alone:count} of {mine:count "
+                    f"test}} of its rates {'rejects' if len(alone) == 1 else 'reject'} alone, none after the "
+                    "correction for {rows:count test}. Adjusted counts by one system rest on it.",
+                    worst=worst,
+                    alone=alone,
+                    mine=mine,
+                    rows=rows,
+                ),
+                pick_finding_evidence(worst, "rate", "p", f"power_{POWER_POINTS}", "missable", "n"),
+            )
         elif blind:
             worst = max(blind, key=lambda row: row["missable"])
             yield Finding(
@@ -128,21 +146,6 @@ def _find_untransferable_rates(audited_run: AuditedRun) -> Iterator[Finding]:
                     "Whether {worst.evaluator} judges all systems alike is not known: on {worst.dataset} the test "
                     f"would miss {_state_missable_difference(worst)}. Adjusted counts by one system rest on it.",
                     worst=worst,
-                ),
-                pick_finding_evidence(worst, "rate", "p", f"power_{POWER_POINTS}", "missable", "n"),
-            )
-        elif alone := [row for row in mine if row["transfers"] == "no"]:
-            worst = min(alone, key=lambda row: row["p"])
-            yield Finding(
-                "warn",
-                evaluator,
-                worst["dataset"],
-                make_statement(
-                    "Whether {worst.evaluator} judges all systems alike is not known: its "
-                    f"{worst['rate'].upper()} on {{worst.dataset}} differs between systems by one test alone, but not "
-                    "after the correction for {rows:count test}. Adjusted counts by one system rest on it.",
-                    worst=worst,
-                    rows=rows,
                 ),
                 pick_finding_evidence(worst, "rate", "p", f"power_{POWER_POINTS}", "missable", "n"),
             )

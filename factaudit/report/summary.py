@@ -155,13 +155,27 @@ def build_report_evaluator_overview(results: Mapping[str, Any]) -> ReportTable |
                 cells.append(ReportTableCell(format_audit_figure(column, row.get(key)), notes if defined else [], why))
         if findings:
             for severity in ("fail", "warn"):
-                mine = [f for f in findings if f.get("evaluator") == evaluator and f.get("severity") == severity]
-                cells.append(ReportTableCell(UNDEFINED_MARK) if floor else ReportTableCell(str(len(mine))))
+                n = sum(
+                    f.get("severity") == severity and evaluator in _list_concerned_evaluators(f, order)
+                    for f in findings
+                )
+                cells.append(ReportTableCell(UNDEFINED_MARK) if floor else ReportTableCell(str(n)))
         body.append(cells)
     notes = [one.note(next(iter(found[name].values()))) for name, one in glances.items()]
+    concerned = [_list_concerned_evaluators(f, order) for f in findings if f.get("severity") in ("fail", "warn")]
+    if any(len(names) > 1 for names in concerned):
+        notes.append("A finding on two evaluators counts for both.")
+    if n_apart := sum(not names for names in concerned):
+        notes.append(f"{format_count(n_apart, 'finding')} on none of them {'is' if n_apart == 1 else 'are'} left out.")
     caption = " ".join(["The evaluators at a glance.", *filter(None, notes)])
     numeric = [False] + [True] * (len(columns) - 1)
     return ReportTable(caption, columns, numeric, body, len(body), n_unfolded=N_UNFOLDED_EVALUATORS)
+
+
+def _list_concerned_evaluators(finding: Row, evaluators: Sequence[str]) -> list[str]:
+    """Those that a finding is about: one, or both of a pair (`name_evaluator_pair`)."""
+    name = str(finding.get("evaluator"))
+    return [name] if name in evaluators else [one for one in name.split(" / ") if one in evaluators]
 
 
 @dataclass(frozen=True)

@@ -57,24 +57,30 @@ def find_overall_evaluator_rows(rows: Sequence[Row]) -> dict[str, Row]:
 
 def list_evaluators_alike_by_bacc(audited_run: AuditedRun) -> list[tuple[str, str]]:
     """Pairs of evaluators whose BAccs are alike *on average* (as VC pairs them), none of them at chance."""
-    rows = {
-        name: row
-        for name, row in find_overall_evaluator_rows(audited_run.rows("rates")).items()
-        if name not in audited_run.floors
-    }
-    able = [
-        name
+    pairs = combinations(_list_able_evaluator_rows(audited_run), 2)
+    alike = [(a, b) for a, b in pairs if abs(a["bacc"] - b["bacc"]) <= ALIKE_BACC_DIFFERENCE]
+    return [(a["evaluator"], b["evaluator"]) for a, b in alike]
+
+
+def _list_able_evaluator_rows(audited_run: AuditedRun) -> list[Row]:
+    """The overall rows of the evaluators that are clear of chance."""
+    rows = find_overall_evaluator_rows(audited_run.rows("rates"))
+    return [
+        row
         for name, row in rows.items()
-        if row.get("bacc") is not None
-        and (is_surely_above(row, "bacc", 0.5) if "bacc_low" in row else row["bacc"] > 0.5)
+        if name not in audited_run.floors and row.get("bacc") is not None
+        if (is_surely_above(row, "bacc", 0.5) if "bacc_low" in row else row["bacc"] > 0.5)
     ]
-    pairs = combinations(able, 2)
-    return [(a, b) for a, b in pairs if abs(rows[a]["bacc"] - rows[b]["bacc"]) <= ALIKE_BACC_DIFFERENCE]
 
 
 def explain_no_evaluators_alike(audited_run: AuditedRun) -> str:
     """Why there is no pair of like BAcc to look at; "" where there is one."""
-    return "" if list_evaluators_alike_by_bacc(audited_run) else "no two evaluators of like BAcc are clear of chance"
+    if list_evaluators_alike_by_bacc(audited_run):
+        return ""
+    able = len(_list_able_evaluator_rows(audited_run))
+    if able < 2:
+        return f"{'one' if able else 'no'} evaluator {'alone ' * able}is clear of chance"
+    return f"no two of {able} evaluators clear of chance are within {100 * ALIKE_BACC_DIFFERENCE:.0f} points of BAcc"
 
 
 def is_surely_better_evaluator(audited_run: AuditedRun, best_row: Row, other_evaluator: str) -> bool:

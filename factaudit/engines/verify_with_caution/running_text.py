@@ -168,7 +168,7 @@ STATEMENTS: Mapping[str, RunningTextStatement] = {
     "tnr_lags": RunningTextStatement(
         lambda t: sum(t.tpr_tnr_gap(dataset, GPT4) > 10 for dataset in t.datasets),
         "TNR lags behind TPR by more than 10 points on {printed} of 14 data sets in the text. It does not say whose: "
-        "by Tables 4 and 5 it is {found} for gpt-4-turbo; of others one may have the text's number.",
+        "by Tables 4 and 5 it is {found} for gpt-4-turbo; AlignScore alone has exactly the text's number.",
         0,
         0,
         is_decidable=False,

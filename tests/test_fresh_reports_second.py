@@ -1,0 +1,202 @@
+"""What a second reader of fresh reports found false or misleading: each test is of a sentence that the reader tried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from factaudit.audit import load_all_audits
+from factaudit.audit.core.audit_declaration import AuditedRun
+from factaudit.audit.core.evaluator_comparison import explain_no_evaluators_alike
+from factaudit.audit.discrimination import _list_threshold_advice
+from factaudit.audit.findings import collect_findings
+from factaudit.audit.first_screen_systems import list_first_screen_system_advice
+from factaudit.audit.first_screen_table import build_first_screen_evaluator_table
+from factaudit.audit.quantification import decide_on_quantification
+from factaudit.report.summary import build_report_evaluator_overview
+
+Row = dict[str, Any]
+
+
+def make_rates(**bacc: tuple[float, float]) -> list[Row]:
+    """Rates of evaluators by the two ends of their BAcc's interval."""
+    return [
+        {"dataset": "d", "evaluator": name, "n": 90, "n_unattributable": 45, "n_attributable": 45}
+        | dict.fromkeys(("bacc", "tpr", "tnr"), (low + high) / 2)
+        | {"bacc_low": low, "bacc_high": high}
+        for name, (low, high) in bacc.items()
+    ]
+
+
+def make_orders(evaluator: str, ordered: int, alike: int, reversed_pairs: int = 0) -> Row:
+    row: Row = {"dataset": "d", "level": "claim", "evaluator": evaluator, "n_systems": 6, "n_pairs": 15, "n": 90}
+    row |= {"n_ordered": ordered, "n_ordered_alike": alike, "n_reversed": reversed_pairs, "p_reversed": 1.0}
+    row |= {"n_one_sided": ordered - alike, "detectable_10": 1.0, "major_error_rate": 0.0, "error_rate": 0.0}
+    return row | {"error_rate_max": 0.0, "major_error_rate_min": 0.0, "major_error_rate_max": 0.0}
+
+
+# ------------------------------------------------------------------------------------------------ the report's tables
+
+
+def make_overview(findings: list[Row], orders: list[Row] | None = None) -> tuple[list[str], list[list[str]], str]:
+    audits = {"rates": make_rates(a=(0.7, 0.8), b=(0.7, 0.8))} | ({"ranking": orders} if orders else {})
+    table = build_report_evaluator_overview({"audits": audits, "about": {}, "findings": findings})
+    assert table is not None
+    return table.columns, [[cell.text for cell in line] for line in table.rows], table.caption
+
+
+def test_a_finding_on_a_pair_counts_for_both_members() -> None:
+    """9 fail, and 8 in the column: the one on a pair was counted for neither."""
+    findings = [{"evaluator": name, "severity": "fail"} for name in ("a", "a / b", "a@0.9", None)]
+    columns, rows, caption = make_overview(findings)
+    at = columns.index("findings: fail")
+    assert {row[0]: row[at] for row in rows} == {"a": "2", "b": "1"}
+    assert caption.endswith("A finding on two evaluators counts for both. 2 findings on none of them are left out.")
+    assert "counts for both" not in make_overview(findings[:1])[2]
+    assert "left out" not in make_overview(findings[:2])[2]
+
+
+@pytest.mark.parametrize(("ordered", "told"), [(0, "–"), (10, "0")])
+def test_reversed_pairs_are_no_0_where_labels_order_none(ordered: int, told: str) -> None:
+    columns, rows, _ = make_overview([], [make_orders(name, ordered, ordered) for name in "ab"])
+    assert {row[columns.index("reversed pairs")] for row in rows} == {told}
+
+
+@pytest.mark.parametrize(
+    ("ordered", "alike", "turned", "told"),
+    [
+        (20, 1, 0, "orders 1 of 20"),
+        (20, 0, 0, "orders none of 20"),
+        (20, 13, 0, "0 of 15"),
+        (20, 0, 2, "2 of 15"),
+        (0, 0, 0, ""),
+    ],
+)
+def test_reversing_none_is_no_merit_of_who_orders_hardly_any(ordered: int, alike: int, turned: int, told: str) -> None:
+    run = AuditedRun({"rates": make_rates(e=(0.7, 0.8)), "ranking": [make_orders("e", ordered, alike, turned)]})
+    columns, rows = build_first_screen_evaluator_table(run, ["e"])
+    found = {head[0]: cell for head, cell in zip(columns, rows[0], strict=True)}
+    assert found.get("reversed", "") == told
+
+
+def test_slices_are_counted_by_data_set_and_columns_by_name() -> None:
+    """ "4 slices of 1 column … and 23 more": 26 names stood for 44 slices, and two slices were in no sentence."""
+    few = "too few labels: under 10 of either class in it"
+    lone = "no interval for difference: fewer than two clusters of a class"
+    rows = [
+        {"dataset": f"d{at}", "column": column, "value": value, "evaluator": name, "reason": reason}
+        | {"difference_low": None if reason else -0.1}
+        for at in range(2)
+        for column, value, reason in (
+            ("type", "x", few),
+            ("type", "y", few),
+            ("type", "z", few),
+            ("type", "v", None),
+            ("topic", "t", lone),
+        )
+        for name in "ab"
+    ]
+    (said,) = load_all_audits()["slices"].remarks(rows, [])
+    assert said == (
+        "2 of 10 slices of 2 columns could be tested. Too few labels for 6: type “x” on d0, type “y” on d0, "
+        "type “z” on d0 and 3 more. No interval, or no score, for 2: see their reason in the CSV."
+    )
+
+
+# -------------------------------------------------------------------------------------------- error rates of systems
+
+
+def make_biases(evaluator: str, biases: list[tuple[float, float]], clusters: int = 60) -> list[Row]:
+    """A row for each system's bias and half of its interval."""
+    return [
+        {"dataset": "d", "level": "claim", "evaluator": evaluator, "system": f"s{at}", "n": 90, "n_clusters": clusters}
+        | {"labelled_error_rate": 0.3, "predicted_error_rate": 0.3 + bias, "bias": bias, "bias_min": bias}
+        | {"bias_max": bias, "bias_low": bias - half, "bias_high": bias + half}
+        for at, (bias, half) in enumerate(biases)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("biases", "may", "line"),
+    [
+        (
+            [(0.3, 0.05), (0.0, 0.05)],
+            "no",
+            "Not for reporting error rates: 1 of 2 by e is significantly off by over 5 points (30.0).",
+        ),
+        (
+            [(0.08, 0.05), (0.0, 0.1)],
+            "cannot tell",
+            "Beware error rates: 1 of 2 by e is significantly off (8.0 points).",
+        ),
+        ([(0.02, 0.01), (0.0, 0.01)], "yes", None),  # off, and near enough
+    ],
+)
+def test_screen_and_decision_answer_alike_on_error_rates(
+    biases: list[tuple[float, float]], may: str, line: str | None
+) -> None:
+    run = AuditedRun({"quantification": make_biases("e", biases)})
+    answer = decide_on_quantification(run, "e")
+    assert answer is not None
+    assert answer.may == may
+    told = [f"{word} {text}" for word, text in list_first_screen_system_advice(run, ["e"]) if word != "Instead"]
+    assert told == ([line] if line else [])
+
+
+def test_the_second_under_use_that_cannot_be_told_is_named_so() -> None:
+    rows = make_biases("one", [(0.3, 0.05), (0, 0.05)]) + make_biases("two", [(0.08, 0.05), (0, 0.1)])
+    lines = dict(list_first_screen_system_advice(AuditedRun({"quantification": rows}), ["one", "two"]))
+    assert lines["Not for"].endswith("1 of 2 by one is significantly off by over 5 points (30.0); two: cannot tell.")
+
+
+@pytest.mark.parametrize(("clusters", "is_said"), [(10, True), (60, False)])
+def test_that_few_responses_leave_it_open_is_said(clusters: int, is_said: bool) -> None:
+    """0.0 for 28.0 % was nowhere called a miss: of ten responses no test could."""
+    rows = make_biases("e", [(-0.28, 0.2), (0.0, 0.2)], clusters)
+    for row in rows:
+        row["p_bias"] = 0.04
+    answer = decide_on_quantification(AuditedRun({"quantification": rows}), "e")
+    assert answer is not None
+    assert ("(only 10 independent clusters of claims behind a rate)" in answer.sentence) == is_said
+
+
+# ------------------------------------------------------------------------------------------------ pairs and thresholds
+
+
+@pytest.mark.parametrize(
+    ("rates", "why"),
+    [
+        ({"a": (0.45, 0.55), "b": (0.46, 0.56)}, "no evaluator is clear of chance"),
+        ({"a": (0.6, 0.7), "b": (0.46, 0.56)}, "one evaluator alone is clear of chance"),
+        ({"a": (0.6, 0.7), "b": (0.8, 0.9)}, "no two of 2 evaluators clear of chance are within 2 points of BAcc"),
+        ({"a": (0.6, 0.7), "b": (0.61, 0.71)}, ""),
+    ],
+)
+def test_why_no_two_evaluators_are_alike_names_the_condition(rates: dict[str, tuple[float, float]], why: str) -> None:
+    assert explain_no_evaluators_alike(AuditedRun({"rates": make_rates(**rates)})) == why
+
+
+@pytest.mark.parametrize(("tuned", "is_said"), [(0.85, True), (0.79, False)])
+def test_a_threshold_that_changes_the_order_is_named(tuned: float, is_said: bool) -> None:
+    """ "Use unigram: more accurate than rouge2" held at one threshold of rouge2 alone."""
+    rows = [
+        {"dataset": "d", "evaluator": name, "bacc": bacc, "bacc_low": bacc - 0.01, "bacc_high": bacc + 0.01}
+        | {"tuned_bacc": after, "tuned_bacc_low": after - 0.01, "tuned_bacc_high": after + 0.01, "n": 900}
+        for name, bacc, after in (("best", 0.8, 0.82), ("other", 0.7, tuned))
+    ]
+    told = [text for _, text in _list_threshold_advice(AuditedRun({"discrimination": rows}), ["best"])]
+    line = "with a tuned threshold other has a BAcc of 85.0 % on d (best: 80.0 % as it is, 82.0 % tuned)."
+    assert told == ([line] if is_said else [])
+
+
+def test_blind_tests_do_not_hide_those_that_reject_alone() -> None:
+    row = {"level": "claim", "evaluator": "e", "rate": "tnr", "n": 45, "n_unscored": 0, "n_systems": 3, "lowest": 0.2}
+    row |= {"highest": 0.8, "power_10": 0.1, "missable": 0.7, "reason": None}
+    tests = [(0.03, "no"), (0.04, "no"), (0.2, "cannot tell"), (0.3, "cannot tell")]
+    rows = [row | {"dataset": f"d{at}", "p": p, "transfers": said} for at, (p, said) in enumerate(tests)]
+    (finding,) = collect_findings({"transfer": rows}, {})
+    assert finding["statement"].startswith(
+        "Whether e judges all systems alike is not known: 2 of 4 tests of its rates reject alone, none after the "
+        "correction for 4 tests."
+    )
