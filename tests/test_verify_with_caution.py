@@ -254,6 +254,15 @@ def test_what_the_text_gets_wrong_is_told_with_both_figures(
     assert (tuning["printed"], tuning["found"], tuning["agrees"]) == (4, 4, 1)
     (unnamed,) = [row for row in rows if row["agrees"] is None]
     assert "It does not say whose" in unnamed["sentence"], "no disagreement: it may be of another evaluator"
+    lags = {
+        name: sum(
+            printed.get_value(4, where, None, name, "fpr") - printed.get_value(5, where, None, name, "fnr") > 10
+            for where in printed.list_datasets(3)
+        )
+        for name in {cell.evaluator for cell in printed.select_cells(4)}
+    }
+    assert [name for name in lags if lags[name] == unnamed["printed"]] == ["AlignScore"]
+    assert unnamed["sentence"].endswith("AlignScore alone has exactly the text's number.")
     assert sum(row["agrees"] or 0 for row in rows) == 9
 
 

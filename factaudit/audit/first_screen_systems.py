@@ -33,15 +33,17 @@ def _list_error_rate_advice(run: AuditedRun, evaluators: Sequence[str]) -> Itera
     tested = _group_rows_of_evaluators(list_quantification_bias_rows(run), evaluators)
     answers = {name: answer.may for name in tested if (answer := decide_on_quantification(run, name)) is not None}
     most = read_decision_limits(run).max_bias
-    unfit = [name for name, may in answers.items() if may == "no"]
-    open_names = [name for name, may in answers.items() if may in ("cannot tell", "with a correction")]
+    unfit = [name for name, may in answers.items() if may in ("no", "with a correction")]
     far, far_datasets = (_group_rows_of_evaluators(rows, unfit) for rows in select_significant_biases(run, most))
-    some, some_datasets = (_group_rows_of_evaluators(rows, open_names) for rows in select_significant_biases(run))
+    doubtful = [name for name in answers if answers[name] != "yes" and name not in {*far, *far_datasets}]
+    some, some_datasets = (_group_rows_of_evaluators(rows, doubtful) for rows in select_significant_biases(run))
     beyond = make_statement(" by over {most:limit} points", most=most)
     if far or far_datasets:
         told = _state_rates_that_are_off(far, far_datasets, tested, beyond)
-        names = [name for name in open_names if answers[name] == "cannot tell" and name in {**some, **some_datasets}]
-        text = "reporting error rates: {told}" + "; {names}: cannot tell" * bool(names) + "."
+        names = [name for name in doubtful if answers[name] == "cannot tell" and name in {*some, *some_datasets}]
+        is_correctable = any(answers[name] == "with a correction" for name in {*far, *far_datasets})
+        text = f"reporting error rates{' uncorrected' * is_correctable}: {{told}}"
+        text += "; {names}: cannot tell." if names else "."
         yield "Not for", make_statement(text, told=told, names=format_first_finding_names(names))
     elif some or some_datasets:
         told = _state_rates_that_are_off(some, some_datasets, tested)

@@ -112,7 +112,7 @@ def _format_reversals_cell(run: AuditedRun, evaluator: str) -> str:
         return UNDEFINED_MARK
     n_both = found["n_ordered_alike"] + found["n_reversed"]
     if not found["n_reversed"] and n_both <= _MAX_TIED_ORDERED_SHARE * found["n_ordered"]:
-        return f"orders {n_both or 'none'} of {found['n_ordered']:,}"
+        return f"orders {n_both}"
     return f"{found['n_reversed']:,} of {found['n_pairs']:,}"
 
 
