@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,16 +31,22 @@ _MIN_OF_EITHER = 3
 
 
 def ask_about_directions(
-    claims: pd.DataFrame, verdicts: pd.DataFrame, mapping: ColumnMapping, chosen: ColumnMapping
+    claims: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    mapping: ColumnMapping,
+    chosen: ColumnMapping,
+    label_turned: PossibleColumnReading | None = None,
 ) -> tuple[list[OpenQuestion], list[str]]:
     """Questions about evaluators that say the opposite of the labels, or whose words the labels may be; and lines about
     what is no question.
 
-    chosen: what the user said, which is not asked again.
+    chosen: what the user said, which is not asked again. label_turned: the reading by which labels say the opposite,
+    which is offered where no evaluator agrees with them as they are.
     """
     labels = claims["label"].astype("float64").to_numpy()
     names = [*map(str, verdicts["evaluator"].unique())]
     questions, lines = [], []
+    directions: list[tuple[str, list[PossibleColumnReading]]] = []
     for name in names:
         rows = verdicts[verdicts["evaluator"] == name]
         truth = labels[find_claim_positions_in_table(claims, rows["claim_id"])]
@@ -52,12 +58,20 @@ def ask_about_directions(
             if judge.key is None or is_said or auc > _LARGEST_REVERSED_AUC:
                 lines.append(f"note  {text}: --scale {judge.key or name}=1:0 turns it round")
             else:
-                ways = _list_directions(name, judge.key, judge.scale)
-                questions.append(OpenQuestion(text, ways[::-1]))
+                directions.append((text, _list_directions(name, judge.key, judge.scale)[::-1]))
                 continue
         if len(names) == 1 and not mapping.evaluators:
             questions += _ask_whose_label_it_is(rows, truth, mapping, chosen)
-    return questions, lines
+    if label_turned is None or len(directions) < len(names):
+        return [*(OpenQuestion(text, ways) for text, ways in directions), *questions], lines
+    turned, kept = (_join_readings([ways[at] for _, ways in directions]) for at in (0, 1))
+    ways = [label_turned, turned] if len(names) > 1 else [turned, label_turned]
+    return [OpenQuestion("; ".join(text for text, _ in directions), [*ways, kept]), *questions], lines
+
+
+def _join_readings(readings: Sequence[PossibleColumnReading]) -> PossibleColumnReading:
+    scales = {name: scale for one in readings for name, scale in one.mapping["scales"].items()}
+    return PossibleColumnReading("; ".join(one.description for one in readings), {"scales": scales})
 
 
 @dataclass(frozen=True)

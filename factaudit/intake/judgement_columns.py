@@ -57,6 +57,10 @@ LOOSE_JUDGE_WORDS = {
     "factuality",
     "groundedness",
 }
+#: Words for how a judge was run, which its name may have.
+_JUDGE_SETTINGS = {"seed", "temperature", "top p", "top k", "lang", "language", "json", "cached", "threshold", "cutoff"}
+#: Of words for judges, what is judged.
+_SUPPORT_WORDS = {"adherence", "faithfulness", "factuality", "groundedness", "entailment"}
 #: Words that say whether a judge was called with success, or what it said.
 _CALL_WORDS = {
     "error",
@@ -87,7 +91,8 @@ class TableReading:
 
     ``roles``: column of ours to theirs. ``people``: columns of what one person said each. ``evaluators``: by name their
     columns (``score``, ``prediction``). ``unread``: columns that nothing reads, and why. ``label_evaluators``: the
-    evaluators of the long form that are people. ``kind``: of a table of ours, what it is.
+    evaluators of the long form that are people; ``measures``: those that judge nothing of support, and what they are.
+    ``kind``: of a table of ours, what it is.
     """
 
     name: str
@@ -100,6 +105,7 @@ class TableReading:
     questions: list[OpenQuestion] = field(default_factory=list)
     label_evaluators: list[str] = field(default_factory=list)
     kind: str | None = None
+    measures: dict[str, str] = field(default_factory=dict)
 
     def is_free(self, column: str) -> bool:
         """Whether nothing has been found out of a column."""
@@ -157,6 +163,9 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
         return "measure"  # "feedback_stats.human.n"
     if keys[0] in (*COLUMN_NAMES["score"], *COLUMN_NAMES["prediction"]):
         return "plain"
+    is_doubtful = not people and has_vocabulary_word_in_column_name("doubtful_judgements", name)
+    if is_doubtful and not has_vocabulary_word_in_column_name("labels", name) and not judges & _SUPPORT_WORDS:
+        return "unknown"
     if people and judges - LOOSE_JUDGE_WORDS:
         return "judge" if people <= _LOOSE_PEOPLE_WORDS else "both"
     if people:
@@ -186,6 +195,19 @@ def classify_judgement_column_by_name(column: ColumnProfile) -> str:
         return "unknown"
     first = normalise_vocabulary_words(name).split()[0] if normalise_vocabulary_words(name) else ""
     return "flag" if first in ("is", "has", "contains", "needs", "was") else "unknown"
+
+
+def find_measures_among_evaluators(names: Sequence[str]) -> dict[str, str]:
+    """The evaluators of a long table whose names are those of measures (latency) or other qualities (helpfulness), and
+    which; none where nothing would be left."""
+    found: dict[str, str] = {}
+    for name in names:
+        judges = find_vocabulary_words_in_column_name("judges", name)
+        parts = _OVERLAP_METRIC_PARTS if judges & _OVERLAP_METRICS else frozenset()
+        for kind, words in (("measure", "measures"), ("quality", "qualities")):
+            if find_vocabulary_words_in_column_name(words, name) - parts - _JUDGE_SETTINGS:
+                found.setdefault(name, REASONS[kind])
+    return found if len(found) < len(names) else {}
 
 
 def extract_evaluator_name(column_name: str) -> str:

@@ -130,6 +130,21 @@ def is_read_reversed(column_name: str, scales: Mapping[str, Any]) -> bool:
     return is_reversed_name(column_name)
 
 
+def list_reading_of_turned_labels(column: ColumnProfile, scales: Mapping[str, Any]) -> list[PossibleColumnReading]:
+    """The reading by which a column of labels says the opposite; none where its words are verdicts, which say the same
+    under any name, or the user said which way it is."""
+    if (
+        column.name in scales
+        or column.low is not None
+        or map_label_words(column, True) == map_label_words(column, False)
+    ):
+        return []
+    reverse = is_read_reversed(column.name, scales)
+    said = "attributable" if reverse else "not attributable"
+    mapping = {"scales": {column.name: [0.0, 1.0] if reverse else [1.0, 0.0]}}
+    return [PossibleColumnReading(f"1 and yes in {column.name} are {said}", mapping)]
+
+
 def map_label_words(column: ColumnProfile, is_reversed: bool) -> dict[str, int | None]:
     """Each word of a column as 1 or 0; words that say neither are left out."""
     found: dict[str, int | None] = {}

@@ -49,6 +49,9 @@ def find_people_columns(reading: TableReading, classes: Mapping[str, str]) -> No
         ):
             groups.setdefault(re.sub(r"[\d\W_]|\b\w\b", "", words), []).append(name)
     for group in groups.values():
+        for name in [one for one in group if one.endswith(".value") and one.removesuffix("value") + "name" in group]:
+            reading.unread[name] = "the answer's code"  # Labelbox's "name" is what the person saw
+            group.remove(name)
         kinds = {reading.profiles[name].kind for name in group}
         if _are_marks_of_classes(reading, group):
             continue

@@ -335,7 +335,9 @@ class _MappedTable:
         predicted = pd.Series(pd.NA, index=self.rows.index, dtype="Int8")
         if score is not None and score in self.rows:
             groups: dict[str | None, np.ndarray] = {None: np.ones(len(rows), dtype=bool)}
-            if isinstance(evaluator, np.ndarray) and (self.mapping.scales or self.mapping.thresholds):
+            if isinstance(evaluator, np.ndarray) and any(
+                (self.mapping.scales, self.mapping.thresholds, self.mapping.unread)
+            ):
                 groups = {name: rows["evaluator"].astype("str").to_numpy() == name for name in set(map(str, evaluator))}
             support, grade = (pd.Series(np.nan, index=self.rows.index) for _ in range(2))
             unreadable = self._find_unreadable_cells(score)

@@ -13,7 +13,9 @@ def describe_mapping(mapping: ColumnMapping) -> list[str]:
         lines.append("columns  " + ", ".join(f"{' / '.join(names)} → {ours}" for ours, names in named.items()))
     evaluators = [_describe_evaluator_mapping(name, one, mapping) for name, one in mapping.evaluators.items()]
     evaluators += [
-        f"{name} ({_describe_scale(one)})" for name, one in mapping.scales.items() if name not in mapping.evaluators
+        f"{name} ({_describe_scale(one)})"
+        for name, one in mapping.scales.items()
+        if name not in {*mapping.evaluators, mapping.columns.get("label", "label")}
     ]
     if evaluators:
         lines.append("evaluators  " + ", ".join(evaluators))

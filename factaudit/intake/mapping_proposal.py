@@ -73,7 +73,21 @@ def propose_mapping(
             labelled = has_own_labels or any("label" in one.roles or one.people for one in readings)
             readings.append(read_foreign_table(name, rows, chosen, several, labelled))
     _rename_id_column_for_joining(readings)
+    if any(_is_halueval_result(one) for one in readings):
+        said = dict.fromkeys(("ground_truth", "judgement"), (1.0, 0.0))
+        chosen = chosen.model_copy(update={"scales": {**said, **chosen.scales}})
     return _build_proposal(readings, chosen, several)
+
+
+def _is_halueval_result(reading: TableReading) -> bool:
+    """Whether a table is what HaluEval's ``evaluate.py`` writes: Yes says that an answer has a hallucination."""
+    columns = {*reading.profiles} - {"ground_truth", "judgement"}
+    kinds = (
+        {"knowledge", "question", "answer"},
+        {"knowledge", "dialogue_history", "response"},
+        {"document", "summary"},
+    )
+    return columns in kinds and len(reading.profiles) == len(columns) + 2
 
 
 def _rename_id_column_for_joining(readings: Sequence[TableReading]) -> None:
@@ -152,7 +166,10 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
             "annotators": {**people, **chosen.annotators},
             "scales": {**{k: v for k, v in scales.items() if k not in evaluators}, **chosen.scales},
             "people_evaluators": left_out,
-            "unread": _list_schema_columns_left_unread(readings),
+            "unread": [
+                *_list_schema_columns_left_unread(readings),
+                *(name for one in readings for name in one.measures),
+            ],
         },
     )
     read = {*people.values(), *(name for one in evaluators.values() for name in (one.score, one.prediction))}
@@ -162,6 +179,7 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
         for column in one.profiles.values()
         if column.name not in read
     ]
+    unread += [f"{name} ({why})" for one in readings for name, why in one.measures.items()]
     notes = _describe_missing_column_roles(columns, bool(people or named or left_out))
     if listed := [text for text in unread if text]:
         notes.append(f"unread  {', '.join(listed)}")
@@ -238,7 +256,7 @@ def _profile_mapped_scores_by_evaluator(reading: TableReading, score: ColumnProf
     values, names = reading.rows[score.name], reading.rows[evaluator.name]
     found = {}
     for name in dict.fromkeys(str(one) for one in names if not is_missing_value(one)):
-        if name not in reading.label_evaluators:
+        if name not in (*reading.label_evaluators, *reading.measures):
             found[name] = profile_column_for_mapping(name, values[names.astype("str") == name])
     return found
 

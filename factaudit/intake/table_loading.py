@@ -21,6 +21,7 @@ from factaudit.intake.class_labels import (
     replace_class_codes_by_names,
 )
 from factaudit.intake.column_mapping import ColumnMapping, match_column_patterns
+from factaudit.intake.column_profiles import profile_column_for_mapping
 from factaudit.intake.direction_checks import ask_about_directions
 from factaudit.intake.document_tables import join_document_tables, split_tables_of_same_claims
 from factaudit.intake.foreign_files import (
@@ -29,6 +30,7 @@ from factaudit.intake.foreign_files import (
     flatten_foreign_columns,
     read_foreign_file,
 )
+from factaudit.intake.judgement_scales import list_reading_of_turned_labels
 from factaudit.intake.mapped_tables import apply_mapping
 from factaudit.intake.mapping_description import describe_mapping
 from factaudit.intake.mapping_proposal import propose_mapping
@@ -147,7 +149,14 @@ def _read_tables_by_proposed_mapping(
     mapped = apply_mapping(tables, proposal.mapping, own_kinds)
     _report_reading(mapped.notes, report_line)
     if mapped.claims is not None and mapped.verdicts is not None:
-        questions, lines = ask_about_directions(mapped.claims, mapped.verdicts, proposal.mapping, given)
+        name = proposal.mapping.columns.get("label", "label")
+        labels = [
+            profile_column_for_mapping(name, rows[name]) for _, rows in tables if isinstance(name, str) and name in rows
+        ]
+        turned = [reading for one in labels for reading in list_reading_of_turned_labels(one, given.scales)]
+        questions, lines = ask_about_directions(
+            mapped.claims, mapped.verdicts, proposal.mapping, given, next(iter(turned), None)
+        )
         if questions:
             raise AmbiguousReadingError(
                 source, questions, complete_column_readings(questions, data, lambda settled: ())

@@ -22,6 +22,7 @@ from factaudit.intake.column_roles import (
 from factaudit.intake.judgement_columns import (
     TableReading,
     classify_judgement_column_by_name,
+    find_measures_among_evaluators,
     settle_class_probabilities,
 )
 from factaudit.intake.label_columns import (
@@ -228,6 +229,7 @@ def _find_long_form(
             if has_vocabulary_word_in_column_name("people", one)
             and not has_vocabulary_word_in_column_name("judges", one)
         ]
+    reading.measures = find_measures_among_evaluators([one for one in values if one not in reading.label_evaluators])
 
 
 def _take_plain_columns(reading: TableReading, judgements: Mapping[str, Sequence[ColumnProfile]]) -> None:

@@ -56,11 +56,11 @@ _GOOD, _BAD = r"(?:good|better|best)\b", r"(?:bad|worse|worst)\b"
 _HIGH_IS_BAD_PATTERN = re.compile(f"{_DOWN}{_IS}{_GOOD}|{_UP}{_IS}{_BAD}")
 _HIGH_IS_GOOD_PATTERN = re.compile(f"{_UP}{_IS}{_GOOD}|{_DOWN}{_IS}{_BAD}")
 _CODE = r"(-?\d+|yes|no|y|n|true|false)"
-_PHRASE = r"([^\W\d_]{2}[^,;/|()\[\]=:\d]*?)"
+_PHRASE = r"([^\W\d_][^,;/|()\[\]=:\d]*?)"
 #: Where a text says what codes mean: whether the code stands first, and the pattern.
 _CODE_PATTERNS = (
     (True, re.compile(rf"(?<![\w.]){_CODE}\s*(?:=|:|[-–](?=[^\W\d]))\s*{_PHRASE}\s*(?=[,;/|()\[\]]|\d|$)")),
-    (False, re.compile(rf"{_PHRASE}\s*(?:\((?=\s*-?\w+\s*\))|=)\s*{_CODE}\b(?!\s*=)")),
+    (False, re.compile(rf"(?<!\w)(?=\w\w){_PHRASE}\s*(?:\((?=\s*-?\w+\s*\))|=)\s*{_CODE}\b(?!\s*=)")),
     (False, re.compile(r"(?:^|_)([^\W\d_]{3,})_([01])(?=_|$)")),
     (True, re.compile(r"_([01])([^\W\d_]+)")),
 )

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from generated_shapes import REVERSED_SCORES, FileShape, L, judged, labelled, make_csv, spell, table
+from generated_shapes import (
+    CLAIMS,
+    DOCS,
+    REVERSED_SCORES,
+    FileShape,
+    L,
+    judged,
+    labelled,
+    make_csv,
+    make_json_lines,
+    spell,
+    table,
+)
 
 A = "1101111000"
 DIRECTION_SHAPES: list[FileShape] = []
@@ -100,3 +112,33 @@ for number, column in enumerate(
     ["hallucination score [higher is better]", "one_minus_p_hallucination", "HaluEval judge"]
 ):
     add_shape(f"high_is_good_{number}.csv", {**labelled, column: judged["gpt4_score"]}, column)
+
+# Measures and other qualities, of long tables and of wide ones
+ids = [f"c{number}" for number in range(len(L))]
+for number, (name, values) in enumerate(
+    [
+        ("latency", [1.2] * 10),
+        ("tokens", [120, *[90] * 9]),
+        ("helpfulness", [0.9] * 10),
+        ("answer_relevancy", [0.4] * 10),
+    ]
+):
+    metrics = ["faithfulness"] * 10 + [name] * 10
+    twice = {key: [*table[key], *table[key]] for key in ("claim", "context", "human_label")}
+    scores = [*judged["gpt4_score"], *values]
+    add_shape(f"long_{number}.csv", {"item_id": ids * 2, **twice, "metric": metrics, "score": scores}, "faithfulness")
+for column in ("retrieval_score", "bm25_score", "gpt4_overall", "gpt4_certainty", "ai_generated_probability"):
+    add_shape(f"{column}.csv", {**table, column: REVERSED_SCORES[::-1]}, ends="asked")
+for column in ("machine_translated", "gpt4_verifiable"):
+    add_shape(f"{column}.csv", {**table, column: spell(A[::-1], "TRUE", "FALSE")}, ends="asked")
+for column in ("gpt4_verbosity", "judge_ttft", "llm_cache_hit"):
+    add_shape(f"{column}.csv", {**table, column: REVERSED_SCORES[::-1]})
+
+# Labels that say the opposite of what all evaluators say; HaluEval's own results; what Labelbox writes of one person
+opposite = {**labelled, "human_label": spell(L, 0, 1)}
+for judges in ({"gpt4": L}, {"gpt4": L, "claude": L[:9] + "0"}):
+    columns = opposite | {name: spell(said, 1, 0) for name, said in judges.items()}
+    DIRECTION_SHAPES.append(FileShape(f"labels_opposed_{len(judges)}.csv", make_csv(columns), L, judges, "asked"))
+halueval = {"knowledge": DOCS, "question": ["When?"] * 10, "answer": CLAIMS}
+halueval |= {"ground_truth": spell(L, "No", "Yes"), "judgement": spell(A, "No", "Yes")}
+DIRECTION_SHAPES.append(FileShape("halueval_out.jsonl", make_json_lines(halueval), L, {"halueval_out": A}))
