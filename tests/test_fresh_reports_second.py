@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from factaudit.audit import load_all_audits
+from factaudit.audit.adjustment import _describe_best_adjustment
 from factaudit.audit.core.audit_declaration import AuditedRun
 from factaudit.audit.core.evaluator_comparison import explain_no_evaluators_alike
 from factaudit.audit.discrimination import _list_threshold_advice
@@ -15,6 +19,8 @@ from factaudit.audit.first_screen_systems import list_first_screen_system_advice
 from factaudit.audit.first_screen_table import build_first_screen_evaluator_table
 from factaudit.audit.quantification import decide_on_quantification
 from factaudit.report.summary import build_report_evaluator_overview
+from factaudit.results import compare
+from factaudit.tables import validate_claims, validate_verdicts
 
 Row = dict[str, Any]
 
@@ -158,7 +164,27 @@ def test_that_few_responses_leave_it_open_is_said(clusters: int, is_said: bool) 
         row["p_bias"] = 0.04
     answer = decide_on_quantification(AuditedRun({"quantification": rows}), "e")
     assert answer is not None
-    assert ("(only 10 independent clusters of claims behind a rate)" in answer.sentence) == is_said
+    assert ("tests. A rate rests on only 10 independent clusters of claims." in answer.sentence) == is_said
+
+
+@pytest.mark.parametrize(("changes", "told"), [((0.1, -0.001), "1 of 1 evaluator (not tested)"), ((0.1, 0.2), "no")])
+def test_that_a_correction_is_the_best_of_several_is_said(changes: tuple[float, ...], told: str) -> None:
+    about = {"level": "claim", "dataset": "d", "calibration_system": "s", "calibration_errors": 40, "evaluator": "e"}
+    rows = [about | {"method": f"m{at}", "change": change} for at, change in enumerate(changes)]
+    text = _describe_best_adjustment(rows, rows[0])
+    assert ("the best of its corrections, chosen afterwards, lowers" in text) == (told != "no")
+    assert told in text
+
+
+def test_the_findings_to_read_first_are_said_to_be_those_on_the_best(tmp_path: Path) -> None:
+    """The gravest of all, on the evaluator to avoid, stood behind them without a word of the order."""
+    claims = pd.DataFrame({"claim_id": [f"c{at}" for at in range(120)], "claim": "a", "dataset": "d"})
+    claims = validate_claims(claims.assign(label=[at % 2 for at in range(120)]))
+    verdicts = validate_verdicts(claims[["claim_id"]].assign(evaluator="e", prediction=1))
+    results = compare(claims, verdicts, audits=["rates", "quantification"], replicates=20)
+    results.save(tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert re.search("To read first, of [0-9]+ fail[^:]*: by check, those on the best evaluators<", page)
 
 
 # ------------------------------------------------------------------------------------------------ pairs and thresholds

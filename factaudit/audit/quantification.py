@@ -278,7 +278,7 @@ def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], m
         text += "but none is after the correction for {tested:count test}"
         fewest = min(beyond, key=lambda row: row.get("n_clusters") or FEWEST_CLUSTERS_FOR_T_TEST)
         if (fewest.get("n_clusters") or FEWEST_CLUSTERS_FOR_T_TEST) < FEWEST_CLUSTERS_FOR_T_TEST:
-            text += " (only {fewest.n_clusters:number} independent clusters of claims behind a rate)"
+            text += ". A rate rests on only {fewest.n_clusters:number} independent clusters of claims"
         return make_statement(text, alone=alone, tested=tested, fewest=fewest)
     return make_statement(
         f"open: no rate is significantly farther off, and not every one is significantly within{more}"
