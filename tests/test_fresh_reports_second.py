@@ -212,7 +212,7 @@ def test_a_threshold_that_changes_the_order_is_named(tuned: float, is_said: bool
         for name, bacc, after in (("best", 0.8, 0.82), ("other", 0.7, tuned))
     ]
     told = [text for _, text in _list_threshold_advice(AuditedRun({"discrimination": rows}), ["best"])]
-    line = "with a tuned threshold other has a BAcc of 85.0 % on d (best: 80.0 % as it is, 82.0 % tuned)."
+    line = "with a tuned threshold other has a balanced accuracy of 85.0 % on d (best: 80.0 % as it is, 82.0 % tuned)."
     assert told == ([line] if is_said else [])
 
 

@@ -284,8 +284,8 @@ def _list_threshold_advice(audited_run: AuditedRun, evaluators: Sequence[str]) -
     ]
     if rows:
         row = max(rows, key=lambda each: each["tuned_bacc"] - best[each["dataset"]]["bacc"])
-        text = "with a tuned threshold {row.evaluator} has a BAcc of {row.tuned_bacc:percent} on {row.dataset} "
-        text += "({best.evaluator}: {best.bacc:percent} as it is"
+        text = "with a tuned threshold {row.evaluator} has a balanced accuracy of {row.tuned_bacc:percent} on "
+        text += "{row.dataset} ({best.evaluator}: {best.bacc:percent} as it is"
         text += ", {best.tuned_bacc:percent} tuned" * (best[row["dataset"]].get("tuned_bacc") is not None) + ")."
         yield "Beware", make_statement(text, row=row, best=best[row["dataset"]])
 
