@@ -25,6 +25,7 @@ from factaudit.intake.class_labels import (
     read_rows_with_features,
     replace_class_codes_by_names,
 )
+from factaudit.intake.code_books import CODE_BOOK, find_code_book_of_document
 from factaudit.intake.header_rows import READING_NOTE as READING_NOTE
 from factaudit.intake.header_rows import build_table_from_cell_grid, read_excel_grid
 from factaudit.tables import read_table
@@ -78,7 +79,10 @@ def read_foreign_file(path: str | Path, sheet: str | None = None, header: int | 
         raise UsageError(f"--sheet {sheet}: {path} is no workbook")
     is_text = name.endswith((".csv", ".tsv", ".txt"))
     if name.endswith(".json") or (is_text and re.match(rb'\s*(\{\s*"|\[\s*\{)', start.removeprefix(codecs.BOM_UTF8))):
-        return flatten_foreign_columns(_read_foreign_json_document(path))
+        table = _read_foreign_json_document(path)
+        flat = flatten_foreign_columns(table)
+        flat.attrs |= table.attrs
+        return flat
     if is_text:
         table = _read_foreign_separated_values(path, header)
         flat = flatten_foreign_columns(table)
@@ -232,7 +236,10 @@ def _read_foreign_json_document(path: Path) -> pd.DataFrame:
     rows = _find_foreign_json_rows(data, _MAX_DEPTH)
     if rows is None:
         raise InputError(str(path), [Problem("expected a list of objects, or an object that holds one")])
-    return pd.DataFrame(rows, dtype="object")
+    table = pd.DataFrame(rows, dtype="object")
+    if (book := find_code_book_of_document(data)) is not None:
+        table.attrs |= {CODE_BOOK: book, READING_NOTE: f"codes  {book}"}
+    return table
 
 
 def _read_foreign_json_lines(path: Path) -> pd.DataFrame:

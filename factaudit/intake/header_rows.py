@@ -13,6 +13,7 @@ import pandas as pd
 from factaudit.errors import InputError, Problem, UsageError, suggest_known_name
 from factaudit.files import check_unpacked_size
 from factaudit.intake.cell_values import is_number_text
+from factaudit.intake.code_books import CODE_BOOK, find_code_book_of_sheet, is_code_book_text
 from factaudit.intake.open_questions import AmbiguousReadingError, OpenQuestion, PossibleColumnReading
 from factaudit.tables.plain_values import is_missing_value
 from factaudit.tables.problems import TableProblemCollector
@@ -56,6 +57,8 @@ def build_table_from_cell_grid(
     first = _find_header_row(rows) if header is None else header - 1
     if header is not None and header > len(rows):
         raise UsageError(f"--header {header}: {source} has {len(rows)} rows")
+    books = [", ".join(str(cell) for cell in row if cell is not None) for row in rows[:first]]
+    books = [text for text in [*books, *notes] if is_code_book_text(text)]
     if first:
         notes.append(f"header  row {first + 1}: {first} above it left out")
     names, body = rows[first], rows[first + 1 :]
@@ -75,6 +78,9 @@ def build_table_from_cell_grid(
         word = next(cell for cell in body[-1] if cell is not None)
         notes.append(f"rows  the last one ({word}) is a total: left out")
         body = body[:-1]
+    while len(body) > 1 and len(names) > 2 and (text := _parse_footer(body[-1])) is not None:
+        books, body = [*books, text], body[:-1]
+    notes += [f"codes  {text}" for text in books if text != note]
     columns: dict[str, list[Any]] = {}
     for at, name in enumerate(names):
         values = [row[at] if at < len(row) else None for row in body]
@@ -84,6 +90,8 @@ def build_table_from_cell_grid(
                 raise InputError(source, [Problem("the column is there twice", column=key)])
             columns[key] = values
     table = pd.DataFrame(columns, dtype="object")
+    if books:
+        table.attrs[CODE_BOOK] = "; ".join(text.lstrip("# ") for text in books)
     if notes:
         table.attrs[READING_NOTE] = "; ".join(notes)
     return table
@@ -160,14 +168,21 @@ def _leave_out_ragged_rows(source: str, names: Sequence[Any], body: Sequence[lis
     return kept
 
 
+def _parse_footer(row: Sequence[Any]) -> str | None:
+    """The text of a row of one cell that says what codes mean, else None."""
+    said = [str(cell) for cell in row if cell is not None]
+    return said[0] if len(said) == 1 and is_code_book_text(said[0]) else None
+
+
 def _is_total_row(row: Sequence[Any]) -> bool:
     empty = sum(cell is None for cell in row)
     first = next((cell for cell in row if cell is not None), None)
     return empty > 0 and isinstance(first, str) and first.strip().lower().rstrip(":") in _TOTAL_WORDS
 
 
-def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], None]:
-    """The cells of a workbook's sheet; of several the one that holds a table. Raises `AmbiguousReadingError`."""
+def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], str | None]:
+    """The cells of a workbook's sheet, of several the one that holds a table; and what another says of its codes, if
+    any. Raises `AmbiguousReadingError`."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
@@ -185,18 +200,20 @@ def read_excel_grid(path: Path, sheet: str | None) -> tuple[list[list[Any]], Non
         str(name): [[None if is_missing_value(cell) else cell for cell in row] for row in table.to_numpy().tolist()]
         for name, table in sheets.items()
     }
+    lines = {name: find_code_book_of_sheet(rows) for name, rows in grids.items()}
+    books = {name: f"codes  {line}" for name, line in lines.items() if line is not None}
     if sheet is not None:
         if sheet not in grids:
             raise UsageError(f"--sheet: {path} has no sheet {sheet!r}{suggest_known_name(sheet, list(grids))}")
-        return grids[sheet], None
-    tables = {name: rows for name, rows in grids.items() if _is_table(rows)}
+        return grids[sheet], next((line for name, line in books.items() if name != sheet), None)
+    tables = {name: rows for name, rows in grids.items() if _is_table(rows) and name not in books}
     if not tables:
         raise InputError(str(path), [Problem("no sheet holds a table")])
     if len(tables) > 1:
         listed = ", ".join(map(repr, tables))
         readings = [PossibleColumnReading(f"the sheet {name!r}", {"auto": True, "sheet": name}) for name in tables]
         raise AmbiguousReadingError(str(path), [OpenQuestion(f"the sheets {listed} hold tables", readings)], readings)
-    return next(iter(tables.values())), None
+    return next(iter(tables.values())), next(iter(books.values()), None)
 
 
 def _count_grid_cells(archive: zipfile.ZipFile) -> int:

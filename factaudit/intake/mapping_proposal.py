@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 import pandas as pd
 
+from factaudit.intake.code_books import read_code_books
 from factaudit.intake.column_mapping import ColumnMapping, EvaluatorColumnMapping
 from factaudit.intake.column_profiles import ColumnProfile, profile_column_for_mapping
 from factaudit.intake.direction_checks import ask_whether_scores_are_of_support
@@ -76,6 +77,8 @@ def propose_mapping(
     if any(_is_halueval_result(one) for one in readings):
         said = dict.fromkeys(("ground_truth", "judgement"), (1.0, 0.0))
         chosen = chosen.model_copy(update={"scales": {**said, **chosen.scales}})
+    chosen, asked = read_code_books(readings, chosen)
+    readings[0].questions += asked
     return _build_proposal(readings, chosen, several)
 
 

@@ -20,6 +20,7 @@ from factaudit.intake.class_labels import (
     list_class_names_of_schema,
     replace_class_codes_by_names,
 )
+from factaudit.intake.code_books import CODE_BOOK
 from factaudit.intake.column_mapping import ColumnMapping, match_column_patterns
 from factaudit.intake.column_profiles import profile_column_for_mapping
 from factaudit.intake.direction_checks import ask_about_directions
@@ -93,6 +94,7 @@ def load_tables(
     given = ColumnMapping(auto=True) if mapping is None else ColumnMapping.from_source(mapping)
     inputs = [_LoadedTableSource.open(source, number, given) for number, source in enumerate(sources, start=1)]
     kinds = classify_standard_tables([one.columns for one in inputs]) if given.auto else [None] * len(inputs)
+    kinds = [None if one.has_code_book else kind for one, kind in zip(inputs, kinds, strict=True)]
     if given == ColumnMapping(auto=True) and _can_load_as_standard_tables(inputs, kinds):
         try:
             return _load_standard_tables(inputs, kinds, report_line)
@@ -217,6 +219,10 @@ class _LoadedTableSource:
             return cls(str(source), columns, source)
         rows = read_foreign_file(source, mapping.sheet, mapping.header)
         return cls(str(source), [*map(str, rows.columns)], None, rows, rows.attrs.get(READING_NOTE))
+
+    @property
+    def has_code_book(self) -> bool:
+        return self._rows is not None and CODE_BOOK in self._rows.attrs
 
     @property
     def rows(self) -> pd.DataFrame:

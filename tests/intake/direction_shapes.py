@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import json
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+import pandas as pd
 from generated_shapes import (
     CLAIMS,
     DOCS,
+    GPT4,
     REVERSED_SCORES,
     FileShape,
     L,
     judged,
     labelled,
+    list_records,
     make_csv,
     make_json_lines,
     spell,
@@ -61,6 +69,10 @@ SUPPORT_COLUMNS = [
 def add_shape(name: str, columns: dict[str, object], judge: str | None = "gpt4", ends: str = "right") -> None:
     content = make_csv(columns)  # type: ignore[arg-type]
     DIRECTION_SHAPES.append(FileShape(name, content, L, {judge: A} if judge else {}, ends))
+
+
+def add_content(name: str, content: bytes, judges: Mapping[str, str] = GPT4, ends: str = "right") -> None:
+    DIRECTION_SHAPES.append(FileShape(name, content, L, judges, ends))
 
 
 for number, (column, error, fine) in enumerate(ERROR_COLUMNS):
@@ -142,3 +154,34 @@ for judges in ({"gpt4": L}, {"gpt4": L, "claude": L[:9] + "0"}):
 halueval = {"knowledge": DOCS, "question": ["When?"] * 10, "answer": CLAIMS}
 halueval |= {"ground_truth": spell(L, "No", "Yes"), "judgement": spell(A, "No", "Yes")}
 DIRECTION_SHAPES.append(FileShape("halueval_out.jsonl", make_json_lines(halueval), L, {"halueval_out": A}))
+
+# Code books: comments above the names, a footer, a map in a JSON document, another sheet; of labels alone, or of whom
+coded = {**judged, "label": spell(L, 0, 1)}
+book = "label: 1 = hallucinated, 0 = faithful"
+add_content("codes_in_comments.csv", make_csv(coded, before=f"# exported 2024-05-03\n# {book}\n"))
+add_content("codes_in_footer.csv", make_csv(coded, after=f'\n"Key: {book}",,,\n'))
+add_content(
+    "codes_upright.csv", make_csv({**judged, "label": spell(L, 1, 0)}, before="# 1 = faithful; 0 = hallucinated\n")
+)
+for key, codes in (
+    ("label_map", {"0": "supported", "1": "hallucinated"}),
+    ("label2id", {"supported": 0, "hallucinated": 1}),
+    ("label_names", ["faithful", "hallucinated"]),
+):
+    document = {"meta": {key: codes}, "rows": list_records(coded)}
+    add_content(f"{key}.json", json.dumps(document).encode())
+own = {"claim": CLAIMS, "doc": DOCS, "label": spell(L, 0, 1)}
+document = {"label_map": {"0": "supported", "1": "hallucinated"}, "data": list_records(own)}
+add_content("label_map_beside_own_columns.json", json.dumps(document).encode(), {})
+verdicts = {**coded, "gpt4": spell(A, 1, 0)}
+del verdicts["gpt4_score"]
+add_content("codes_of_labels_or_of_all.csv", make_csv(verdicts, before="# 1 = hallucinated\n"), ends="asked")
+add_content("codes_unknown.csv", make_csv(coded, before="# label: 1 = bogus, 0 = hallucinated or fine\n"), ends="asked")
+if find_spec("openpyxl"):
+    workbook = io.BytesIO()
+    with pd.ExcelWriter(workbook) as writer:
+        pd.DataFrame({"code": [0, 1], "meaning": ["supported", "hallucinated"]}).to_excel(
+            writer, sheet_name="Codebook", index=False
+        )
+        pd.DataFrame(coded).to_excel(writer, sheet_name="Data", index=False)
+    add_content("codes_in_sheet.xlsx", workbook.getvalue())

@@ -1,0 +1,109 @@
+"""What a file says of its codes beside its rows: in comments, a footer, another sheet, or a map of a JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from factaudit.intake.cell_values import is_number_text
+from factaudit.intake.column_mapping import ColumnMapping
+from factaudit.intake.column_profiles import ColumnProfile
+from factaudit.intake.judgement_columns import TableReading
+from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading
+from factaudit.intake.vocabulary import find_code_direction, normalise_vocabulary_words, parse_stated_codes
+
+#: In the ``attrs`` of a table: what its file says of codes (``label: 1 = hallucinated, 0 = faithful``).
+CODE_BOOK = "code_book"
+#: Names under which JSON documents hold what their codes mean.
+_MAP_NAMES = {
+    "label map",
+    "labels map",
+    "label mapping",
+    "id2label",
+    "label2id",
+    "label names",
+    "class names",
+    "codebook",
+}
+_MAP_NAMES |= {"code book", "classes", "label classes", "legend"}
+#: A sheet with more rows is no code book.
+_MAX_CODES = 12
+
+
+def is_code_book_text(text: str) -> bool:
+    """Whether a line says what codes mean, and some of it is understood."""
+    return any(value is not None for value in parse_stated_codes(text).values())
+
+
+def find_code_book_of_document(document: Any) -> str | None:
+    """What a JSON document says of codes beside its rows, as a line; None where it says nothing."""
+    if not isinstance(document, Mapping):
+        return None
+    for part in [document, *(one for one in document.values() if isinstance(one, Mapping))]:
+        for name, value in part.items():
+            if normalise_vocabulary_words(name) in _MAP_NAMES:
+                pairs = list(enumerate(value)) if isinstance(value, list) else [*value.items()] if value else []
+                pairs = [(a, b) if is_number_text(str(a)) else (b, a) for a, b in pairs]
+                line = ", ".join(f"{code} = {word}" for code, word in pairs)
+                return line if is_code_book_text(line) else None
+    return None
+
+
+def find_code_book_of_sheet(rows: Sequence[Sequence[Any]]) -> str | None:
+    """What a sheet says of codes, as a line; None where it is no list of codes and words."""
+    pairs = [[cell for cell in row if cell is not None] for row in rows]
+    pairs = [row for row in pairs if len(row) > 1 and is_number_text(str(row[0]))]
+    if not pairs or len(pairs) < len(rows) - 2 or len(pairs) > _MAX_CODES:
+        return None
+    line = ", ".join(f"{normalise_vocabulary_words(code)} = {word}" for code, word, *_ in pairs)
+    return line if is_code_book_text(line) else None
+
+
+def read_code_books(
+    readings: Sequence[TableReading], chosen: ColumnMapping
+) -> tuple[ColumnMapping, list[OpenQuestion]]:
+    """What the user chose, with the directions of the columns of codes that files say; and questions where a file does
+    not say of which columns, or in words that are not known."""
+    scales, questions = dict(chosen.scales), []
+    for one in readings:
+        text = one.rows.attrs.get(CODE_BOOK)
+        if text is None:
+            continue
+        codes = parse_stated_codes(text)
+        direction = find_code_direction(codes)
+        labels = [*([one.roles["label"]] if "label" in one.roles else []), *(one.profiles[name] for name in one.people)]
+        judges = [one.profiles[name] for pair in one.evaluators.values() for name in pair.values()]
+        judges += [one.roles[kind] for kind in ("score", "prediction") if kind in one.roles]
+        labels, judges = ([c for c in ones if _has_codes(c, codes)] for ones in (labels, judges))
+        heading = f" {normalise_vocabulary_words(text)} "
+        named = [c for c in (*labels, *judges) if f" {normalise_vocabulary_words(c.name)}" in heading.split("=")[0]]
+        ways = [named] if named else [labels, [*labels, *judges]] if judges and labels else [labels or judges]
+        if not ways[0] or any(column.name in chosen.scales for column in ways[-1]):
+            continue
+        ends = [(1.0, 0.0)] if direction == -1 else [(0.0, 1.0)] if direction == 1 else [(1.0, 0.0), (0.0, 1.0)]
+        found = [
+            {column.name: end for column in way} for way in (ways if direction != 1 else ways[-1:]) for end in ends
+        ]
+        if len(found) == 1:
+            scales |= found[0]
+            continue
+        questions.append(
+            OpenQuestion(
+                f"the file says {text!r}: of which columns, or of what, is not clear",
+                [
+                    PossibleColumnReading(
+                        f"{', '.join(way)}: the higher code is {'' if low < high else 'not '}attributable",
+                        {"scales": {name: list(end) for name, end in way.items()}},
+                    )
+                    for way in found
+                    for low, high in [next(iter(way.values()))]
+                ],
+            )
+        )
+    return chosen.model_copy(update={"scales": scales}), questions
+
+
+def _has_codes(column: ColumnProfile, codes: Mapping[float, int | None]) -> bool:
+    words = [normalise_vocabulary_words(word) for word in column.words]
+    known = {0.0, 1.0, *codes}
+    return column.kind == "binary" and bool(words) and all(is_number_text(w) and float(w) in known for w in words)
