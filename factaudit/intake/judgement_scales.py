@@ -182,7 +182,21 @@ def ask_meaning_of_judgement_words(
 
 def _ask_about_unknown_words(column: ColumnProfile, unknown: Sequence[str], has_known: bool) -> OpenQuestion:
     listed = ", ".join(map(repr, unknown))
-    if has_known:
+    known = map_label_words(column, is_reversed_name(column.name))
+    is_letter = all(len(word) <= 2 or normalise_vocabulary_words(word) in BARE_WORDS for word in known)
+    if len(known) == len(unknown) == 1 and is_letter:  # F and H: one may be a word that we know, or not
+        said = next(iter(known.values()))
+        assert said is not None
+        ways: list[dict[str, int | None]] = [dict.fromkeys(unknown, 1 - said), dict.fromkeys(unknown, None)]
+        ways.append({**dict.fromkeys(unknown, said), **dict.fromkeys(known, 1 - said)})
+        meanings = {0: "not attributable", 1: "attributable", None: "not labelled"}
+        readings = [
+            PossibleColumnReading(
+                ", ".join(f"{word!r}: {meanings[value]}" for word, value in way.items()), {"labels": way}
+            )
+            for way in ways
+        ]
+    elif has_known:
         choices = [("not attributable", 0), ("not labelled", None), ("attributable", 1)]
         readings = [
             PossibleColumnReading(f"{listed}: {text}", {"labels": dict.fromkeys(unknown, value)})

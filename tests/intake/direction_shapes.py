@@ -177,11 +177,15 @@ verdicts = {**coded, "gpt4": spell(A, 1, 0)}
 del verdicts["gpt4_score"]
 add_content("codes_of_labels_or_of_all.csv", make_csv(verdicts, before="# 1 = hallucinated\n"), ends="asked")
 add_content("codes_unknown.csv", make_csv(coded, before="# label: 1 = bogus, 0 = hallucinated or fine\n"), ends="asked")
-if find_spec("openpyxl"):
-    workbook = io.BytesIO()
+workbook = io.BytesIO()
+if find_spec("openpyxl"):  # else the test skips it
     with pd.ExcelWriter(workbook) as writer:
         pd.DataFrame({"code": [0, 1], "meaning": ["supported", "hallucinated"]}).to_excel(
             writer, sheet_name="Codebook", index=False
         )
         pd.DataFrame(coded).to_excel(writer, sheet_name="Data", index=False)
-    add_content("codes_in_sheet.xlsx", workbook.getvalue())
+add_content("codes_in_sheet.xlsx", workbook.getvalue())
+
+# Two words, of which one alone is known: they say the opposite, either way
+add_shape("faithful_hallucinated_letters.csv", {**judged, "human_label": spell(L, "F", "H")}, ends="asked")
+add_shape("spanish_letters.csv", {**judged, "human_label": spell(L, "V", "F")}, ends="asked")
