@@ -71,7 +71,9 @@ def run_all_audits(folder: Path, checkout: Path | None = None) -> Cost:
     try:
         if checkout is not None:
             os.environ["PYTHONPATH"] = str(checkout)
-        return spawned("-m", "factaudit", "audit", *tables, "--out", folder / f"run-{checkout is None}")
+        # Another checkout is found by PYTHONPATH alone: the folder that one stands in may hold this package.
+        flags = [] if checkout is None else ["-P"]
+        return spawned(*flags, "-m", "factaudit", "audit", *tables, "--out", folder / f"run-{checkout is None}")
     finally:
         if checkout is not None:
             os.environ.pop("PYTHONPATH")
