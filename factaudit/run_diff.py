@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from factaudit.arrays.confusion_counts import confusion_labelled_and_predicted_error_rates, is_group_unlabelled
+from factaudit.arrays.confusion_counts import estimate_labelled_and_predicted_error_rates, is_group_unlabelled
 from factaudit.arrays.count_source import LABEL_FIELD, prediction_field
 from factaudit.arrays.judgements import Judgements
 from factaudit.arrays.paired_changes import compute_paired_changes, compute_paired_flip_shares
@@ -312,7 +312,7 @@ def _order_systems_of_run(
     for at, evaluator in enumerate(judgements_of_run.evaluators):
         fields = LABEL_FIELD, prediction_field(at)
         is_unlabelled = is_group_unlabelled(judgements_of_run.count_cells(systems, *fields))
-        rates = confusion_labelled_and_predicted_error_rates(
+        rates = estimate_labelled_and_predicted_error_rates(
             judgements_of_run.count_clusters(systems, *fields), is_unlabelled
         )
         for dataset in judgements_of_run.dataset_names:

@@ -64,7 +64,7 @@ def refresh_report_of_reused_run(
     the figures, too. redraw_all: everything, whatever is there.
     """
     manifest = folder / ".work" / "rendered.json"
-    before = _read_run_render_manifest(manifest)
+    before = _read_manifest_of_rendered_files(manifest)
     files, drawn = before["files"], {} if redraw_all else before["drawn"]
     there = has_unchanged_run_files(folder, files)
     whole = there and before.get("of") == _digest_run_report_dependencies(folder, files)
@@ -133,7 +133,7 @@ def remember_finished_run(folder: Path, run_key: str | None, progress_lines: Seq
         path.unlink(missing_ok=True)
         return
     names = [
-        *_read_run_render_manifest(folder / ".work" / "rendered.json")["files"],
+        *_read_manifest_of_rendered_files(folder / ".work" / "rendered.json")["files"],
         *list_run_files(folder),
         *list_product_table_files_of_results_json(folder),
     ]
@@ -160,7 +160,7 @@ def has_unchanged_run_files(folder: Path, checksums: Mapping[str, Any]) -> bool:
     return True
 
 
-def _read_run_render_manifest(path: Path) -> dict[str, Any]:
+def _read_manifest_of_rendered_files(path: Path) -> dict[str, Any]:
     """What an earlier run rendered: ``of`` what, which ``files``, and of figures what is ``drawn`` on them."""
     found = _read_run_json_object(path)
     good = isinstance(found.get("files"), dict)

@@ -212,7 +212,7 @@ def _list_yaml_validation_problems(
     model: type[BaseModel], data: Any, error: ValidationError
 ) -> Iterator[tuple[str, YamlPlace]]:
     found = error.errors()
-    places = [_find_yaml_place(item, data) for item in found]
+    places = [_locate_validation_error_in_yaml(item, data) for item in found]
     for item, place in zip(found, places, strict=True):
         # Where text or an object may stand and there is an object, only what is wrong with the object counts.
         rivals = [other for other in places if other[: len(place)] == place]
@@ -221,7 +221,7 @@ def _list_yaml_validation_problems(
         yield _format_yaml_problem(model, item, place), place
 
 
-def _find_yaml_place(found: Any, data: Any) -> YamlPlace:
+def _locate_validation_error_in_yaml(found: Any, data: Any) -> YamlPlace:
     """The keys of the file among a location's parts: pydantic also names the branch of a union that it tried."""
     place: list[str | int] = []
     for part in found["loc"]:

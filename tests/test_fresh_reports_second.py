@@ -12,7 +12,7 @@ import pytest
 from factaudit.audit import load_all_audits
 from factaudit.audit.adjustment import _describe_best_adjustment
 from factaudit.audit.core.audit_declaration import AuditedRun
-from factaudit.audit.core.evaluator_comparison import explain_no_evaluators_alike
+from factaudit.audit.core.evaluator_comparison import explain_absence_of_evaluators_of_like_accuracy
 from factaudit.audit.discrimination import _list_threshold_advice
 from factaudit.audit.findings import collect_findings
 from factaudit.audit.first_screen_systems import list_first_screen_system_advice
@@ -200,7 +200,7 @@ def test_the_findings_to_read_first_are_said_to_be_those_on_the_best(tmp_path: P
     ],
 )
 def test_why_no_two_evaluators_are_alike_names_the_condition(rates: dict[str, tuple[float, float]], why: str) -> None:
-    assert explain_no_evaluators_alike(AuditedRun({"rates": make_rates(**rates)})) == why
+    assert explain_absence_of_evaluators_of_like_accuracy(AuditedRun({"rates": make_rates(**rates)})) == why
 
 
 @pytest.mark.parametrize(("tuned", "is_said"), [(0.85, True), (0.79, False)])

@@ -15,7 +15,7 @@ from factaudit.evaluators.base import Claim
 from factaudit.evaluators.registry import make_evaluator
 from factaudit.text.chunks import count_words, split_into_chunks
 from factaudit.text.rouge_overlap import rouge2_chunk_differences, rouge2_precision
-from factaudit.text.scripts import find_claims_in_other_script, has_rouge_words, list_script_words
+from factaudit.text.scripts import find_claims_in_other_script, has_rouge_words, split_words_of_any_script
 from factaudit.text.sentences import split_sentences
 
 CHINESE = "北京是中国的首都。人口超过两千万！它位于华北平原的北部。"
@@ -89,7 +89,7 @@ def test_english_is_counted_as_before() -> None:
     assert not any(map(has_rouge_words, (CHINESE, JAPANESE, GERMAN, ARABIC, HINDI)))
     # rouge-score's tokens: "zo" and "s", and nothing of what is not ASCII.
     assert rouge2_precision(["Zo s mill"], ["It is the mill of Zoë's: Zoë's mill, as it was known."])[0] == 1
-    assert list_script_words("GPT-4由OpenAI发布") == ["gpt", "4", "由", "openai", "发", "布"]
+    assert split_words_of_any_script("GPT-4由OpenAI发布") == ["gpt", "4", "由", "openai", "发", "布"]
 
 
 def test_claims_in_another_script_have_no_overlap() -> None:

@@ -19,7 +19,7 @@ from factaudit.text.chunks import count_words, split_into_chunks
 from factaudit.text.display_text import mask_secrets_in_text
 from factaudit.text.rouge_overlap import rouge2_chunk_differences, rouge2_precision
 from factaudit.text.rouge_tokens import normalise_rouge_text
-from factaudit.text.scripts import find_claims_in_other_script, has_rouge_words, list_script_words
+from factaudit.text.scripts import find_claims_in_other_script, has_rouge_words, split_words_of_any_script
 from factaudit.text.sentences import find_sentence_spans, split_sentences
 
 SCORER = RougeScorer(["rouge2"], use_stemmer=False)
@@ -27,7 +27,7 @@ TOKENIZER = DefaultTokenizer(use_stemmer=False)
 
 
 class ScriptTokenizer:
-    tokenize = staticmethod(list_script_words)
+    tokenize = staticmethod(split_words_of_any_script)
 
 
 # rouge-score on the words of other languages.

@@ -174,7 +174,7 @@ def summarise_biography_scores(
     found["n_undecided"] = sum(row["merged"] is None for row in seen)
     found["n_elsewhere"] = sum(row["n_elsewhere"] or 0 for row in seen)
     found["n_narrow"] = sum(row["n_narrow"] for row in answered)
-    found |= _biography_category_shares(seen)
+    found |= _compute_biography_category_shares(seen)
     found["n_dfactscore_higher"] = sum(row["gap"] is not None and row["gap"] < -1e-9 for row in answered)
     means = (*AVERAGED_SCORES, "gap", *(() if told is not None else ("n_biographies",)), "n_entities")
     why = [
@@ -221,7 +221,7 @@ def _biography_noise_floor(
     return figures
 
 
-def _biography_category_shares(response_rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _compute_biography_category_shares(response_rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Shares of the categories, and their bounds over all responses.
 
     Missing verdicts decide between one entity and several, not between one biography and several: the share of either

@@ -146,7 +146,7 @@ def confusion_error_rates(confusion_counts: np.ndarray, over_all: np.ndarray) ->
     return {"labelled_error_rate": labelled, "predicted_error_rate": predicted, "bias": predicted - labelled}
 
 
-def confusion_error_rate_bounds(confusion_counts: np.ndarray) -> EndsByName:
+def bound_error_rates_over_unscored_claims(confusion_counts: np.ndarray) -> EndsByName:
     """The least and greatest value of each of `confusion_error_rates` over all ways to score what is unscored."""
     labelled = divide_or_undefined(confusion_counts[..., 0, :].sum(-1), confusion_counts[..., :2, :].sum((-1, -2)))
     low, high = _bound_share_of_predicted_class(_counts_with_unscored(confusion_counts), 0)
@@ -157,7 +157,7 @@ def confusion_error_rate_bounds(confusion_counts: np.ndarray) -> EndsByName:
     }
 
 
-def confusion_labelled_and_predicted_error_rates(clusters: ClusterCounts, over_all: np.ndarray) -> ClusteredProportions:
+def estimate_labelled_and_predicted_error_rates(clusters: ClusterCounts, over_all: np.ndarray) -> ClusteredProportions:
     """The labelled and the predicted error rate of each group, as shares: (G, 2)."""
     counts = clusters.counts.reshape(-1, 3, 3)
     scored = _predicted_counts(counts, over_all[clusters.group])
@@ -174,7 +174,7 @@ def confusion_error_rate_intervals(clusters: ClusterCounts, over_all: np.ndarray
     Bias is the difference of two shares of discordant claims, of what is labelled and scored; where labelled claims
     are unscored, its interval is moved to the bias over all labels.
     """
-    rates = confusion_labelled_and_predicted_error_rates(clusters, over_all)
+    rates = estimate_labelled_and_predicted_error_rates(clusters, over_all)
     both = clusters.counts.reshape(-1, 3, 3)[:, :2, :2]
     n = both.sum((-1, -2))
     low, high = rates.wilson_intervals(confidence)

@@ -94,7 +94,7 @@ def _bound_evaluator_difference(a: np.ndarray, b: np.ndarray) -> dict[str, Inter
     found = {}
     for key, bounds in (
         ("bacc", confusion_counts.confusion_rate_bounds),
-        ("bias", confusion_counts.confusion_error_rate_bounds),
+        ("bias", confusion_counts.bound_error_rates_over_unscored_claims),
     ):
         (a_min, a_max), (b_min, b_max) = bounds(a)[key], bounds(b)[key]
         found[key] = a_min - b_max, a_max - b_min

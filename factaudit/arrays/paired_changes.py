@@ -87,7 +87,7 @@ def compute_paired_flip_shares(
     hits = np.where(scored, before != after, np.nan)
     pairs = GroupClusterPairs.of(groups, clusters, n_groups)
     share = estimate_clustered_proportions(
-        _make_cluster_counts(pairs), *_sum_values_by_paired_cluster(pairs, scored, hits)
+        _make_cluster_counts(pairs), *_sum_values_by_group_and_cluster(pairs, scored, hits)
     )
     low, high = share.wilson_intervals(confidence)
     return share.point[:, 0], low[:, 0], high[:, 0]
@@ -120,7 +120,7 @@ def _sum_paired_discordant_means(
     hits, sizes, weights = [], [], []
     for weight, inside, values in terms:
         for sign in (1.0, -1.0):
-            part, n = _sum_values_by_paired_cluster(pairs, inside & ~np.isnan(values), np.maximum(sign * values, 0))
+            part, n = _sum_values_by_group_and_cluster(pairs, inside & ~np.isnan(values), np.maximum(sign * values, 0))
             hits.append(part)
             sizes.append(n)
             weights.append(sign * weight)
@@ -128,7 +128,7 @@ def _sum_paired_discordant_means(
     return discordant_difference_interval(proportions, np.array(weights), confidence)
 
 
-def _sum_values_by_paired_cluster(
+def _sum_values_by_group_and_cluster(
     pairs: GroupClusterPairs, inside: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sums of values, and how many they are, in each pair of a group and a cluster: (k, 1) each."""

@@ -76,7 +76,7 @@ def compute_annotator_ceiling(judgements: Judgements, *, intervals: ClusterBoots
 def _leave_out_annotators_for_ceiling(judgements: Judgements) -> Judgements:
     """A row per claim and annotator whose claim others annotated too: label, what the others say; the annotators are
     the first evaluator, what each of them said its prediction."""
-    at, said, _ = _list_ceiling_annotations(judgements)
+    at, said, _ = _list_decided_annotator_labels(judgements)
     size = len(judgements.claims)
     ones, zeros = (np.bincount(at[said == value], minlength=size) for value in (1, 0))
     balance = (ones - zeros)[at] - np.where(said == 1, 1, -1)  # of the others
@@ -96,7 +96,7 @@ def _leave_out_annotators_for_ceiling(judgements: Judgements) -> Judgements:
     )
 
 
-def _list_ceiling_annotations(judgements: Judgements) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _list_decided_annotator_labels(judgements: Judgements) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The claim's row, the label (1 or 0) and the annotator of each judgement; undecided ones are left out."""
     assert judgements.annotations is not None
     table = judgements.annotations.dropna(subset="label")
@@ -106,7 +106,7 @@ def _list_ceiling_annotations(judgements: Judgements) -> tuple[np.ndarray, np.nd
 
 def _compute_ceiling_by_dataset(judgements: Judgements) -> dict[str, Row]:
     """By data set: how many claims two or more annotated, and how far these agree."""
-    at, said, annotator = _list_ceiling_annotations(judgements)
+    at, said, annotator = _list_decided_annotator_labels(judgements)
     dataset, sets = judgements.dataset_codes, judgements.dataset_names
     found = {}
     for place, name in enumerate(sets):

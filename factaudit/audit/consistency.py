@@ -10,7 +10,10 @@ from factaudit.arrays.count_source import CountSource, prediction_field, stated_
 from factaudit.arrays.count_source import pair_count_source_evaluators as pairs_of
 from factaudit.audit.core.audit_declaration import Audit, AuditedRun, Check, Column, Finding, pick_shared_columns
 from factaudit.audit.core.decision_limits import can_warn_by_points
-from factaudit.audit.core.evaluator_comparison import explain_no_evaluators_alike, list_evaluators_alike_by_bacc
+from factaudit.audit.core.evaluator_comparison import (
+    explain_absence_of_evaluators_of_like_accuracy,
+    list_evaluators_alike_by_bacc,
+)
 from factaudit.audit.core.finding_parts import format_how_many_datasets, pick_finding_evidence
 from factaudit.audit.core.interval_methods import KAPPA, WILSON
 from factaudit.audit.core.plot_specs import FlipPlotSpec, HeatMapPlotSpec
@@ -242,7 +245,7 @@ AUDIT = Audit(
             claims="disagree",
             null="evaluators of like BAcc share at least half of the claims that either puts in a class",
             controls="Holm over both classes and all pairs of like BAcc[ on all datasets]",
-            lacks=explain_no_evaluators_alike,
+            lacks=explain_absence_of_evaluators_of_like_accuracy,
             figure="iou",
         ),
     ),

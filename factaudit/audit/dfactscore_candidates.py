@@ -51,7 +51,7 @@ def compute_dfactscore_by_candidates(
     Over the responses whose candidates were found. ``cap``: only so many, the likeliest; null: all. A response that
     no such candidate is left for has no score (``n_without_candidates``), and its bounds are 0 and 1.
     """
-    found = _index_dfactscore_candidate_origins(judgements)
+    found = _index_how_candidate_entities_were_found(judgements)
     rows = []
     for at, evaluator in enumerate(judgements.evaluators):
         mine = [one for one in collect_grouped_responses(judgements, at, group) if _response_key(one) in found]
@@ -77,7 +77,9 @@ def _response_key(response: GroupedResponse) -> tuple[str, str]:
     return response.key["dataset"], response.key["response_id"]
 
 
-def _index_dfactscore_candidate_origins(judgements: Judgements) -> dict[tuple[str, str], dict[str, tuple[str, int]]]:
+def _index_how_candidate_entities_were_found(
+    judgements: Judgements,
+) -> dict[tuple[str, str], dict[str, tuple[str, int]]]:
     """(dataset, response) -> entity -> how and at which place it was found."""
     table = judgements.claims
     if not set(_CANDIDATE_COLUMNS) <= set(table.columns):

@@ -36,7 +36,9 @@ def run_audit_checks(
     n_tests: dict[str, int] = {}
     for check in list_checks():
         candidates.test_counts.clear()
-        found += _drop_repeated_response_findings([{"id": check.id, **asdict(each)} for each in check.run(candidates)])
+        found += _drop_response_findings_equal_to_claim_findings(
+            [{"id": check.id, **asdict(each)} for each in check.run(candidates)]
+        )
         n_tests[check.id] = sum(candidates.test_counts)
         if n_tests[check.id] and check.lacks and check.lacks(candidates):
             n_tests[check.id] = 0  # the report says of it that it was not checked
@@ -137,7 +139,7 @@ def list_checks() -> list[Check]:
     return [check for audit in load_all_audits().values() for check in audit.checks]
 
 
-def _drop_repeated_response_findings(findings: list[Row]) -> list[Row]:
+def _drop_response_findings_equal_to_claim_findings(findings: list[Row]) -> list[Row]:
     """Without what a check says of responses where it says the same of claims (a data set of whole responses)."""
 
     def of_level(finding: Row, level: str) -> tuple[Any, ...]:

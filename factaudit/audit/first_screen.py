@@ -41,7 +41,7 @@ from factaudit.audit.first_screen_table import (
     is_said_as_share,
     state_missed_errors_or_false_alarms,
 )
-from factaudit.audit.input_description import list_test_look_advice, uses_trial_model
+from factaudit.audit.input_description import list_advice_on_sealed_test_openings, uses_trial_model
 from factaudit.audit.invariance import list_invariance_advice
 from factaudit.text.display_text import format_count
 
@@ -158,7 +158,7 @@ def _list_screen_advice(run: AuditedRun, ranked: Sequence[str]) -> Iterator[Scre
 
 def list_score_advice(run: AuditedRun) -> Iterator[ScreenAdviceLine]:
     """What keeps from using the scores of an engine: facts that are not of the text, and a model that is for trying."""
-    yield from starmap(ScreenAdviceLine, [*list_decomposition_advice(run), *list_test_look_advice(run)])
+    yield from starmap(ScreenAdviceLine, [*list_decomposition_advice(run), *list_advice_on_sealed_test_openings(run)])
     tried = [row for row in run.about.get("evaluators") or [] if uses_trial_model(row)]
     if tried:
         text = "the model of {row.name} is there to try the tool: no figure that it made says anything."

@@ -66,7 +66,7 @@ def compute_headroom(
             over_all = confusion_counts.is_group_unlabelled(counts)
             figures = confusion_counts.confusion_error_rates(counts, over_all)
             bounds, sizes = (
-                confusion_counts.confusion_error_rate_bounds(sure),
+                confusion_counts.bound_error_rates_over_unscored_claims(sure),
                 confusion_counts.count_scored_confusion_cells(counts, sure),
             )
             clusters = (
@@ -152,7 +152,7 @@ def _compute_headroom_intervals(
     clusters: ClusterCounts, is_unlabelled: np.ndarray, system_positions: Sequence[int], confidence: float
 ) -> Row:
     row: Row = {}
-    rates = confusion_counts.confusion_labelled_and_predicted_error_rates(clusters, is_unlabelled)
+    rates = confusion_counts.estimate_labelled_and_predicted_error_rates(clusters, is_unlabelled)
     for column, key in enumerate(("labelled", "predicted")):
         some = rates.select_as_one_group(system_positions, column)
         low, high = least_proportion_interval(some, confidence) if system_positions else (np.array([np.nan]),) * 2

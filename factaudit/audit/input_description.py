@@ -37,7 +37,7 @@ def uses_trial_model(evaluator_row: Row) -> bool:
     return TRIAL_MODEL in f"{evaluator_row.get('name')} {evaluator_row.get('signature')}"
 
 
-def list_test_look_advice(run: AuditedRun) -> Iterator[tuple[str, Statement]]:
+def list_advice_on_sealed_test_openings(run: AuditedRun) -> Iterator[tuple[str, Statement]]:
     """How often a sealed test was opened, where that widens what is claimed of it."""
     looks = {"n": run.about.get("looks") or 0, "confidence": read_confidence(run)}
     if looks["n"] > 1:

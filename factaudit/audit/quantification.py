@@ -10,8 +10,8 @@ from factaudit.arrays.claim_groups import ALL_TOGETHER, ClaimGroups
 from factaudit.arrays.confusion_counts import (
     FEWEST_CLUSTERS_FOR_T_TEST,
     add_confusion_bounds_and_intervals,
+    bound_error_rates_over_unscored_claims,
     confusion_error_bias_p_values,
-    confusion_error_rate_bounds,
     confusion_error_rate_intervals,
     confusion_error_rates,
     count_scored_confusion_cells,
@@ -43,10 +43,10 @@ from factaudit.audit.core.statements import Statement, join_statements, make_sta
 from factaudit.audit.quantification_checks import (
     QUANTIFICATION_CHECKS,
     list_quantification_bias_rows,
+    list_system_bias_rows_to_test,
     select_rejectable_biases,
     select_significant_biases,
     select_single_system_bias_rows,
-    select_tested_biases,
 )
 from factaudit.stats.cluster_bootstrap import ClusterBootstrap
 from factaudit.stats.undefined_values import none_if_undefined
@@ -101,7 +101,7 @@ def _build_quantification_rows(
             clusters, confusion_error_rates(counts, over_all)["bias"], intervals.confidence
         )
     figures = add_confusion_bounds_and_intervals(
-        confusion_error_rates(counts, over_all), confusion_error_rate_bounds(sure), limits
+        confusion_error_rates(counts, over_all), bound_error_rates_over_unscored_claims(sure), limits
     )
     sizes = count_scored_confusion_cells(counts, sure)
     rows = []
@@ -265,7 +265,7 @@ def _explain_open_quantification(audited_run: AuditedRun, rows: Sequence[Row], m
     unsettled = [row for row in rows if not is_surely_within(row, "bias", max_bias)]
     if not all(has_interval(row, "bias") for row in unsettled):
         return make_statement(f"open: {explain_undecided_decision_limit({}, 'bias')}")
-    tested = [row for row in select_tested_biases(audited_run) if has_interval(row, "bias")]
+    tested = [row for row in list_system_bias_rows_to_test(audited_run) if has_interval(row, "bias")]
     rejectable = select_rejectable_biases(audited_run)
     if not any(row in rejectable for row in unsettled):
         text = "not checked: too few documents for tests of these rates to reject after the correction for "

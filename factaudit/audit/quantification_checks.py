@@ -49,14 +49,14 @@ def select_single_system_bias_rows(rows: Sequence[Row]) -> list[Row]:
 def select_significant_biases(audited_run: AuditedRun, limit: float = 0.0) -> tuple[list[Row], list[Row]]:
     """Those of `list_quantification_bias_rows` that are off by more than a limit; and the rates of whole data sets.
 
-    Holm over both (`select_tested_biases`): many rates that are each a little off show in the whole first.
+    Holm over both (`list_system_bias_rows_to_test`): many rates that are each a little off show in the whole first.
     """
-    biased = select_rows_beyond_limit(audited_run, select_tested_biases(audited_run), "bias", limit)
+    biased = select_rows_beyond_limit(audited_run, list_system_bias_rows_to_test(audited_run), "bias", limit)
     single = {id(row) for row in list_quantification_bias_rows(audited_run)}
     return [row for row in biased if id(row) in single], [row for row in biased if row["system"] == ALL_TOGETHER]
 
 
-def select_tested_biases(audited_run: AuditedRun) -> list[Row]:
+def list_system_bias_rows_to_test(audited_run: AuditedRun) -> list[Row]:
     """The rates of systems and of whole data sets in all of the run but floors'. The whole of one system is that
     system.
     """
@@ -67,11 +67,11 @@ def select_tested_biases(audited_run: AuditedRun) -> list[Row]:
 
 
 def select_rejectable_biases(audited_run: AuditedRun) -> list[Row]:
-    """Those of `select_tested_biases` that could be significant, were each test's p-value the least that it can have.
+    """Those of `list_system_bias_rows_to_test` that could be significant, were each p-value the least that it can be.
 
     Of few clusters a p-value is no less than the sign test's where all err alike (`confusion_error_bias_p_values`).
     """
-    rows = select_tested_biases(audited_run)
+    rows = list_system_bias_rows_to_test(audited_run)
     least = [_least_bias_p_value(row) if has_interval(row, "bias") else float("nan") for row in rows]
     return select_significant_rows(replace(audited_run, test_counts=[]), rows, least)
 
@@ -83,7 +83,7 @@ def _least_bias_p_value(row: Row) -> float:
 
 
 def explain_too_few_documents(audited_run: AuditedRun) -> str:
-    tested = [row for row in select_tested_biases(audited_run) if has_interval(row, "bias")]
+    tested = [row for row in list_system_bias_rows_to_test(audited_run) if has_interval(row, "bias")]
     if not tested or select_rejectable_biases(audited_run):
         return ""
     return f"too few documents: after the correction for {format_count(len(tested), 'test')} none could reject"

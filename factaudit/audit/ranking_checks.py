@@ -34,7 +34,7 @@ def list_ranking_reversal_rows(audited_run: AuditedRun) -> list[Row]:
     return [row for row in reversing if row.get("major_error_rate_min") != 0]
 
 
-def _find_reversed_systems(audited_run: AuditedRun) -> Iterator[Finding]:
+def _find_systems_in_reversed_order(audited_run: AuditedRun) -> Iterator[Finding]:
     """Systems that the predictions put in the reverse order of the labels."""
     reversing = list_ranking_reversal_rows(audited_run)
     for evaluator, rows in group_finding_rows_by_evaluator(_list_claim_ranking_rows(audited_run)):
@@ -249,7 +249,7 @@ RANKING_CHECKS = (
         "order",
         "Systems in the wrong order",
         "systems come out significantly in the reverse order of the labels",
-        _find_reversed_systems,
+        _find_systems_in_reversed_order,
         null="no pair of systems is in one order by the labels and in the reverse order by an evaluator",
         controls="Holm over all pairs, then over all evaluators[ on all datasets]; of a pair both tests must reject",
         figure="p_reversed",

@@ -13,7 +13,7 @@ from factaudit.audit.core.decision_limits import (
 )
 from factaudit.audit.core.evaluator_comparison import (
     ALIKE_BACC_DIFFERENCE,
-    explain_no_evaluators_alike,
+    explain_absence_of_evaluators_of_like_accuracy,
     find_overall_evaluator_rows,
     list_evaluators_alike_by_bacc,
 )
@@ -162,6 +162,6 @@ RATES_CHECKS = (
         null="of no two evaluators of like BAcc is TPR above TNR for one and below for the other",
         controls="Holm over the gaps of all evaluators[ on all datasets]",
         figure="gap",
-        lacks=explain_no_evaluators_alike,
+        lacks=explain_absence_of_evaluators_of_like_accuracy,
     ),
 )

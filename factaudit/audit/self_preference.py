@@ -151,7 +151,7 @@ def _compare_families(
     }
     row |= _compute_family_biases(judgements, evaluator, rows, is_own, intervals)
     passes = _bound_passes(judgements, evaluator, rows)
-    row |= _compare_passes("preference", passes, label, is_own, clusters, intervals)
+    row |= _compare_pass_rates_with_own_family("preference", passes, label, is_own, clusters, intervals)
     judges = [_bound_passes(judgements, other, rows) for other in others]
     judges = [each for each in judges if not np.isnan(each[0]).all()]
     row["n_judges"] = len(judges)
@@ -159,7 +159,7 @@ def _compare_families(
     known = ~np.isnan(value) & bool(judges)
     mean = divide_or_undefined(np.where(known, value, 0).sum(0), known.sum(0))
     beyond = (passes[0] - mean, passes[1] - most.mean(0), passes[2] - least.mean(0))
-    row |= _compare_passes("excess", beyond, label, is_own, clusters, intervals)
+    row |= _compare_pass_rates_with_own_family("excess", beyond, label, is_own, clusters, intervals)
     return row | {"reason": _explain_family_row(row, label, is_own, said)}
 
 
@@ -178,7 +178,9 @@ def _compute_family_biases(
         limits = confusion_counts.confusion_error_rate_intervals(clusters, over_all, intervals.confidence)
     figures = confusion_counts.add_confusion_bounds_and_intervals(
         confusion_counts.confusion_error_rates(confusion_counts.count_confusion_cells(codes, 2, label, said), over_all),
-        confusion_counts.confusion_error_rate_bounds(confusion_counts.count_confusion_cells(codes, 2, label, certain)),
+        confusion_counts.bound_error_rates_over_unscored_claims(
+            confusion_counts.count_confusion_cells(codes, 2, label, certain)
+        ),
         limits,
     )
     return {
@@ -199,7 +201,7 @@ def _bound_passes(judgements: Judgements, evaluator: int, rows: np.ndarray) -> _
     return np.where(said < 0, np.nan, said), np.where(certain < 0, 0, certain), np.where(certain < 0, 1, certain)
 
 
-def _compare_passes(
+def _compare_pass_rates_with_own_family(
     key: str,
     passes: _Passes,
     label: np.ndarray,

@@ -58,7 +58,7 @@ def _list_labelled_claim_ids(claims: pd.DataFrame, annotations: pd.DataFrame | N
     return claims.loc[claims["label"].notna(), "claim_id"] if annotations is None else annotations["claim_id"]
 
 
-def display_ways_of_cascade(results: CascadeResults, how_priced: str) -> None:
+def display_cascade_beside_single_judges(results: CascadeResults, how_priced: str) -> None:
     """A line for the first judges alone, the cascade, and the second judge of all claims."""
     ways, first, then = results.ways, results.rule.first, results.rule.then
     names = {"first": " + ".join(first), "cascade": "cascade", "second": f"{then} of all"}

@@ -145,7 +145,7 @@ def estimate_command(
     says what the calls of an experiment cost.
     """
     from factaudit.cli.label_looks import (
-        count_sample_phases,
+        count_drawn_sample_phases,
         display_label_looks,
         display_repeated_look_warning,
         read_former_label_counts,
@@ -187,7 +187,7 @@ def estimate_command(
     looks = results.audits.get("estimate_look_summary", [])
     display_label_looks(results.audits)
     if not sequential:
-        n_phases = 1 if sample is None else count_sample_phases(sample)
+        n_phases = 1 if sample is None else count_drawn_sample_phases(sample)
         display_repeated_look_warning(results.audits["estimate_summary"], former, n_phases)
     display_run_json(
         results,

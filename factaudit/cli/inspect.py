@@ -81,7 +81,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
         print_line(line)
 
     if all(map(is_annotated_responses_file, files)):
-        _display_inspected_scoring_commands(files, held)
+        _display_score_commands_for_annotated_responses(files, held)
         return
     loaded = load_input_tables(files, mapping, note)
     lone = loaded.claims if loaded.verdicts is None and loaded.mapping is None else None
@@ -123,7 +123,7 @@ def inspect_command(files: tuple[Path, ...], write: Path | None, page: str | Non
     )
 
 
-def _display_inspected_scoring_commands(paths: tuple[Path, ...], held: list[dict[str, Any]]) -> None:
+def _display_score_commands_for_annotated_responses(paths: tuple[Path, ...], held: list[dict[str, Any]]) -> None:
     """FActScore's annotated responses become claims by its engine."""
     from factaudit.input_tables import suggest_score_command_for_annotated_responses
 

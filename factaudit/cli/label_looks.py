@@ -54,7 +54,7 @@ def read_former_label_counts(out: Path) -> dict[tuple[str, str], int]:
         return {}
 
 
-def count_sample_phases(sample: Path) -> int:
+def count_drawn_sample_phases(sample: Path) -> int:
     """How many phases of a sample are drawn."""
     from factaudit.estimate.label_sample import read_sample
 

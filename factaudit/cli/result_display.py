@@ -66,9 +66,9 @@ def display_run_json(results: Results, out: Path, **more: Any) -> None:
     """Give a run as JSON, where JSON is asked for: what it holds is not computed in vain."""
     if not is_answer_format("json"):
         return
-    from factaudit.report.summary import build_report_task_decision_table
+    from factaudit.report.summary import build_evaluator_uses_table
 
-    table = build_report_task_decision_table(results.to_dict())
+    table = build_evaluator_uses_table(results.to_dict())
     tasks, rows = ([], []) if table is None else (table.columns[1:], table.rows)
     costs = [row.get("cost") for row in results.calls]
     print_json_output(

@@ -111,7 +111,7 @@ def triage_command(
     Labels of a random draw, or of `factaudit sample`, certify a threshold on an evaluator's score, or on a combination
     of several that is fitted to the labels.
     """
-    from factaudit.cli.cascade import certify_cascade_for_command, display_ways_of_cascade
+    from factaudit.cli.cascade import certify_cascade_for_command, display_cascade_beside_single_judges
     from factaudit.estimate.cascade import CascadeResults
     from factaudit.estimate.label_sample import read_sample
     from factaudit.estimate.triage import triage_claims
@@ -151,7 +151,7 @@ def triage_command(
     for row in results.promises:
         print_line(row["statement"])
     if isinstance(results, CascadeResults):
-        display_ways_of_cascade(results, how_priced)
+        display_cascade_beside_single_judges(results, how_priced)
     if isinstance(results.rule, TriageRule) and len(results.rule.weights) > 1:
         weights = ", ".join(f"{name} {weight:.2f}" for name, weight in results.rule.weights.items())
         print_line(f"combined by weights: {weights}")

@@ -153,7 +153,7 @@ def parse_numbered_dataset_source_rows(
         if is_counted:
             raise _make_input_error(path, error, unit, positions) from None
         items = error.errors(include_url=False)
-        problems = [describe_dataset_source_error(item, unit, positions) for item in items]
+        problems = [describe_invalid_source_row(item, unit, positions) for item in items]
         leave_out_unreadable_rows(path, problems, len(positions))
         bad = {problem.row for problem in problems}
         return parse_numbered_dataset_source_rows(
@@ -229,11 +229,11 @@ def parse_split_name(path: Path) -> str | None:
 
 def _make_input_error(path: Path, error: ValidationError, unit: str, positions: Sequence[int] | None) -> InputError:
     return InputError(
-        str(path), [describe_dataset_source_error(item, unit, positions) for item in error.errors(include_url=False)]
+        str(path), [describe_invalid_source_row(item, unit, positions) for item in error.errors(include_url=False)]
     )
 
 
-def describe_dataset_source_error(error: Any, unit: str, positions: Sequence[int] | None = None) -> Problem:
+def describe_invalid_source_row(error: Any, unit: str, positions: Sequence[int] | None = None) -> Problem:
     """What pydantic found, in our words; the first number in its place is the row's, from 0."""
     place = list(error["loc"])
     row = None

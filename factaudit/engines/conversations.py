@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
-from factaudit.datasets.source_files import describe_dataset_source_error
+from factaudit.datasets.source_files import describe_invalid_source_row
 from factaudit.engines.responses import Response, read_response_lines
 from factaudit.errors import InputError, Problem
 from factaudit.knowledge.json_lines import replace_surrogates_in_knowledge_json
@@ -103,7 +103,7 @@ def read_conversations(
             except ValidationError as error:
                 told = error.errors(include_url=False)
                 problems += [
-                    describe_dataset_source_error({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told
+                    describe_invalid_source_row({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told
                 ]
                 continue
             talk.system = talk.system or system or path.name.removesuffix(".gz").rsplit(".", 1)[0]

@@ -60,15 +60,15 @@ def make_fact_verification_prompt(
 
 def make_fact_input(fact: str, whole_statement: str | None) -> str:
     """The fact as prompts with passages have it, after the statement that says what it is about."""
-    return f"{_make_statement_preface(whole_statement)}Input: {fact.strip()}"
+    return f"{_quote_whole_statement_before_fact(whole_statement)}Input: {fact.strip()}"
 
 
 def make_no_context_prompt(fact: str, whole_statement: str | None = None) -> str:
     """The prompt without passages ("No-context LM", §4.1)."""
-    return f"{_make_statement_preface(whole_statement)}{fact.strip()} True or False?"
+    return f"{_quote_whole_statement_before_fact(whole_statement)}{fact.strip()} True or False?"
 
 
-def _make_statement_preface(whole_statement: str | None) -> str:
+def _quote_whole_statement_before_fact(whole_statement: str | None) -> str:
     if whole_statement is None:
         return ""
     said = "The input is a part of this statement, which says whom and what it is about. Judge the input alone."

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from factaudit.datasets.source_files import describe_dataset_source_error, read_dataset_source_json
+from factaudit.datasets.source_files import describe_invalid_source_row, read_dataset_source_json
 from factaudit.errors import MAX_PROBLEMS, InputError, Problem, UsageError
 from factaudit.knowledge.json_lines import (
     open_json_lines_file,
@@ -309,7 +309,7 @@ def _validate_response_file_rows(
         except ValidationError as error:
             told = error.errors(include_url=False)
             problems += [
-                describe_dataset_source_error({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told
+                describe_invalid_source_row({**one, "loc": (0, *one["loc"])}, "line", [number]) for one in told
             ]
     return found
 

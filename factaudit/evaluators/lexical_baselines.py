@@ -11,7 +11,12 @@ from factaudit.evaluators.base import Claim, Verdict
 from factaudit.signature import hash_texts, make_signature
 from factaudit.text.content_words import STOP_WORDS
 from factaudit.text.rouge_overlap import rouge2_precision
-from factaudit.text.scripts import OTHER_SCRIPT_REASON, find_claims_in_other_script, is_latin_text, list_script_words
+from factaudit.text.scripts import (
+    OTHER_SCRIPT_REASON,
+    find_claims_in_other_script,
+    is_latin_text,
+    split_words_of_any_script,
+)
 from factaudit.text.sentences import split_sentences
 
 #: So many claims are looked at together: those that share a document are scored in one go.
@@ -153,7 +158,7 @@ def _score_rouge2_precision(doc: str, claims: list[str]) -> list[float | None]:
 
 def _choose_word_list(doc: str) -> Callable[[str], list[str]]:
     """How words are found in a document and the claims on it: in Latin script they are what is spaced."""
-    return _list_latin_words if is_latin_text(doc) else list_script_words
+    return _list_latin_words if is_latin_text(doc) else split_words_of_any_script
 
 
 def _list_latin_words(text: str) -> list[str]:

@@ -112,7 +112,7 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
         "mean_length": length,
         "n_present": len(present),
     }
-    if _are_label_words(words, reverse):
+    if _can_words_be_read_as_labels(words, reverse):
         return ColumnProfile(column_name, "binary", **shared)  # type: ignore[arg-type]
     numbers = parse_judgement_numbers(pd.Series(present, dtype="object")).to_numpy(dtype=np.float64)
     unreadable = tuple(text for text, number in zip(texts, numbers, strict=True) if not np.isfinite(number))
@@ -149,7 +149,7 @@ def profile_column_for_mapping(column_name: str, values: pd.Series) -> ColumnPro
     return ColumnProfile(column_name, kind, is_time=is_time, has_questions=asked, **shared)  # type: ignore[arg-type]
 
 
-def _are_label_words(words: tuple[str, ...], reverse: bool) -> bool:
+def _can_words_be_read_as_labels(words: tuple[str, ...], reverse: bool) -> bool:
     known = {normalise_vocabulary_words(word) for word in words} - ({"none"} if reverse else set())
     return (
         bool(known)

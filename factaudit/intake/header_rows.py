@@ -132,7 +132,7 @@ def _join_header_rows(names: list[Any], body: list[list[Any]]) -> tuple[list[Any
         second
     )
     if gaps and are_names and 0 < len(filled) < len(second) and len(body) > 1 and len(second) > 2:
-        groups = _spread_group_names(names, len(second))
+        groups = _repeat_group_names_over_their_columns(names, len(second))
         joined = [lower if upper is None else f"{upper}.{lower}" for upper, lower in zip(groups, second, strict=True)]
         return joined, body[1:], "header  rows 1 and 2: groups of columns, and their names"
     return names, body, None
@@ -146,7 +146,7 @@ def _are_hints(row: Sequence[Any]) -> bool:
     )
 
 
-def _spread_group_names(groups: Sequence[Any], width: int) -> list[Any]:
+def _repeat_group_names_over_their_columns(groups: Sequence[Any], width: int) -> list[Any]:
     """The name of a group above each of its columns: merged cells hold it once."""
     found: list[Any] = []
     for at in range(width):

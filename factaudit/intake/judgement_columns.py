@@ -271,7 +271,7 @@ def are_same(first: np.ndarray, second: np.ndarray) -> bool:
     return bool(both.sum() >= _MIN_SAME_ROWS and (first[both] == second[both]).all())
 
 
-def find_threshold_direction(rows: pd.DataFrame, fine: ColumnProfile, coarse: np.ndarray) -> int:
+def detect_direction_of_threshold_between_columns(rows: pd.DataFrame, fine: ColumnProfile, coarse: np.ndarray) -> int:
     """1 where another column says 1 beyond some threshold on a column of numbers, -1 where below one, else 0."""
     numbers = parse_judgement_numbers(rows[fine.name]).to_numpy()
     both = np.isfinite(numbers) & ~np.isnan(coarse)

@@ -12,9 +12,9 @@ from factaudit.intake.judgement_columns import (
     REASONS,
     TableReading,
     are_same,
+    detect_direction_of_threshold_between_columns,
     drop_columns_of_agreement_with_labels,
     extract_evaluator_name,
-    find_threshold_direction,
     read_binary_values,
 )
 from factaudit.intake.open_questions import OpenQuestion, PossibleColumnReading, leave_columns_unread
@@ -34,7 +34,7 @@ from factaudit.tables.plain_values import is_missing_value
 _MAX_QUESTIONS = 8
 
 
-def find_people_columns(reading: TableReading, classes: Mapping[str, str]) -> None:
+def find_annotator_label_columns(reading: TableReading, classes: Mapping[str, str]) -> None:
     """Take columns that hold what one of several people said each: annotator_1, annotator_2, or of one heading."""
     groups: dict[str, list[str]] = {}
     for name, kind in classes.items():
@@ -193,7 +193,7 @@ def _drop_copies_of_label_candidates(reading: TableReading, candidates: Sequence
     for one in candidates:
         for other in kept:
             said = read_binary_values(reading.rows, other)
-            fine = one.kind != "binary" and find_threshold_direction(reading.rows, one, said) != 0
+            fine = one.kind != "binary" and detect_direction_of_threshold_between_columns(reading.rows, one, said) != 0
             if (one.kind == "binary" and are_same(said, read_binary_values(reading.rows, one))) or fine:
                 reading.unread[one.name] = f"the same as {other.name}"
                 break

@@ -116,7 +116,7 @@ def _build_proposal(readings: Sequence[TableReading], chosen: ColumnMapping, has
         columns.setdefault(ours, [theirs] if isinstance(theirs, str) else theirs)
     questions = [question for one in readings for question in one.questions]
     certain = [name for one in readings for pair in one.evaluators.values() for name in pair.values()]
-    questions = [_add_certain_evaluators_to_readings(question, certain) for question in questions]
+    questions = [_add_unquestioned_evaluators_to_readings(question, certain) for question in questions]
     named = {*chosen.annotators.values()}
     people = {name: name for one in readings for name in one.people if name not in named}
     scales = _find_evaluator_score_scales(readings, chosen, questions)
@@ -218,7 +218,7 @@ def _list_schema_columns_left_unread(readings: Sequence[TableReading]) -> list[s
     return [*dict.fromkeys(name for one in foreign for name in one.profiles if name in own - read)]
 
 
-def _add_certain_evaluators_to_readings(question: OpenQuestion, certain: Sequence[str]) -> OpenQuestion:
+def _add_unquestioned_evaluators_to_readings(question: OpenQuestion, certain: Sequence[str]) -> OpenQuestion:
     """Readings that name one more evaluator name the certain ones too: only those named are read."""
     readings = []
     for one in question.readings:

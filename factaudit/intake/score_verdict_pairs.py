@@ -10,8 +10,8 @@ from factaudit.intake.judgement_columns import (
     VERDICT_AFFIXES,
     TableReading,
     are_same,
+    detect_direction_of_threshold_between_columns,
     extract_evaluator_name,
-    find_threshold_direction,
     has_numbers,
     read_binary_values,
 )
@@ -91,7 +91,7 @@ def join_nameless_score_and_verdict(reading: TableReading) -> None:
         return
     both = {**nameless[verdicts[0]], **nameless[scores[0]]}
     said = read_binary_values(reading.rows, reading.profiles[both["prediction"]])
-    direction = find_threshold_direction(reading.rows, reading.profiles[both["score"]], said)
+    direction = detect_direction_of_threshold_between_columns(reading.rows, reading.profiles[both["score"]], said)
     if direction == (-1 if is_reversed_name(both["score"]) else 1):
         del reading.evaluators[scores[0]]
         reading.evaluators[verdicts[0]] = both

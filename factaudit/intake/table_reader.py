@@ -31,8 +31,8 @@ from factaudit.intake.label_columns import (
     ask_about_judgement_of_own_answer,
     ask_about_scores_equal_to_labels,
     ask_about_unknown_columns,
+    find_annotator_label_columns,
     find_label_column,
-    find_people_columns,
     leave_out_columns,
 )
 from factaudit.intake.list_columns import ask_about_lists
@@ -103,7 +103,7 @@ def read_foreign_table(
     if not chosen:
         _find_long_form(reading, classes, fixed, has_others, labels_elsewhere)
     if not people and "annotator" not in reading.roles:
-        find_people_columns(reading, classes)
+        find_annotator_label_columns(reading, classes)
     if "annotator" in reading.roles and "label" not in fixed:
         _find_annotator_labels(reading, classes)
     if "annotator" in reading.roles and "annotator" not in fixed:

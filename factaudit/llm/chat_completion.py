@@ -114,7 +114,7 @@ def _parse_completion_logprobs(logprobs: Any) -> tuple[ChatReplyToken, ...] | No
             ChatReplyToken(
                 replace_reply_surrogates(item["token"]),
                 float(item["logprob"]),
-                _sum_completion_logprobs(item.get("top_logprobs") or ()),
+                _merge_logprobs_of_equal_tokens(item.get("top_logprobs") or ()),
             )
             for item in logprobs["content"]
         )
@@ -122,7 +122,7 @@ def _parse_completion_logprobs(logprobs: Any) -> tuple[ChatReplyToken, ...] | No
         return None
 
 
-def _sum_completion_logprobs(alternatives: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _merge_logprobs_of_equal_tokens(alternatives: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     top: dict[str, float] = {}
     for item in alternatives:
         text, value = replace_reply_surrogates(item["token"]), float(item["logprob"])

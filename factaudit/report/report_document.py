@@ -36,8 +36,8 @@ from factaudit.report.report_tables import (
 from factaudit.report.summary import (
     CheckFindingsSummary,
     SummaryFinding,
+    build_evaluator_uses_table,
     build_report_evaluator_overview,
-    build_report_task_decision_table,
     choose_report_summary_findings,
     compose_report_summary_paragraphs,
     group_report_summary_findings_by_check,
@@ -107,7 +107,7 @@ def build_report_document(results: Mapping[str, Any], run_dir: Path) -> ReportDo
         title=about.get("title") or DEFAULT_TITLE,
         first_screen=compose_first_screen(results),
         summary_paragraphs=compose_report_summary_paragraphs(results),
-        decision_table=build_report_task_decision_table(results),
+        decision_table=build_evaluator_uses_table(results),
         evaluator_table=build_report_evaluator_overview(results),
         check_warnings=warnings,
         headline_findings=first,

@@ -325,7 +325,7 @@ def _compose_report_figure_caption(
         _describe_report_figure_reference_lines(audit, plot),
         _describe_report_figure_counts(audit, keys, rows, behind),
     ]
-    text.append(_name_undefined_report_figures(audit, keys, rows))
+    text.append(_format_undefined_values_of_figure(audit, keys, rows))
     return " ".join(part for part in text if part)
 
 
@@ -350,7 +350,7 @@ def _describe_report_figure_reference_lines(audit: Audit, plot: PlotSpec) -> str
 _MAX_NAMED_UNDEFINED = 3
 
 
-def _name_undefined_report_figures(audit: Audit, keys: Sequence[str], rows: Sequence[Row]) -> str:
+def _format_undefined_values_of_figure(audit: Audit, keys: Sequence[str], rows: Sequence[Row]) -> str:
     """``Undefined, so not drawn: TNR (deberta, RAGTruth-QA).``, or ``TNR in 12 of 36 rows``."""
     present = list_declared_columns(audit.columns, rows)
     by = [key for key, column in present.items() if column.key and len({str(row.get(key)) for row in rows}) > 1]

@@ -76,7 +76,7 @@ def _format_shares_by_evaluator(counts: Mapping[str, tuple[int, int]]) -> str:
     return ", ".join(f"{name} ({part:,} of {whole:,})" for name, (part, whole) in counts.items() if part)
 
 
-def build_report_task_decision_table(results: Mapping[str, Any]) -> ReportTable | None:
+def build_evaluator_uses_table(results: Mapping[str, Any]) -> ReportTable | None:
     """May each evaluator be used for each task? A line per evaluator, a column per task, with figure and sentence."""
     audited = make_audited_run(results["audits"], results["about"])
     tasks = [one for name, audit in load_all_audits().items() if audited.rows(name) for one in audit.decides]

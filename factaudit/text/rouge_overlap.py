@@ -32,7 +32,7 @@ def rouge2_precision(claims: Sequence[str], docs: Sequence[str | None]) -> np.nd
     """The clipped share of each claim's bigrams that its document has.
 
     On English, equals the precision of ``RougeScorer(["rouge2"], use_stemmer=False)``, but each distinct document is
-    read once. The tokens of documents in other languages, and of claims on them, are `list_script_words`.
+    read once. The tokens of documents in other languages, and of claims on them, are `split_words_of_any_script`.
 
     claims, docs: n texts each, row by row. Returns float64 (n,), in [0, 1]; NaN where the claim has fewer than two
     tokens or is in another script than its document (`find_claims_in_other_script`), or the document is None.

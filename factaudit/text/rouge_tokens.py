@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from factaudit.text.scripts import find_script_word_starts, list_script_words
+from factaudit.text.scripts import find_script_word_starts, split_words_of_any_script
 
 # What each byte of an ASCII text becomes: letters and digits their lower case, anything else a space.
 _BYTE_TABLE = bytes(ord(chr(byte).lower()) if byte < 128 and chr(byte).isalnum() else 32 for byte in range(256))
@@ -42,13 +42,13 @@ def find_rouge_text_positions(text: str, starts: Sequence[int]) -> np.ndarray:
 
 
 def encode_script_words(text: str) -> bytes:
-    """A text in any script as `normalise_rouge_text` gives an English one: its `list_script_words` between spaces."""
-    return " ".join(list_script_words(text)).encode()
+    """A text in any script as `normalise_rouge_text` gives an English one: its `split_words_of_any_script` between spaces."""
+    return " ".join(split_words_of_any_script(text)).encode()
 
 
 def find_script_word_positions(text: str, starts: Sequence[int]) -> np.ndarray:
     """int64 (n,): where the first words at or after characters of a text are in its `encode_script_words`."""
-    lengths = (len(word.encode()) + 1 for word in list_script_words(text))
+    lengths = (len(word.encode()) + 1 for word in split_words_of_any_script(text))
     positions = np.array([*accumulate(lengths, initial=0)])
     return positions[np.searchsorted(find_script_word_starts(text), starts)]
 

@@ -35,17 +35,17 @@ _MIN_LATIN_SHARE = 0.4
 _MIN_ENGLISH_STOP_WORDS, _MIN_ACCENTED_SHARE, _MIN_ACCENTED_LOWER_CASE = 0.25, 0.003, 0.025
 
 
-def list_script_words(text: str) -> list[str]:
+def split_words_of_any_script(text: str) -> list[str]:
     """A text's words in its order, in one form of letters, width and marks (NFKC, case folded).
 
-    >>> list_script_words("東京２０２０ and ΟΔΟΣ हिन्दी")
+    >>> split_words_of_any_script("東京２０２０ and ΟΔΟΣ हिन्दी")
     ['東', '京', '2020', 'and', 'οδοσ', 'हिन्दी']
     """
     return [_fold_script_word(match[0]) for match in _WORD.finditer(text)]
 
 
 def find_script_word_starts(text: str) -> list[int]:
-    """Where each of `list_script_words` starts, in characters."""
+    """Where each of `split_words_of_any_script` starts, in characters."""
     return [match.start() for match in _WORD.finditer(text)]
 
 

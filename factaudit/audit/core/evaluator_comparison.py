@@ -57,12 +57,12 @@ def find_overall_evaluator_rows(rows: Sequence[Row]) -> dict[str, Row]:
 
 def list_evaluators_alike_by_bacc(audited_run: AuditedRun) -> list[tuple[str, str]]:
     """Pairs of evaluators whose BAccs are alike *on average* (as VC pairs them), none of them at chance."""
-    pairs = combinations(_list_able_evaluator_rows(audited_run), 2)
+    pairs = combinations(_list_rows_of_evaluators_above_chance(audited_run), 2)
     alike = [(a, b) for a, b in pairs if abs(a["bacc"] - b["bacc"]) <= ALIKE_BACC_DIFFERENCE]
     return [(a["evaluator"], b["evaluator"]) for a, b in alike]
 
 
-def _list_able_evaluator_rows(audited_run: AuditedRun) -> list[Row]:
+def _list_rows_of_evaluators_above_chance(audited_run: AuditedRun) -> list[Row]:
     """The overall rows of the evaluators that are clear of chance."""
     rows = find_overall_evaluator_rows(audited_run.rows("rates"))
     return [
@@ -73,11 +73,11 @@ def _list_able_evaluator_rows(audited_run: AuditedRun) -> list[Row]:
     ]
 
 
-def explain_no_evaluators_alike(audited_run: AuditedRun) -> str:
+def explain_absence_of_evaluators_of_like_accuracy(audited_run: AuditedRun) -> str:
     """Why there is no pair of like BAcc to look at; "" where there is one."""
     if list_evaluators_alike_by_bacc(audited_run):
         return ""
-    able = len(_list_able_evaluator_rows(audited_run))
+    able = len(_list_rows_of_evaluators_above_chance(audited_run))
     if able < 2:
         return f"{'one' if able else 'no'} evaluator {'alone ' * able}is clear of chance"
     return f"no two of {able} evaluators clear of chance are within {100 * ALIKE_BACC_DIFFERENCE:.0f} points of BAcc"

@@ -23,7 +23,7 @@ from factaudit.audit.core.result_rows import Row
 from factaudit.report.plots.dot_plot import lay_out_dot_plot, lay_out_flip_dot_plot
 from factaudit.report.plots.figure_style import PAGE_WIDTH
 from factaudit.report.plots.forest_plot import lay_out_forest_plot
-from factaudit.report.plots.heat_map import lay_out_cross_table_maps, lay_out_grid_map, lay_out_heat_maps
+from factaudit.report.plots.heat_map import lay_out_count_heat_maps, lay_out_grid_map, lay_out_heat_maps
 from factaudit.report.plots.line_plot import lay_out_line_plot
 from factaudit.report.plots.panel_layout import DrawnAuditFigure, FigureLayout
 from factaudit.report.plots.plot_data import PlotFrame
@@ -35,7 +35,7 @@ _LAYOUTS: dict[type[PlotSpec], Callable[[Any, PlotFrame], FigureLayout]] = {
     FlipPlotSpec: lay_out_flip_dot_plot,
     ScatterPlotSpec: lay_out_scatter_plot,
     HeatMapPlotSpec: lay_out_heat_maps,
-    CrossTablePlotSpec: lay_out_cross_table_maps,
+    CrossTablePlotSpec: lay_out_count_heat_maps,
     GridPlotSpec: lay_out_grid_map,
     LinePlotSpec: lay_out_line_plot,
     ForestPlotSpec: lay_out_forest_plot,

@@ -68,7 +68,7 @@ def lay_out_heat_maps(plot: HeatMapPlotSpec, frame: PlotFrame) -> FigureLayout:
     return _lay_out_heat_map_grid(frame.width, maps, names[1:], names[:-1], maps_per_group=len(kinds), cell_height=cell)
 
 
-def lay_out_cross_table_maps(plot: CrossTablePlotSpec, frame: PlotFrame) -> FigureLayout:
+def lay_out_count_heat_maps(plot: CrossTablePlotSpec, frame: PlotFrame) -> FigureLayout:
     """A table of counts for each evaluator."""
     values = list(plot.values)
     maps = []
