@@ -42,7 +42,7 @@ def find_rouge_text_positions(text: str, starts: Sequence[int]) -> np.ndarray:
 
 
 def encode_script_words(text: str) -> bytes:
-    """A text in any script as `normalise_rouge_text` gives an English one: its `split_words_of_any_script` between spaces."""
+    """A text in any script as `normalise_rouge_text` gives an English one: its words between spaces."""
     return " ".join(split_words_of_any_script(text)).encode()
 
 
